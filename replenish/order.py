@@ -1,0 +1,144 @@
+"""`Order`: which samples make up the mini-batch of every step, and what all of the library's orders share."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+from replenish import checks
+from replenish.draws import STREAM, Int64Array
+
+
+@runtime_checkable
+class Order(Protocol):
+    """The protocol of an order: a pure function from steps to mini-batches, without end.
+
+    Whatever takes an order (the torch adapters, the lab, the diagnostics) takes any object of this shape.
+    """
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples there are: indices are in [0, num_samples)."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """How many samples a step draws, over all processes: the paper's B."""
+        ...
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many steps make an effective epoch."""
+        ...
+
+    def batch(self, step: int) -> Int64Array:
+        """Return the indices of one step: a pure function of the configuration and `step`."""
+        ...
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
+        """Yield the indices of steps start, start + 1, ... up to `stop` or without end: the fast path."""
+        ...
+
+    def effective_epoch(self, step: int) -> float:
+        """Return how many effective epochs the first `step` steps make."""
+        ...
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order completely."""
+        ...
+
+
+class Cursor(ABC):
+    """A place in an order's stream, with whatever is costly to find again: a pool, a permutation."""
+
+    @abstractmethod
+    def rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Return (first, rows): the batches of the steps first, first + 1, ..., `step` among them."""
+
+
+class CursorOrder(ABC):
+    """What the library's own orders share; a subclass says how a cursor finds its rows.
+
+    `batch` keeps a cursor between calls, behind a lock; each `batches` iterator has its own. Neither is a
+    part of the order's identity: it is compared, hashed and pickled by its arguments alone.
+    """
+
+    def __init__(self, num_samples: int, batch_size: int, seed: int) -> None:
+        self.num_samples = checks.integer("num_samples", num_samples, minimum=1, maximum=2**62)
+        self.batch_size = checks.integer("batch_size", batch_size, minimum=1, maximum=2**40)
+        self.seed = checks.seed(seed)
+        self._lock = threading.Lock()
+        self._kept_cursor: Cursor | None = None
+        self._kept_rows: tuple[int, Int64Array] | None = None
+
+    @abstractmethod
+    def _cursor(self) -> Cursor:
+        """Return a new cursor."""
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments that make an equal order."""
+        return {"num_samples": self.num_samples, "batch_size": self.batch_size, "seed": self.seed}
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many steps make an effective epoch: num_samples / batch_size, rounded up."""
+        return -(-self.num_samples // self.batch_size)
+
+    def effective_epoch(self, step: int) -> float:
+        """Return step / steps_per_epoch, the paper's effective epoch (section 3.1)."""
+        return checks.step(step) / self.steps_per_epoch
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order, and so its whole stream, completely."""
+        return {"order": type(self).__name__, "stream": STREAM, **self._arguments()}
+
+    def batch(self, step: int) -> Int64Array:
+        """Return the indices of `step`: what `batches()` yields there, for any order of calls.
+
+        Neighbouring steps cost next to nothing; a far one costs what it costs to start `batches` there.
+        """
+        step = checks.step(step)
+        with self._lock:
+            if self._kept_rows is None or not 0 <= step - self._kept_rows[0] < len(self._kept_rows[1]):
+                if self._kept_cursor is None:
+                    self._kept_cursor = self._cursor()
+                self._kept_rows = None  # an interrupt below must not leave rows beside a moved cursor
+                self._kept_rows = self._kept_cursor.rows_at(step)
+            first, rows = self._kept_rows
+            return rows[step - first].copy()
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
+        """Yield the indices of steps start, start + 1, ... up to but not with `stop`, or without end."""
+        blocks = self.blocks(start, stop)  # a wrong argument is an error here, not at the first batch
+        return (row for block in blocks for row in block)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
+        """Yield what `batches` yields, many steps at a time: arrays with one step a row."""
+        start = checks.step(start, "start")
+        if stop is not None:
+            stop = checks.step(stop, "stop")
+        return self._blocks(start, stop)
+
+    def _blocks(self, start: int, stop: int | None) -> Iterator[Int64Array]:
+        cursor = self._cursor() if stop is None or start < stop else None
+        while cursor is not None and (stop is None or start < stop):
+            first, rows = cursor.rows_at(start)
+            end = first + len(rows) if stop is None else min(stop, first + len(rows))
+            yield rows[start - first : end - first]
+            start = end
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.config() == other.config()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.config().items()))
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        return functools.partial(type(self), **self._arguments()), ()
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={value!r}" for name, value in self._arguments().items())
+        return f"{type(self).__name__}({', '.join(shown)})"
