@@ -53,7 +53,8 @@ class EpochOrder(CursorOrder):
         """Return plain ints and strings that name the order completely."""
         return {**super().config(), "drop_last": int(self.drop_last)}
 
-    def _cursor(self) -> Cursor:
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
         return _Epochs(self)
 
     @abstractmethod
@@ -71,11 +72,12 @@ class _Epochs(Cursor):
     def __init__(self, order: EpochOrder) -> None:
         self._order = order
         self._words = KeyedWords(order.seed, Purpose.EPOCH)
+        self._steps_at_once = steps_per_block(order.num_samples, order.batch_size)
         self._number = -1
         self._permutation: Int64Array = np.empty(0, dtype=np.int64)
 
-    def rows_at(self, step: int) -> tuple[int, Int64Array]:
-        """Return (first step, rows): the full batches of the epoch of `step`, or its short last one."""
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Return (first step, rows): full batches of the epoch of `step`, or its short last one."""
         order, size = self._order, self._order.batch_size
         epoch, place = divmod(step, order.steps_per_epoch)
         if (number := order._drawn(epoch)) != self._number:
@@ -83,9 +85,13 @@ class _Epochs(Cursor):
             self._number = number
         samples = order._arranged(self._permutation, epoch)
         full = order.num_samples // size
-        if place < full:
-            return epoch * order.steps_per_epoch, samples[: full * size].reshape(full, size)
-        return step, samples[full * size :].reshape(1, -1)
+        # Copies: what is yielded is the caller's to write to, and the permutation may serve another epoch.
+        if place == full:
+            return step, samples[full * size :].reshape(1, -1).copy()
+        first = place - place % self._steps_at_once
+        last = min(full, first + self._steps_at_once)
+        rows = samples[first * size : last * size].reshape(last - first, size).copy()
+        return epoch * order.steps_per_epoch + first, rows
 
 
 class RandomReshuffling(EpochOrder):
@@ -163,7 +169,8 @@ class BatchedReplacement(CursorOrder):
                 f"batch_size={self.batch_size} and num_samples={self.num_samples}"
             )
 
-    def _cursor(self) -> Cursor:
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
         return _Blocks(DistinctDraws(self.num_samples, self.batch_size, self.seed))
 
 
@@ -183,7 +190,8 @@ class IndependentDraws(CursorOrder):
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
         super().__init__(num_samples, batch_size, seed)
 
-    def _cursor(self) -> Cursor:
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
         return _Blocks(_Independent(self))
 
 
@@ -207,7 +215,7 @@ class _Blocks(Cursor):
     def __init__(self, draws: DistinctDraws | _Independent) -> None:
         self._draws = draws
 
-    def rows_at(self, step: int) -> tuple[int, Int64Array]:
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
         """Return (first step, samples) of the block that `step` is in."""
         index = step // self._draws.steps_per_block
         return index * self._draws.steps_per_block, self._draws.block(index)

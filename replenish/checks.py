@@ -24,7 +24,7 @@ def integer(name: str, value: object, *, minimum: int, maximum: int | None = Non
     if type(value) is not int:
         # numpy's bools have __index__ in some versions; Python's bool is an int: neither is meant.
         is_integer = hasattr(value, "__index__") and type(value).__name__ not in ("bool", "bool_")
-        if not is_integer or getattr(value, "ndim", 0):
+        if not is_integer or getattr(value, "ndim", 0) != 0:
             raise TypeError(f"{name} should be an int, but got {value!r} of type {type(value).__name__}")
         value = operator.index(value)  # type: ignore[arg-type]
     if value < minimum:

@@ -43,7 +43,7 @@ class KeyedWords:
             key=np.array([seed, 0], dtype=np.uint64), counter=np.array([0, 0, 0, purpose], dtype=np.uint64)
         )
         # Setting the state of one generator is eight times cheaper than building another.
-        self._state: dict[str, Any] = dict(self._generator.state)
+        self._state = self._generator.state
         self._key = self._state["state"]["key"]
 
     def at(self, index: int) -> KeyedWords:

@@ -52,11 +52,26 @@ class Order(Protocol):
 
 
 class Cursor(ABC):
-    """A place in an order's stream, with whatever is costly to find again: a pool, a permutation."""
+    """A place in an order's stream, with whatever is costly to find again: a pool, a permutation.
+
+    A cursor may be asked for any step at any time; steps in a row are cheap.
+    """
+
+    _kept: tuple[int, Int64Array] | None = None
+
+    def rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Return (first, rows): the batches of the steps first, first + 1, ..., `step` among them.
+
+        The rows are the cursor's own, to be read or copied.
+        """
+        if self._kept is None or not 0 <= step - self._kept[0] < len(self._kept[1]):
+            self._kept = None  # an interrupt must not leave old rows beside a moved cursor
+            self._kept = self._rows_at(step)
+        return self._kept
 
     @abstractmethod
-    def rows_at(self, step: int) -> tuple[int, Int64Array]:
-        """Return (first, rows): the batches of the steps first, first + 1, ..., `step` among them."""
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Find what `rows_at` returns."""
 
 
 class CursorOrder(ABC):
@@ -71,12 +86,11 @@ class CursorOrder(ABC):
         self.batch_size = checks.integer("batch_size", batch_size, minimum=1, maximum=2**40)
         self.seed = checks.seed(seed)
         self._lock = threading.Lock()
-        self._kept_cursor: Cursor | None = None
-        self._kept_rows: tuple[int, Int64Array] | None = None
+        self._cursor_of_batch: Cursor | None = None
 
     @abstractmethod
-    def _cursor(self) -> Cursor:
-        """Return a new cursor."""
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that make an equal order."""
@@ -102,12 +116,9 @@ class CursorOrder(ABC):
         """
         step = checks.step(step)
         with self._lock:
-            if self._kept_rows is None or not 0 <= step - self._kept_rows[0] < len(self._kept_rows[1]):
-                if self._kept_cursor is None:
-                    self._kept_cursor = self._cursor()
-                self._kept_rows = None  # an interrupt below must not leave rows beside a moved cursor
-                self._kept_rows = self._kept_cursor.rows_at(step)
-            first, rows = self._kept_rows
+            if self._cursor_of_batch is None:
+                self._cursor_of_batch = self.cursor()
+            first, rows = self._cursor_of_batch.rows_at(step)
             return rows[step - first].copy()
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
@@ -115,23 +126,31 @@ class CursorOrder(ABC):
         blocks = self.blocks(start, stop)  # a wrong argument is an error here, not at the first batch
         return (row for block in blocks for row in block)
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
-        """Yield what `batches` yields, many steps at a time: arrays with one step a row."""
+    def blocks(self, start: int = 0, stop: int | None = None, cursor: Cursor | None = None) -> Iterator[Int64Array]:
+        """Yield what `batches` yields, many steps at a time: arrays with one step a row.
+
+        Args:
+            start: The first step.
+            stop: The step to end before, or None for no end.
+            cursor: One that `cursor()` returned, for whoever begins again where an earlier iterator ended and
+                would rather not look for the place anew; its rows must not be written to.
+        """
         start = checks.step(start, "start")
         if stop is not None:
             stop = checks.step(stop, "stop")
-        return self._blocks(start, stop)
+        return self._blocks(start, stop, cursor)
 
-    def _blocks(self, start: int, stop: int | None) -> Iterator[Int64Array]:
-        cursor = self._cursor() if stop is None or start < stop else None
-        while cursor is not None and (stop is None or start < stop):
+    def _blocks(self, start: int, stop: int | None, cursor: Cursor | None) -> Iterator[Int64Array]:
+        if cursor is None:
+            cursor = self.cursor()
+        while stop is None or start < stop:
             first, rows = cursor.rows_at(start)
             end = first + len(rows) if stop is None else min(stop, first + len(rows))
             yield rows[start - first : end - first]
             start = end
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.config() == other.config()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self.config() == other.config()
 
     def __hash__(self) -> int:
         return hash(tuple(self.config().items()))

@@ -73,7 +73,8 @@ class SequencedReplacement(CursorOrder):
         """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
         return {**super().config(), "sequence": self._sequence.name, "sequence_length": self._sequence.length}
 
-    def _cursor(self) -> Cursor:
+    def cursor(self) -> Pool:
+        """Return a new cursor at the start: a pool."""
         return Pool(DistinctDraws(self.pool_size, self.batch_size, self.seed), self._sequence)
 
 
@@ -101,13 +102,13 @@ class Pool(Cursor):
         self._draws = draws
         self._sequence = sequence
         self._draws_per_block = draws.steps_per_block * draws.batch_size
-        self._position_type = np.int32 if sequence.length <= 2**31 else np.int64
-        self._block_offsets = np.arange(self._draws_per_block, dtype=self._position_type)
+        self._position_type: type[np.signedinteger[Any]] = np.int32 if sequence.length <= 2**31 else np.int64
+        self._block_offsets: IntegerArray = np.arange(self._draws_per_block, dtype=self._position_type)
         self._steps_per_run = self._choose_steps_per_run()
         self._positions: IntegerArray | None = None
         self._block = 0
 
-    def rows_at(self, step: int) -> tuple[int, Int64Array]:
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
         """Return (first step, samples) of the block that `step` is in, and leave the pool behind it."""
         block = step // self._draws.steps_per_block
         positions = self._moved_to(block)
@@ -190,9 +191,7 @@ class Pool(Cursor):
         positions[never] = never % self._sequence.length
         return positions
 
-    def _draw_run(
-        self, positions: IntegerArray, slots: Int64Array, refill: IntegerArray, found: IntegerArray
-    ) -> None:
+    def _draw_run(self, positions: IntegerArray, slots: Int64Array, refill: IntegerArray, found: IntegerArray) -> None:
         """Draw the slots of a run of steps and refill them; write to `found` what each draw found.
 
         One gather and one scatter, in which the last write wins, are right for all slots that the run

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ SORTED_UP_TO = 4096
 # ... above, a computed one, which needs no memory; up to this size it is kept as a table of 32-bit integers.
 TABLE_UP_TO = 2**22
 
-IntegerArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+IntegerArray = npt.NDArray[Any]  # of 32 or 64 bits
 
 
 class Sequence(Protocol):
@@ -101,8 +101,8 @@ class ShuffledSequence:
         samples = self._reduced_high.take(high)
         low &= (1 << self._bits) - 1
         samples += low
-        outside = np.flatnonzero(samples >= self.length)
-        if outside.size:
+        outside = samples >= self.length
+        if outside.any():
             samples[outside] = self._compute(samples[outside])
         return samples
 
@@ -128,9 +128,7 @@ def make_sequence(sequence: str | npt.ArrayLike, num_samples: int, seed: int) ->
             return IdentitySequence(num_samples)
         if sequence == "shuffled":
             return ShuffledSequence(num_samples, seed)
-        raise ValueError(
-            f'sequence should be "shuffled", "identity" or an array of integers, but got {sequence!r}'
-        )
+        raise ValueError(f'sequence should be "shuffled", "identity" or an array of integers, but got {sequence!r}')
     indices = np.asarray(sequence)
     if indices.ndim != 1:
         raise ValueError(f"sequence should have one dimension, but got an array of shape {indices.shape}")
@@ -170,9 +168,7 @@ def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:
     length = checks.integer("length", length, minimum=1)
     array = np.asarray(weights)
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"weights should be one number per sample, but got an array of shape {array.shape}"
-        )
+        raise ValueError(f"weights should be one number per sample, but got an array of shape {array.shape}")
     if array.dtype.kind not in "iuf":
         raise TypeError(f"weights should be real numbers, but got an array of dtype {array.dtype}")
     array = array.astype(np.float64)

@@ -1,0 +1,37 @@
+# The two commands: `make demo` and `make test`. Both set up .venv first, from nothing but Python >= 3.10.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint format bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/ready
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/sampler.py
+
+# pytorchcv is an independent oracle for the networks; without its dependencies, which the tests do not touch.
+$(VENV)/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed; name one: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pytorchcv==0.0.74
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist docs/_build

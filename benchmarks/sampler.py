@@ -1,0 +1,203 @@
+"""The sampler's speed and memory beside torch's own, as ratios measured alternately in one run.
+
+    python benchmarks/sampler.py            print the tables (some minutes)
+    python benchmarks/sampler.py --quick    smaller sizes, fewer rounds
+    python benchmarks/sampler.py --write    also write them to docs/benchmarks.md
+
+The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. An epoch is timed whole, with
+everything that happens before its first batch: on our side that includes building the sampler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from machine import describe
+from torch.utils.data import BatchSampler, RandomSampler
+
+from replenish import SequencedReplacement
+from replenish.torch import SRSBatchSampler
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- begin: benchmarks/sampler.py -->", "<!-- end: benchmarks/sampler.py -->"
+
+
+def seconds(run: Callable[[], object]) -> float:
+    gc.collect()
+    gc.disable()  # a collection in the middle would be counted to whoever happens to run
+    start = time.perf_counter()
+    run()
+    elapsed = time.perf_counter() - start
+    gc.enable()
+    return elapsed
+
+
+def exhaust(batches: Iterable[object]) -> None:
+    for _ in batches:
+        pass
+
+
+def alternately(rounds: int, **runs: Callable[[], object]) -> dict[str, list[float]]:
+    """Time each of `runs` in turn, `rounds` times over, after one round that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(rounds + 1):
+        for name, run in runs.items():
+            elapsed = seconds(run)
+            if number:
+                times[name].append(elapsed)
+    return times
+
+
+def torch_batches(num_samples: int, batch_size: int) -> BatchSampler:
+    return BatchSampler(RandomSampler(range(num_samples)), batch_size, drop_last=False)
+
+
+def ratio(peer: list[float], ours: list[float]) -> float:
+    """Return the median over rounds of peer / ours: both of a round were measured next to each other."""
+    return statistics.median(theirs / own for theirs, own in zip(peer, ours, strict=True))
+
+
+def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
+    lines = [
+        "| N | B | torch, lists | SRS, lists | ratio | a later epoch | SRS, arrays | ratio | a later epoch |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for num_samples in sizes:
+        for batch_size in batch_sizes:
+            order = SequencedReplacement(num_samples, batch_size)
+            sampler = SRSBatchSampler(range(num_samples), batch_size)
+            steps = order.steps_per_epoch
+            endless = order.batches()
+
+            def arrays(n: int = num_samples, b: int = batch_size, steps: int = steps) -> None:
+                exhaust(SequencedReplacement(n, b).batches(0, steps))
+
+            def later_arrays(steps: int = steps, endless: Iterable[object] = endless) -> None:
+                for _ in zip(range(steps), endless, strict=False):
+                    pass
+
+            times = alternately(
+                rounds if num_samples < 10**7 else max(3, rounds // 4),
+                torch=lambda n=num_samples, b=batch_size: exhaust(torch_batches(n, b)),
+                lists=lambda n=num_samples, b=batch_size: exhaust(SRSBatchSampler(range(n), b)),
+                later_lists=lambda sampler=sampler: exhaust(sampler),
+                arrays=arrays,
+                later_arrays=later_arrays,
+            )
+            each = {name: statistics.median(values) / num_samples * 1e9 for name, values in times.items()}
+            peer = times["torch"]
+            lines.append(
+                f"| {num_samples:,} | {batch_size} | {each['torch']:.0f} ns | {each['lists']:.0f} ns "
+                f"| {ratio(peer, times['lists']):.1f}x | {ratio(peer, times['later_lists']):.1f}x "
+                f"| {each['arrays']:.0f} ns | {ratio(peer, times['arrays']):.1f}x "
+                f"| {ratio(peer, times['later_arrays']):.1f}x |"
+            )
+            print(lines[-1], flush=True)
+    return lines
+
+
+def first_batch(num_samples: int, rounds: int) -> list[str]:
+    lines = [
+        f"| the first batch at N = {num_samples:,}, B = 64 | time | ratio |",
+        "|---|---|---|",
+    ]
+    times = alternately(
+        rounds,
+        torch=lambda: next(iter(torch_batches(num_samples, 64))),
+        identity=lambda: next(iter(SRSBatchSampler(range(num_samples), 64, sequence="identity"))),
+        shuffled=lambda: next(iter(SRSBatchSampler(range(num_samples), 64))),
+    )
+    for name, label in [
+        ("torch", "torch"),
+        ("identity", 'SRS, `sequence="identity"`'),
+        ("shuffled", "SRS, shuffled (the default)"),
+    ]:
+        shown = statistics.median(times[name]) * 1e3
+        lines.append(f"| {label} | {shown:,.1f} ms | {ratio(times['torch'], times[name]):.0f}x |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def jumps(rounds: int) -> list[str]:
+    lines = [
+        "| N = 50,000, B = 64 | time | in effective epochs of `batches()` |",
+        "|---|---|---|",
+    ]
+    times = alternately(
+        rounds,
+        epoch=lambda: exhaust(SequencedReplacement(50_000, 64).batches(0, 782)),
+        million=lambda: SequencedReplacement(50_000, 64).batch(10**6),
+        billion=lambda: SequencedReplacement(50_000, 64).batch(10**9),
+    )
+    for name, label in [("epoch", "one effective epoch"), ("million", "jump to step 10^6"), ("billion", "to 10^9")]:
+        shown = statistics.median(times[name]) * 1e3
+        lines.append(f"| {label} | {shown:.1f} ms | {1 / ratio(times['epoch'], times[name]):.1f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def peak_bytes(kind: str, num_samples: int) -> int:
+    """Return by how much a fresh process grows when it draws a thousand batches of 64."""
+    command = [sys.executable, __file__, "--peak", kind, str(num_samples)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def print_peak(kind: str, num_samples: int) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sampler = {
+        "torch": lambda: torch_batches(num_samples, 64),
+        "identity": lambda: SRSBatchSampler(range(num_samples), 64, sequence="identity"),
+        "shuffled": lambda: SRSBatchSampler(range(num_samples), 64),
+    }[kind]()
+    for _ in zip(range(1000), sampler, strict=False):
+        pass
+    print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+
+
+def memory(num_samples: int, rounds: int) -> list[str]:
+    lines = [f"| memory at N = {num_samples:,}, B = 64 | peak growth | ratio |", "|---|---|---|"]
+    peaks = {
+        kind: statistics.median(peak_bytes(kind, num_samples) for _ in range(rounds))
+        for kind in ("torch", "identity", "shuffled")
+    }
+    for kind, peak in peaks.items():
+        lines.append(f"| {'torch' if kind == 'torch' else 'SRS, ' + kind} | {peak / 1e6:,.0f} MB | {peaks['torch'] / peak:.1f}x |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer rounds")
+    parser.add_argument("--write", action="store_true", help=f"write the tables to {PAGE.name}")
+    parser.add_argument("--peak", nargs=2, metavar=("KIND", "N"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peak:
+        print_peak(options.peak[0], int(options.peak[1]))
+        return
+    sizes = [50_000, 1_280_000] if options.quick else [50_000, 1_280_000, 20_000_000]
+    largest, rounds = sizes[-1], 5 if options.quick else 12
+    tables = [
+        epochs(sizes, [64, 128, 1024], rounds),
+        first_batch(largest, 3 if options.quick else 5),
+        memory(largest, 3),
+        jumps(rounds),
+    ]
+    text = f"{describe(rounds)}\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    print("\n" + text)
+    if options.write:
+        page = PAGE.read_text()
+        head, tail = page.split(BEGIN)[0], page.split(END)[1]
+        PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""How the processes of a run divide a global batch: contiguous, equal shares.
+
+Every process draws the same global batch and takes its own part of it. So the stream of global batches does
+not depend on the number of processes, and a run may be resumed on another number.
+"""
+
+from __future__ import annotations
+
+from replenish import checks
+
+
+def check_replicas(num_replicas: object, rank: object) -> tuple[int, int]:
+    """Return (num_replicas, rank) as ints, or raise."""
+    replicas = checks.integer("num_replicas", num_replicas, minimum=1)
+    number = checks.integer("rank", rank, minimum=0)
+    if number >= replicas:
+        raise ValueError(
+            f"rank should be less than num_replicas, ranks counting from 0, but got rank={number} and "
+            f"num_replicas={replicas}"
+        )
+    return replicas, number
+
+
+def share_of(size: int, num_replicas: int, rank: int, *, name: str = "batch_size") -> slice:
+    """Return where in a batch of `size` the share of `rank` stands; unequal shares are an error.
+
+    Example:
+        >>> share_of(8, num_replicas=4, rank=1)
+        slice(2, 4, None)
+    """
+    each, left = divmod(size, num_replicas)
+    if left:
+        raise ValueError(
+            f"{name} should be divisible by num_replicas, so that all processes get equal shares, but got "
+            f"{name}={size} and num_replicas={num_replicas}"
+        )
+    return slice(rank * each, (rank + 1) * each)

@@ -1,0 +1,59 @@
+"""A place in an order's stream as a few plain ints and strings, whatever the size of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replenish import checks
+from replenish.draws import STREAM
+from replenish.order import Order
+
+VERSION = 1
+
+State = dict[str, int | str]
+
+
+def save(order: Order, step: int) -> State:
+    """Return the state of `order` before `step`: version, stream, step and the order's config.
+
+    Example:
+        >>> from replenish import IndependentDraws
+        >>> save(IndependentDraws(num_samples=9, batch_size=3), step=7)["step"]
+        7
+    """
+    own: State = {"version": VERSION, "stream": STREAM, "step": checks.step(step)}
+    config = order.config()
+    if clash := {"version", "step"} & set(config):
+        raise ValueError(f"config() of an order should not use the names of the state, but has {sorted(clash)}")
+    return {**own, **config}
+
+
+def load(order: Order, state: Mapping[str, int | str]) -> int:
+    """Return the step of `state`, after checking that it belongs to an order equal to `order`.
+
+    Raises:
+        ValueError: It belongs to another order; the message names every differing field with both values.
+    """
+    if not isinstance(state, Mapping):
+        raise TypeError(f"state should be a dict that state_dict() returned, but got a {type(state).__name__}")
+    if "step" not in state or "version" not in state:
+        raise ValueError(
+            f"state should be a dict that state_dict() returned, with version and step, but got the fields "
+            f"{sorted(map(str, state))}"
+        )
+    step = checks.step(state["step"], "step in state")
+    if state["version"] != VERSION:
+        raise ValueError(
+            f"state should have version {VERSION}, but got version {state['version']!r}: it was saved by another "
+            f"release of replenish"
+        )
+    expected = save(order, step)
+    # What a subclass of sampler adds to the state is its own to check.
+    differing = [
+        f"{name} is {state.get(name, 'missing')!r} in the state but {value!r} here"
+        for name, value in expected.items()
+        if name not in state or state[name] != value
+    ]
+    if differing:
+        raise ValueError("state should be of an equal order, but " + ", ".join(differing))
+    return step

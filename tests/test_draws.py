@@ -1,0 +1,185 @@
+"""The draws are exactly uniform and distinct, and depend on (seed, purpose, index) alone."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import comb, perm
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from replenish import draws
+from replenish.draws import DistinctDraws, KeyedWords, Purpose
+
+ALPHA = 1e-6  # with fixed seeds a failure is a defect, not bad luck
+
+
+def goodness_of_fit(observed: np.ndarray) -> float:
+    """Return the p-value of the hypothesis that all cells are equally likely."""
+    return float(stats.chisquare(observed).pvalue)
+
+
+def test_words_depend_on_seed_purpose_and_index() -> None:
+    keys = [(seed, purpose, index) for seed in (0, 1, 2) for purpose in Purpose for index in (0, 1, 2)]
+    heads = {tuple(KeyedWords(seed, purpose).at(index).words(4).tolist()) for seed, purpose, index in keys}
+    assert len(heads) == len(keys)
+
+
+def test_neighbouring_keys_share_no_word() -> None:
+    # Philox's counters would overlap if the index stood there.
+    words = np.concatenate([KeyedWords(0, Purpose.SLOTS).at(index).words(1000) for index in range(50)])
+    assert len(np.unique(words)) == len(words)
+
+
+def test_going_back_to_an_index_gives_the_same_words() -> None:
+    words = KeyedWords(7, Purpose.SLOTS)
+    first = words.at(3).words(10).tolist()
+    words.at(4).words(5)
+    assert words.at(3).words(10).tolist() == first
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 7, 64, 100])
+def test_below_is_uniform(bound: int) -> None:
+    values = KeyedWords(0, Purpose.SLOTS).at(0).below(bound, 200_000)
+    assert len(values) == 200_000
+    assert values.max() < bound
+    if bound > 1:
+        assert goodness_of_fit(np.bincount(values.astype(np.int64), minlength=bound)) > ALPHA
+
+
+@pytest.mark.parametrize("bound", [3 * 2**30, 2**32 - 5, 2**32, 2**32 + 1, 3 * 2**40, 2**62])
+def test_below_is_uniform_for_large_bounds(bound: int) -> None:
+    # 3 * 2**30 rejects a quarter of the half words: without the rejection some values come twice as often.
+    values = KeyedWords(0, Purpose.SLOTS).at(0).below(bound, 100_000)
+    assert len(values) == 100_000
+    assert int(values.max()) < bound
+    cells = np.floor(values.astype(np.float64) / bound * 64).astype(np.int64)
+    assert goodness_of_fit(np.bincount(cells, minlength=64)) > ALPHA
+
+
+def test_rejection_makes_lemires_method_exact() -> None:
+    # With bound 3 * 2**30, half words map four to three: unrejected, values 0 mod 3 come twice as often.
+    values = KeyedWords(0, Purpose.SLOTS).at(0).below(3 * 2**30, 100_000)
+    assert goodness_of_fit(np.bincount(values.astype(np.int64) % 3, minlength=3)) > ALPHA
+
+
+def test_permutations_are_uniform() -> None:
+    rows = KeyedWords(0, Purpose.EPOCH).at(0).permutations(60_000, 4)
+    index = {order: number for number, order in enumerate(permutations(range(4)))}
+    counts = np.bincount([index[tuple(row)] for row in rows.tolist()], minlength=24)
+    assert goodness_of_fit(counts) > ALPHA
+
+
+def test_permutations_with_equal_words_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = KeyedWords(0, Purpose.EPOCH)
+    answers = iter([[5, 1, 5, 9, 8, 7], [3, 2, 1]])
+    monkeypatch.setattr(words, "words", lambda count: np.array(next(answers), dtype=np.uint64))
+    assert words.permutations(2, 3).tolist() == [[2, 1, 0], [2, 1, 0]]
+
+
+@pytest.mark.parametrize(("num_slots", "batch_size"), [(5, 2), (6, 3), (7, 3), (6, 1), (5, 3), (6, 5), (4, 4), (9, 4)])
+def test_all_ordered_choices_are_equally_likely(num_slots: int, batch_size: int) -> None:
+    draw = DistinctDraws(num_slots, batch_size, seed=1)
+    rows = np.concatenate([draw.block(index) for index in range(-(-40_000 // draw.steps_per_block))])
+    assert (np.diff(np.sort(rows, axis=1), axis=1) > 0).all()
+    choice = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        choice = choice * num_slots + column
+    observed = np.unique(choice, return_counts=True)[1]
+    ordered = perm(num_slots, batch_size)
+    assert len(observed) == ordered
+    assert goodness_of_fit(observed) > ALPHA
+    # ... and so are the C(M, B) sets, which have fewer cells and so a sharper test
+    sets = np.unique((1 << rows).sum(axis=1), return_counts=True)[1]
+    assert len(sets) == comb(num_slots, batch_size)
+    if len(sets) > 1:
+        assert goodness_of_fit(sets) > ALPHA
+
+
+def test_steps_of_a_block_are_independent() -> None:
+    draw = DistinctDraws(4, 2, seed=3)
+    rows = np.concatenate([draw.block(index) for index in range(3000)])
+    sets = np.unique((1 << rows).sum(axis=1), return_inverse=True)[1]
+    pairs = np.bincount(sets[:-1] * 6 + sets[1:], minlength=36)
+    assert goodness_of_fit(pairs) > ALPHA
+
+
+@pytest.mark.parametrize(
+    ("num_slots", "batch_size"),
+    [
+        (50_000, 64),
+        (50_000, 1024),
+        (50_000, 25_000),
+        (50_000, 25_001),
+        (50_000, 50_000),
+        (2**33, 64),
+        (100, 50),
+        (1, 1),
+    ],
+)
+def test_slots_are_distinct_and_in_range(num_slots: int, batch_size: int) -> None:
+    slots = DistinctDraws(num_slots, batch_size, seed=0).block(5)
+    assert slots.dtype == np.int64
+    assert slots.min() >= 0
+    assert slots.max() < num_slots
+    assert (np.diff(np.sort(slots, axis=1), axis=1) > 0).all()
+
+
+def test_a_batch_near_the_pool_takes_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing B = M by rejection alone would take M ln M words and many rounds; counted, not timed."""
+    drawn = []
+    plain = KeyedWords.words
+
+    def counted(self: KeyedWords, count: int) -> np.ndarray:
+        drawn.append(count)
+        return plain(self, count)
+
+    monkeypatch.setattr(KeyedWords, "words", counted)
+    for batch_size in (30_000, 49_999, 50_000, 25_000, 20_000):
+        drawn.clear()
+        DistinctDraws(50_000, batch_size, seed=0).block(0)
+        assert sum(drawn) <= 2 * batch_size
+        assert len(drawn) <= 24
+
+
+def test_packing_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = DistinctDraws(3000, 700, seed=0)
+    wide = DistinctDraws(3000, 700, seed=0)
+    assert narrow._packed is np.uint32
+    monkeypatch.setattr(wide, "_packed", np.uint64)
+    monkeypatch.setattr(wide, "_places", wide._places.astype(np.uint64))
+    for index in range(3):
+        assert (narrow.block(index) == wide.block(index)).all()
+
+
+def test_slow_and_plain_rejection_gives_the_same_draws() -> None:
+    """The vectorised rejection equals its definition, spelled out with sets."""
+    num_slots, batch_size = 40, 15
+    draw = DistinctDraws(num_slots, batch_size, seed=9)
+    words = KeyedWords(9, Purpose.SLOTS).at(2)
+    steps = draw.steps_per_block
+    slots = words.below(num_slots, steps * batch_size).astype(np.int64).reshape(steps, batch_size).tolist()
+    kept = [set() for _ in range(steps)]
+    wanting = []
+    for step, row in enumerate(slots):
+        for place, slot in enumerate(row):
+            if slot in kept[step]:
+                wanting.append((step, place))
+            kept[step].add(slot)
+    while wanting:
+        again = []
+        for (step, place), slot in zip(wanting, words.below(num_slots, len(wanting)).tolist(), strict=True):
+            if slot in kept[step]:
+                again.append((step, place))
+            else:
+                slots[step][place] = slot
+                kept[step].add(slot)
+        wanting = again
+    assert draw.block(2).tolist() == slots
+
+
+def test_blocks_of_small_pools_are_small() -> None:
+    assert draws.steps_per_block(5, 2) == 20
+    assert draws.steps_per_block(50_000, 64) * 64 <= draws.DRAWS_PER_BLOCK
+    assert draws.steps_per_block(50_000, 40_000) == 1

@@ -1,0 +1,88 @@
+"""A state is small and plain, and never fits another order."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from contracts import ORDERS
+
+from replenish import RandomReshuffling, SequencedReplacement, state
+
+
+@pytest.mark.parametrize("name", list(ORDERS))
+def test_round_trip_through_json(name: str) -> None:
+    order = ORDERS[name]()
+    saved = state.save(order, 2**62)
+    assert saved["version"] == 1
+    assert saved["stream"] == "v1"
+    assert state.load(ORDERS[name](), json.loads(json.dumps(saved))) == 2**62
+    with pytest.raises(ValueError, match="seed is 0 in the state but 1 here"):
+        state.load(ORDERS[name](seed=1), saved)
+
+
+def test_size_does_not_depend_on_the_data() -> None:
+    sizes = [
+        len(json.dumps(state.save(SequencedReplacement(n, 64, sequence=range(0, n, 7)), 10**12)))
+        for n in (10**3, 10**6)
+    ]
+    assert max(sizes) < 400
+    assert sizes[1] - sizes[0] < 20
+
+
+def test_a_mismatch_names_every_differing_field_with_both_values() -> None:
+    saved = state.save(SequencedReplacement(100, 10, seed=3), 5)
+    with pytest.raises(ValueError, match="state should be of an equal order") as error:
+        state.load(SequencedReplacement(101, 20, seed=4, pool_size=100, sequence="identity"), saved)
+    for part in (
+        "num_samples is 100 in the state but 101 here",
+        "batch_size is 10 in the state but 20 here",
+        "seed is 3 in the state but 4 here",
+        "sequence is 'shuffled' in the state but 'identity' here",
+        "sequence_length is 100 in the state but 101 here",
+    ):
+        assert part in str(error.value)
+    assert "pool_size" not in str(error.value)
+
+
+def test_another_kind_of_order() -> None:
+    saved = state.save(RandomReshuffling(100, 10), 5)
+    with pytest.raises(ValueError, match="order is 'RandomReshuffling' in the state but 'SequencedReplacement' here"):
+        state.load(SequencedReplacement(100, 10), saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"stream": "v2"}, ValueError, "stream is 'v2' in the state but 'v1' here"),
+        ({"version": 2}, ValueError, "state should have version 1, but got version 2"),
+        ({"step": -1}, ValueError, "step in state should be at least 0, but got -1"),
+        ({"step": 1.5}, TypeError, "step in state should be an int, but got 1.5"),
+        ({"step": 2**62 + 1}, ValueError, "step in state should be at most"),
+    ],
+)
+def test_altered_states(change: dict[str, object], error: type[Exception], message: str) -> None:
+    order = SequencedReplacement(100, 10)
+    with pytest.raises(error, match=message):
+        state.load(order, {**state.save(order, 5), **change})  # type: ignore[dict-item]
+
+
+def test_not_a_state() -> None:
+    order = SequencedReplacement(100, 10)
+    with pytest.raises(TypeError, match="state should be a dict that state_dict.. returned, but got a list"):
+        state.load(order, [1])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="got the fields .'epoch'"):
+        state.load(order, {"epoch": 3})
+    missing = state.save(order, 5)
+    del missing["pool_size"]
+    with pytest.raises(ValueError, match="pool_size is 'missing' in the state but 100 here"):
+        state.load(order, missing)
+
+
+def test_an_order_may_not_use_the_states_own_names() -> None:
+    class Clashing(RandomReshuffling):
+        def config(self) -> dict[str, int | str]:
+            return {**super().config(), "step": 1}
+
+    with pytest.raises(ValueError, match="should not use the names of the state, but has .'step'"):
+        state.save(Clashing(10, 2), 0)
