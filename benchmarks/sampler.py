@@ -169,7 +169,8 @@ def memory(num_samples: int, rounds: int) -> list[str]:
         for kind in ("torch", "identity", "shuffled")
     }
     for kind, peak in peaks.items():
-        lines.append(f"| {'torch' if kind == 'torch' else 'SRS, ' + kind} | {peak / 1e6:,.0f} MB | {peaks['torch'] / peak:.1f}x |")
+        label = "torch" if kind == "torch" else f"SRS, {kind}"
+        lines.append(f"| {label} | {peak / 1e6:,.0f} MB | {peaks['torch'] / peak:.1f}x |")
         print(lines[-1], flush=True)
     return lines
 

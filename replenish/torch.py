@@ -12,8 +12,12 @@ from collections.abc import Iterator, Mapping, Sized
 from typing import Any, Generic, TypeVar
 
 import numpy.typing as npt
-import torch.distributed
-from torch.utils.data import Sampler
+
+try:
+    import torch.distributed
+    from torch.utils.data import Sampler
+except ImportError as error:
+    raise ImportError("replenish.torch needs PyTorch: pip install 'replenish[torch]'") from error
 
 from replenish import checks, state
 from replenish.order import Cursor, CursorOrder, Order

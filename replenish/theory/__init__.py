@@ -1,0 +1,37 @@
+"""What can be said about sequenced replacement with a pencil: the paper's counts and the laws of the pool.
+
+`replenish.theory.counts` has the accessible configurations of the paper's section 2; `replenish.theory.laws` how long a
+copy stays in the pool, how often a sample is drawn, how many samples an epoch misses. All are functions of
+(num_samples, batch_size, ...), and all are here by name.
+"""
+
+from replenish.theory.counts import batches_per_epoch as batches_per_epoch
+from replenish.theory.counts import configurations_conventional as configurations_conventional
+from replenish.theory.counts import configurations_ratio as configurations_ratio
+from replenish.theory.counts import configurations_with_replacement as configurations_with_replacement
+from replenish.theory.counts import configurations_without_replacement as configurations_without_replacement
+from replenish.theory.counts import log10_configurations_conventional as log10_configurations_conventional
+from replenish.theory.counts import log10_configurations_ratio as log10_configurations_ratio
+from replenish.theory.counts import log10_configurations_with_replacement as log10_configurations_with_replacement
+from replenish.theory.counts import log10_configurations_without_replacement as log10_configurations_without_replacement
+from replenish.theory.counts import log10_term_ratio as log10_term_ratio
+from replenish.theory.counts import term_ratio as term_ratio
+from replenish.theory.laws import copies_inserted as copies_inserted
+from replenish.theory.laws import count_spread as count_spread
+from replenish.theory.laws import count_spread_independent as count_spread_independent
+from replenish.theory.laws import count_variance as count_variance
+from replenish.theory.laws import equal_pairs_independent as equal_pairs_independent
+from replenish.theory.laws import expected_copies as expected_copies
+from replenish.theory.laws import expected_draws as expected_draws
+from replenish.theory.laws import expected_equal_pairs as expected_equal_pairs
+from replenish.theory.laws import limit_copies as limit_copies
+from replenish.theory.laws import limit_count_spread as limit_count_spread
+from replenish.theory.laws import limit_equal_pairs as limit_equal_pairs
+from replenish.theory.laws import limit_unseen_fraction as limit_unseen_fraction
+from replenish.theory.laws import mean_residence as mean_residence
+from replenish.theory.laws import residence_probability as residence_probability
+from replenish.theory.laws import unseen_fraction as unseen_fraction
+from replenish.theory.laws import unseen_fraction_batched as unseen_fraction_batched
+from replenish.theory.laws import unseen_fraction_independent as unseen_fraction_independent
+from replenish.theory.laws import unseen_fraction_reshuffling as unseen_fraction_reshuffling
+from replenish.theory.laws import unseen_probability as unseen_probability

@@ -1,0 +1,356 @@
+"""The laws of the pool: what sequenced replacement does on average, exactly.
+
+Position p of the endless sequence holds sample p mod N. A pool of M = `pool_size` slots (None is N, as in the
+paper) starts with positions 0 … M-1; step t draws B distinct slots, then refills them with the positions
+M+tB … M+tB+B-1. "At `step`" means just before that step draws. `index` is a place in the sequence, from 0 to N-1:
+an int, an array of ints, or None for all; the result has its shape. The laws are exact for all N, B, M and steps.
+`limit_…` is what they tend to long after the start if B << M: functions of k = M/N = `pool_epochs`, with time in
+effective epochs of N/B steps.
+
+Two facts carry them. With L = M + tB positions written by step t, the copy at position L - 1 - d has lived
+through min(d // B, t) draws: its *age*. And c given slots all escape a draw with probability
+(1 - B/M) (1 - B/(M-1)) … (1 - B/(M-c+1)); draws of different steps are independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from replenish import checks
+from replenish.theory.arguments import MAX_SIZE, Floats, Integers, dataset, integers, sizes
+
+Index = ArrayLike | None
+
+_CHUNK = 2**18  # samples at a time where all N are summed, so that memory does not grow with N
+_NEVER = -1000.0  # stands for log 0: exp(-1000) is exactly 0, yet 0 * -1000 is 0 where 0 * -inf is nan
+_NEGLIGIBLE = math.log(1e-18)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+# ---- Laws: how long a copy stays, how many copies there are, how often a sample is drawn ----
+
+
+def residence_probability(
+    num_samples: int, batch_size: int, stay: ArrayLike, *, pool_size: int | None = None
+) -> Floats:
+    """Return the probability that a copy is drawn in the `stay`-th step (1, 2, …) that can draw it.
+
+    A draw takes a given slot with probability p = B/M, whatever came before: p (1 - p)^(stay - 1).
+
+    >>> residence_probability(4, 1, [1, 2, 3])
+    array([0.25    , 0.1875  , 0.140625])
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    escaped = integers("stay", stay, 1, checks.MAX_STEP) - 1
+    return np.asarray(pool.b / pool.m * np.exp(_log_escape(pool.m, pool.b) * escaped))
+
+
+def mean_residence(num_samples: int, batch_size: int, *, pool_size: int | None = None) -> float:
+    """Return the mean stay of a copy in steps, 1/p = M/B; that is k = M/N effective epochs."""
+    pool = _pool(num_samples, batch_size, pool_size)
+    return pool.m / pool.b
+
+
+def copies_inserted(
+    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+) -> Integers:
+    """Return how many copies of a sample were written by `step`, initial pool included; exact at any step.
+
+    L positions hold sample i floor(L/N) times, and once more if i < L mod N. Copies leave only by being
+    drawn: the draws of a sample are these less its copies in the pool, always. So the count never drifts.
+
+    >>> copies_inserted(5, 2, 1)
+    array([2, 2, 1, 1, 1])
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    rounds, rest = divmod(pool.written(checks.step(step)), pool.n)
+    if rounds >= 2**63 - 1:
+        raise ValueError(f"step should insert fewer than 2**63 copies, but got {step}: take a smaller step")
+    return rounds + (pool.places(index) < rest).astype(np.int64)
+
+
+def expected_copies(
+    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+) -> Floats:
+    """Return the mean number of copies of a sample in the pool at `step`.
+
+    A copy of age a is still there with probability (1 - B/M)^a; sum over all copies written. Those with a
+    chance below 1e-18 are left out, so the cost is O(1 + M/N) an index however far the step.
+
+    >>> expected_copies(5, 2, 1)
+    array([1.6, 1.6, 0.6, 0.6, 0.6])
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    return _moments(pool, checks.step(step), pool.places(index))[0]
+
+
+def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> float:
+    """Return the limit of `expected_copies` for a sample last inserted u epochs ago, 0 <= u <= 1.
+
+    Its copies are u, u + 1, u + 2, … epochs old and there with probability e^(-age/k): a geometric series.
+
+    >>> round(limit_copies(0), 2), round(limit_copies(1), 2)  # e^(-u/k) / (1 - e^(-1/k))
+    (1.58, 0.58)
+    """
+    u = _real("epochs_since_insertion", epochs_since_insertion, most=1)
+    k = _real("pool_epochs", pool_epochs, positive=True)
+    return math.exp(-u / k) / -math.expm1(-1 / k)
+
+
+def expected_draws(
+    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+) -> Floats:
+    """Return the mean number of draws of a sample before `step`: copies inserted less those expected."""
+    inserted = copies_inserted(num_samples, batch_size, step, index, pool_size=pool_size)
+    return inserted - expected_copies(num_samples, batch_size, step, index, pool_size=pool_size)
+
+
+def count_variance(
+    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+) -> Floats:
+    """Return the variance over seeds of a sample's draws before `step`; its copies in the pool have the same.
+
+    Two copies always lie in distinct slots. If their ages are a <= b, the older is alone for b - a draws,
+    then both must escape a draws: both are there with probability (1 - B/M)^(b-a) [(1 - B/M)(1 - B/(M-1))]^a.
+    The sum of this over pairs of copies is P, the mean number of pairs in the pool; a count with mean c has
+    the variance c + 2P - c².
+
+    >>> count_variance(5, 2, 1).round(12)
+    array([0.24, 0.24, 0.24, 0.24, 0.24])
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    copies, pairs = _moments(pool, checks.step(step), pool.places(index))
+    return copies + 2 * pairs - copies**2
+
+
+def count_spread(num_samples: int, batch_size: int, step: int, *, pool_size: int | None = None) -> float:
+    """Return the mean over seeds of the variance of the N draw counts before `step`. Costs O(N + M).
+
+    The counts add up to tB, so their mean is tB/N for every seed, and the spread is the average over samples
+    of `count_variance` (within a phase of the sequence) plus (`expected_draws` - tB/N)² (between phases).
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    # Whole rounds cancel between draws and tB/N; left in, they would drown the difference at far steps.
+    step = checks.step(step)
+    rest = pool.written(step) % pool.n
+    total = 0.0
+    for index in pool.chunks():
+        copies, pairs = _moments(pool, step, index)
+        draws_off_mean = (index < rest) - copies - (rest - pool.m) / pool.n
+        total += float(np.sum(copies + 2 * pairs - copies**2 + draws_off_mean**2))
+    return total / pool.n
+
+
+def limit_count_spread(pool_epochs: float = 1.0, epoch_fraction: float = 0.0) -> float:
+    """Return the limit of `count_spread` when the part f = (M + tB)/N mod 1 of a round has been written.
+
+    Within a phase: copies escape independently in a large pool, so each adds s(1 - s), s = e^(-age/k), which
+    over all ages is k/2. Between: a sample last inserted u epochs ago is off the mean by c(u) - k, where c is
+    `limit_copies`, if f = 0; its mean square is (k/2) coth(1/2k) - k². In mid-round [u < f] - f comes off and
+    the mean square changes by f(1 - f) - 2k [(1 - e^(-f/k)) / (1 - e^(-1/k)) - f].
+
+    >>> round(limit_count_spread(), 3), round(limit_count_spread(1, 0.25), 3)
+    (0.582, 0.57)
+    """
+    k, f = _real("pool_epochs", pool_epochs, positive=True), _real("epoch_fraction", epoch_fraction, most=1)
+    between = k / 2 / math.tanh(1 / (2 * k)) - k**2
+    return k / 2 + between + f * (1 - f) - 2 * k * (math.expm1(-f / k) / math.expm1(-1 / k) - f)
+
+
+def count_spread_independent(num_samples: int, batch_size: int, step: int) -> float:
+    """Return the same for independent draws: tB/N (1 - 1/N), a multinomial count's. It grows for ever."""
+    n, b = sizes(num_samples, batch_size)
+    return checks.step(step) * b / n * (1 - 1 / n)
+
+
+# ---- Laws: equal samples in a batch ----
+
+
+def expected_equal_pairs(num_samples: int, batch_size: int, step: int, *, pool_size: int | None = None) -> float:
+    """Return the mean number of pairs of equal samples in the batch of `step`. Costs O(N + M).
+
+    The pool holds P pairs of copies of each sample (see `count_variance`); a draw takes both slots of a pair
+    with probability B(B-1) / (M(M-1)).
+
+    >>> expected_equal_pairs(5, 2, 0), round(expected_equal_pairs(5, 2, 1), 12)
+    (0.0, 0.12)
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    step = checks.step(step)
+    pairs = sum(float(_moments(pool, step, index)[1].sum()) for index in pool.chunks())
+    return pairs * (pool.b / pool.m) * ((pool.b - 1) / max(pool.m - 1, 1))
+
+
+def limit_equal_pairs(num_samples: int, batch_size: int, *, pool_size: int | None = None) -> float:
+    """Return the limit of `expected_equal_pairs`, B(B-1)/2M / (e^(1/k) - 1): 0.29 B²/N if M = N.
+
+    With x = e^(-1/k), a sample of phase u has e^(-2u/k) [1/(1-x)² - 1/(1-x²)] / 2 pairs of copies in the
+    pool; the mean over u is (k/2) x/(1-x). Take it N B(B-1)/M² times.
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    x_power = -pool.n / pool.m
+    return pool.b * (pool.b - 1) / (2 * pool.m) * math.exp(x_power) / -math.expm1(x_power)
+
+
+def equal_pairs_independent(num_samples: int, batch_size: int) -> float:
+    """Return the same for independent draws: each of B(B-1)/2 pairs is equal with probability 1/N."""
+    n, b = sizes(num_samples, batch_size)
+    return b * (b - 1) / (2 * n)
+
+
+# ---- Laws: samples not seen ----
+
+
+def unseen_probability(
+    num_samples: int, batch_size: int, steps: int, index: Index = None, *, pool_size: int | None = None
+) -> Floats:
+    """Return the probability that a sample is in none of the first `steps` batches.
+
+    All copies of it must escape all draws, and as long as they do, their number is certain. By the second
+    fact above, the copy written l-th (l = 0, 1, …) then contributes the factor (1 - B/(M-l))^age.
+
+    >>> unseen_probability(5, 2, 2).round(12)  # index 2 enters again too late to be drawn
+    array([0.18, 0.18, 0.36, 0.36, 0.36])
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    return _unseen(pool, checks.step(steps, "steps"), pool.places(index))
+
+
+def unseen_fraction(
+    num_samples: int, batch_size: int, steps: int | None = None, *, pool_size: int | None = None
+) -> float:
+    """Return the mean of `unseen_probability` over samples; `steps` None is an epoch, ceil(N/B).
+
+    The first epoch of M = N misses (1 - 1/e)/e = 23 %, not 28 % as later ones do: it begins with every sample
+    in the pool. Costs O(N + M).
+
+    >>> round(unseen_fraction(50_000, 64), 3), round(limit_unseen_fraction(), 3)
+    (0.232, 0.279)
+    """
+    pool = _pool(num_samples, batch_size, pool_size)
+    steps = -(-pool.n // pool.b) if steps is None else checks.step(steps, "steps")
+    return sum(float(_unseen(pool, steps, index).sum()) for index in pool.chunks()) / pool.n
+
+
+def limit_unseen_fraction(pool_epochs: float = 1.0) -> float:
+    """Return the fraction of samples that an effective epoch misses long after the start: 27.9 % for k = 1.
+
+    At its beginning a sample of phase u has copies of ages u + j, j = 0, 1, …; each is there with probability
+    e^(-(u+j)/k), and is then drawn in the epoch with probability 1 - e^(-1/k). The copy inserted in the epoch
+    must escape for u. So it is the integral over u of e^(-u/k) prod_j [1 - e^(-(u+j)/k) (1 - e^(-1/k))]: from
+    0 for k -> 0, as with reshuffling, to 1/e for k -> infinity, as with independent draws.
+    """
+    k = _real("pool_epochs", pool_epochs, positive=True)
+    oldest = -_NEGLIGIBLE * k  # beyond it e^(-age/k) is below 1e-18: such phases and copies change nothing
+    width = min(1.0, oldest)
+    u = width * (_NODES + 1) / 2
+    log_unseen = -u / k
+    for j in range(int(oldest) + 1):
+        log_unseen += np.log1p(np.exp(-(u + j) / k) * math.expm1(-1 / k))
+    return width / 2 * float(_WEIGHTS @ np.exp(log_unseen))
+
+
+def unseen_fraction_independent(num_samples: int, batch_size: int, steps: int) -> float:
+    """Return the fraction that independent draws miss: (1 - 1/N)^(steps B), about 1/e in an epoch."""
+    n, b = sizes(num_samples, batch_size)
+    return math.exp(_log_escape(n, 1) * checks.step(steps, "steps") * b)
+
+
+def unseen_fraction_batched(num_samples: int, batch_size: int, steps: int) -> float:
+    """Return the fraction that batched replacement misses: (1 - B/N)^steps."""
+    n, b = dataset(num_samples, batch_size)
+    return math.exp(_log_escape(n, b) * checks.step(steps, "steps"))
+
+
+def unseen_fraction_reshuffling(num_samples: int, batch_size: int, steps: int) -> float:
+    """Return the fraction that the first steps of training over epochs miss: 1 - steps B/N, and then 0."""
+    n, b = dataset(num_samples, batch_size)
+    return max(n - checks.step(steps, "steps") * b, 0) / n
+
+
+# ---- How they are computed ----
+
+
+class _Pool(NamedTuple):
+    """N, B and M, checked."""
+
+    n: int
+    b: int
+    m: int
+
+    def written(self, step: int) -> int:
+        return self.m + step * self.b
+
+    def places(self, index: Index) -> Integers:
+        return np.arange(self.n, dtype=np.int64) if index is None else integers("index", index, 0, self.n - 1)
+
+    def chunks(self) -> Iterator[Integers]:
+        """Yield all places of the sequence, some at a time."""
+        for start in range(0, self.n, _CHUNK):
+            yield np.arange(start, min(start + _CHUNK, self.n), dtype=np.int64)
+
+    def ages(self, step: int, index: Integers, most: int) -> Iterator[tuple[NDArray[np.bool_], Integers]]:
+        """Yield if each sample has a copy of a round and its age, for `most` last rounds, oldest first."""
+        rounds, rest = divmod(self.written(step), self.n)
+        distance = (rest - 1 - index) % self.n  # of the newest copy; the module's docstring calls it d
+        for j in range(min(rounds, most - 1), -1, -1):
+            # (distance + jN) // B, with the part that may need more than 64 bits in Python's integers.
+            whole, part = divmod(j * self.n, self.b)
+            age = np.minimum(whole + (distance + part) // self.b, step)
+            yield (index < rest) | (j < rounds), age
+
+
+def _moments(pool: _Pool, step: int, index: Integers) -> tuple[Floats, Floats]:
+    """Return the mean number of copies, and of pairs of copies, of each sample in the pool at `step`."""
+    one = _log_escape(pool.m, pool.b)
+    two = one + _log_escape(pool.m - 1, pool.b)
+    horizon = int(_NEGLIGIBLE / one) + 1  # an age to which a copy lives with probability below 1e-18
+    most = pool.written(horizon) // pool.n + 2
+    copies, pairs = np.zeros(index.shape), np.zeros(index.shape)
+    last_age = np.full(index.shape, step, dtype=np.int64)
+    for exists, age in pool.ages(step, index, most):
+        copies = copies * np.exp(one * (last_age - age))  # the older ones, when this one was written
+        pairs += exists * np.exp(two * age) * copies
+        copies = copies + exists
+        last_age = age
+    return copies * np.exp(one * last_age), pairs
+
+
+def _unseen(pool: _Pool, steps: int, index: Integers) -> Floats:
+    """Return `unseen_probability` of checked arguments."""
+    total = np.zeros(index.shape)
+    earlier = np.zeros(index.shape, dtype=np.int64)  # copies written before, which keep their slots
+    for exists, age in pool.ages(steps, index, pool.written(steps) + 1):
+        slots = pool.m - earlier
+        escape = np.where(slots > pool.b, np.log1p(-pool.b / np.maximum(slots, pool.b + 1)), _NEVER)
+        total += exists * escape * age
+        earlier += exists
+        if np.all(total <= _NEVER):
+            break  # far steps: it is 0, and the sequence may have gone round very often
+    return np.exp(np.asarray(total))
+
+
+def _log_escape(slots: int, drawn: int) -> float:
+    """Return log(1 - drawn/slots): a given one of `slots` escapes a draw."""
+    return math.log1p(-drawn / slots) if slots > drawn else _NEVER
+
+
+def _pool(num_samples: int, batch_size: int, pool_size: int | None) -> _Pool:
+    n, b = sizes(num_samples, batch_size)
+    m = n if pool_size is None else checks.integer("pool_size", pool_size, minimum=1, maximum=MAX_SIZE)
+    if b > m:
+        raise ValueError(f"batch_size should be at most pool_size = {m}, but got {b}: take a smaller batch")
+    return _Pool(n, b, m)
+
+
+def _real(name: str, value: object, *, most: float = math.inf, positive: bool = False) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} should be a real number, but got {value!r} of type {type(value).__name__}")
+    if not 0 <= value <= most or math.isinf(value) or (positive and value == 0):
+        wanted = "positive and finite" if positive else f"between 0 and {most}"
+        raise ValueError(f"{name} should be {wanted}, but got {value}")
+    return float(value)

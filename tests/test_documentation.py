@@ -1,0 +1,55 @@
+"""Every Python block of the README and the docs runs, page by page, and docstring examples say the truth."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import replenish
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # A file, not exec of a string: DataLoader workers and tracebacks want a real module.
+    script = tmp_path / "page.py"
+    script.write_text("\n\n".join(blocks(page)))
+    runpy.run_path(str(script))
+
+
+def modules() -> list[str]:
+    return sorted(module.name for module in pkgutil.walk_packages(replenish.__path__, "replenish."))
+
+
+@pytest.mark.parametrize("name", ["replenish", *modules()])
+def test_docstring_examples(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+def test_the_picture_is_what_its_command_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "pool_picture.py"))["picture"]()
+    assert (ROOT / "docs" / "pool.svg").read_text() == drawn

@@ -1,0 +1,144 @@
+"""The sampler obeys the laws of `replenish.theory`: fixed seeds, thresholds near 1e-6."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from replenish import BatchedReplacement, IndependentDraws, Order, SequencedReplacement, theory
+
+ALPHA = 1e-6
+SIGMAS = 4.9  # two-sided, about 1e-6
+
+
+def counts(order: Order, start: int, stop: int) -> np.ndarray:
+    drawn = np.concatenate(list(order.batches(start, stop)))
+    return np.bincount(drawn, minlength=order.num_samples)
+
+
+def close(values: list[float], expected: float) -> bool:
+    """Whether the mean of independent values is compatible with what was expected."""
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    return abs(np.mean(values) - expected) < SIGMAS * error
+
+
+POOLS = [(1000, 20, None), (1000, 20, 2000), (1000, 20, 300), (600, 7, 901)]
+
+
+@pytest.mark.parametrize(("num_samples", "batch_size", "pool_size"), POOLS)
+def test_residence(num_samples: int, batch_size: int, pool_size: int | None) -> None:
+    """How long a copy stays: geometric. A sequence longer than the run makes every copy its own sample."""
+    pool = pool_size or num_samples
+    steps = 20 * pool // batch_size
+    order = SequencedReplacement(pool + steps * batch_size, batch_size, pool_size=pool, sequence="identity")
+    stays = []
+    for step, batch in enumerate(order.batches(0, steps)):
+        inserted = np.maximum((batch - pool) // batch_size, -1)  # the step that refilled it; -1 for the first pool
+        stays.append(step - inserted)
+    # Copies inserted late cannot be seen to stay long: take those of the first half, and stays up to a quarter.
+    longest = steps // 4
+    early = np.concatenate([stay[(step - stay) < steps // 2] for step, stay in enumerate(stays)])
+    observed = np.bincount(np.minimum(early, longest + 1), minlength=longest + 2)[1:]
+    probability = theory.residence_probability(num_samples, batch_size, np.arange(1, longest + 1), pool_size=pool)
+    expected = np.append(probability, 1 - probability.sum()) * len(early)
+    cells = np.searchsorted(np.cumsum(expected), np.linspace(0, len(early), 25)[1:-1])
+    groups = [np.add.reduceat(values, np.unique([0, *cells])) for values in (observed, expected)]
+    assert stats.chisquare(*groups).pvalue > ALPHA
+    assert theory.mean_residence(num_samples, batch_size, pool_size=pool) == pytest.approx(pool / batch_size)
+
+
+@pytest.mark.parametrize(("num_samples", "batch_size", "pool_size"), POOLS)
+def test_draws_of_a_sample(num_samples: int, batch_size: int, pool_size: int | None) -> None:
+    """Mean and variance of the count of each place in the sequence, over seeds; pooled over places by phase."""
+    step, seeds = 170, 400
+    seen = np.stack(
+        [
+            counts(
+                SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size, sequence="identity"),
+                0,
+                step,
+            )
+            for seed in range(seeds)
+        ]
+    )
+    inserted = theory.copies_inserted(num_samples, batch_size, step, pool_size=pool_size)
+    assert (seen <= inserted).all()
+    expected = theory.expected_draws(num_samples, batch_size, step, pool_size=pool_size)
+    variance = theory.count_variance(num_samples, batch_size, step, pool_size=pool_size)
+    for phase in np.array_split(np.arange(num_samples), 10):
+        totals = seen[:, phase].sum(axis=1)
+        assert close(totals.tolist(), expected[phase].sum())
+        squares = ((seen[:, phase] - expected[phase]) ** 2).sum(axis=1)
+        assert close(squares.tolist(), variance[phase].sum())
+
+
+@pytest.mark.parametrize(("num_samples", "batch_size", "pool_size"), POOLS)
+def test_counts_do_not_drift(num_samples: int, batch_size: int, pool_size: int | None) -> None:
+    """The spread of the counts over samples is the law's, early and a million steps on."""
+    for step in (100, 777):
+        spreads = [
+            float(counts(SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size), 0, step).var())
+            for seed in range(150)
+        ]
+        assert close(spreads, theory.count_spread(num_samples, batch_size, step, pool_size=pool_size))
+
+
+def test_counts_of_independent_draws_drift() -> None:
+    for step in (100, 1000):
+        spreads = [float(counts(IndependentDraws(500, 25, seed=seed), 0, step).var()) for seed in range(150)]
+        assert close(spreads, theory.count_spread_independent(500, 25, step))
+
+
+def test_unseen_in_the_first_epoch() -> None:
+    for pool_size in (None, 3000, 500):
+        unseen = [
+            float((counts(SequencedReplacement(2000, 20, seed=seed, pool_size=pool_size), 0, 100) == 0).mean())
+            for seed in range(150)
+        ]
+        assert close(unseen, theory.unseen_fraction(2000, 20, pool_size=pool_size))
+    for kind, law in [
+        (IndependentDraws, theory.unseen_fraction_independent),
+        (BatchedReplacement, theory.unseen_fraction_batched),
+    ]:
+        unseen = [float((counts(kind(2000, 20, seed=seed), 0, 100) == 0).mean()) for seed in range(150)]
+        assert close(unseen, law(2000, 20, 100))
+
+
+@pytest.mark.parametrize(("pool_epochs", "tolerance"), [(1, 0.002), (2, 0.002), (0.5, 0.002)])
+def test_unseen_in_a_later_epoch(pool_epochs: float, tolerance: float) -> None:
+    """27.9 % with M = N, from a far step on; the law is a limit of small steps."""
+    order = SequencedReplacement(50_000, 25, pool_size=int(50_000 * pool_epochs))
+    unseen = (counts(order, 10**6, 10**6 + 2000) == 0).mean()
+    assert abs(unseen - theory.limit_unseen_fraction(pool_epochs)) < SIGMAS * np.sqrt(0.2 / 50_000) + tolerance
+
+
+@pytest.mark.parametrize("pool_size", [None, 1200, 200])
+def test_equal_samples_in_a_batch(pool_size: int | None) -> None:
+    num_samples, batch_size, step = 400, 60, 50
+    pairs = []
+    for seed in range(600):
+        batch = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size).batch(step)
+        copies = np.bincount(batch)
+        pairs.append(float((copies * (copies - 1) / 2).sum()))
+    assert close(pairs, theory.expected_equal_pairs(num_samples, batch_size, step, pool_size=pool_size))
+    independent = [
+        float((c * (c - 1) / 2).sum())
+        for c in map(np.bincount, IndependentDraws(num_samples, batch_size).batches(0, 2000))
+    ]
+    assert close(independent, theory.equal_pairs_independent(num_samples, batch_size))
+
+
+def test_sorted_classes_swing_with_identity_and_not_with_shuffled() -> None:
+    """A class of a sorted dataset swings between 1.58 and 0.58 of its rate if refilled in its own order."""
+    num_samples, batch_size, classes = 10_000, 20, 10
+    rates = {}
+    for sequence in ("identity", "shuffled"):
+        order = SequencedReplacement(num_samples, batch_size, sequence=sequence)
+        drawn = np.concatenate(list(order.batches(10_000, 15_000))) // (num_samples // classes)
+        # ten effective epochs folded onto one, in ten parts: the rate of class 0 in each
+        parts = (drawn == 0).reshape(10, 10, -1).mean(axis=(0, 2)) * classes
+        rates[sequence] = parts
+    assert rates["identity"].max() > 1.4
+    assert rates["identity"].min() < 0.7
+    assert np.abs(rates["shuffled"] - 1).max() < 0.15
