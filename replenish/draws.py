@@ -22,6 +22,9 @@ STREAM = "v1"
 # About how many draws share one key. Large enough to hide the cost of a key, small enough for the cache.
 DRAWS_PER_BLOCK = 16384
 
+_HALF = np.uint64(32)
+_LOW_HALF = np.uint64(2**32 - 1)
+
 Int64Array = npt.NDArray[np.int64]
 UInt64Array = npt.NDArray[np.uint64]
 
@@ -38,7 +41,7 @@ class Purpose(enum.IntEnum):
 class KeyedWords:
     """Random words under a key that can be moved: `at(index)` starts the words of that index anew."""
 
-    def __init__(self, seed: int, purpose: Purpose) -> None:
+    def __init__(self, seed: int, purpose: int) -> None:
         self._generator = np.random.Philox(
             key=np.array([seed, 0], dtype=np.uint64), counter=np.array([0, 0, 0, purpose], dtype=np.uint64)
         )
@@ -56,32 +59,30 @@ class KeyedWords:
         """Return the next `count` words of 64 bits."""
         return self._generator.random_raw(count)
 
-    def below(self, bound: int, count: int) -> npt.NDArray[Any]:
+    def below(self, bound: int, count: int) -> Int64Array:
         """Return the next `count` integers, independent and exactly uniform on [0, bound).
 
-        Up to 2**32 a word gives two integers by Lemire's multiplication, the high half of
-        `half_word * bound`, where those whose low half is under 2**32 mod bound are rejected: every value
-        then keeps the same number of half words. Above, the top bits of a word are taken and values
-        outside the range rejected. What is missing after the rejection is drawn from the words that follow.
+        Up to 2**32 each word gives two integers by Lemire's multiplication: the high half of
+        `half_word * bound`, where those whose low half is under 2**32 mod bound are rejected, so that every
+        value keeps the same number of half words. The low halves of all words come first, then the high ones.
+        Above 2**32, the top bits of a word are taken and values outside the range rejected. What was
+        rejected is drawn again from the words that follow.
         """
         if bound <= 2**32:
-            # An explicit byte order, so that halves come in the same order on every machine.
-            halves = self.words((count + 1) // 2).astype("<u8", copy=False).view("<u4")[:count]
-            product = np.multiply(halves, np.uint64(bound), dtype=np.uint64)
-            parts = product.astype("<u8", copy=False).view("<u4")
-            values, accepted = parts[1::2], None
-            if threshold := 2**32 % bound:
-                rejected = parts[0::2] < np.uint32(threshold)
-                accepted = ~rejected if rejected.any() else None
+            words = self.words((count + 1) // 2)
+            products = np.empty(2 * len(words), dtype=np.uint64)
+            np.bitwise_and(words, _LOW_HALF, out=products[: len(words)])
+            np.right_shift(words, _HALF, out=products[len(words) :])
+            products = products[:count]
+            products *= np.uint64(bound)
+            values = (products >> _HALF).view(np.int64)
+            rejected = products.astype(np.uint32) < np.uint32(2**32 % bound)  # the cast keeps the low half
         else:
-            bits = (bound - 1).bit_length()
-            values = self.words(count) >> np.uint64(64 - bits)
-            accepted = values < np.uint64(bound)
-        if accepted is None:
-            return values
-        values = values[accepted]
-        if missing := count - len(values):
-            values = np.concatenate([values, self.below(bound, missing)])
+            values = (self.words(count) >> np.uint64(64 - (bound - 1).bit_length())).view(np.int64)
+            rejected = values >= bound
+        again = rejected.nonzero()[0]
+        if again.size:
+            values[again] = self.below(bound, again.size)
         return values
 
     def permutations(self, count: int, size: int) -> Int64Array:
@@ -123,53 +124,74 @@ class DistinctDraws:
         self.batch_size = batch_size
         self.steps_per_block = steps_per_block(num_slots, batch_size)
         self._words = KeyedWords(seed, Purpose.SLOTS)
-        # A slot and its place in the batch are packed into one integer to be sorted together.
+        # (step, slot, place in the batch) as one integer, to be sorted together and looked up.
         self._place_bits = (batch_size - 1).bit_length()
-        self._slot_bits = (num_slots - 1).bit_length()
-        self._packed = np.uint32 if self._slot_bits + self._place_bits <= 32 else np.uint64
-        self._places = np.arange(batch_size, dtype=self._packed)
+        self._step_shift = self._place_bits + (num_slots - 1).bit_length()
+        bits = self._step_shift + (self.steps_per_block - 1).bit_length()
+        self._packed: type[np.unsignedinteger[Any]] = np.uint32 if bits <= 32 else np.uint64
+        steps = np.arange(self.steps_per_block) << self._step_shift
+        self._steps_and_places = (steps[:, np.newaxis] + np.arange(batch_size)).astype(self._packed)
+        # About K B / 2M of a block's K draws repeat a slot of their step; twice as many spare ones are drawn
+        # together with the block, which costs less than asking for them when it is known how many are wanted.
+        self._spare = 16 + self.steps_per_block * batch_size * batch_size // num_slots
 
     def block(self, index: int) -> Int64Array:
         """Return the slots of block `index`: an array of (steps_per_block, batch_size)."""
         words, shape = self._words.at(index), (self.steps_per_block, self.batch_size)
         if 2 * self.batch_size > self.num_slots:
             return words.permutations(shape[0], self.num_slots)[:, : self.batch_size]
-        slots = words.below(self.num_slots, shape[0] * shape[1]).reshape(shape).astype(np.int64)
+        size = shape[0] * shape[1]
+        slots, spare = np.split(words.below(self.num_slots, size + self._spare), [size])
         if self.batch_size > 1:
-            self._draw_repeats_again(slots)
-        return slots
+            self._draw_repeats_again(slots, spare)
+        return slots.reshape(shape)
 
-    def _draw_repeats_again(self, slots: Int64Array) -> None:
+    def _draw_repeats_again(self, slots: Int64Array, spare: Int64Array) -> None:
         """Give every entry that equals an earlier one of its step a slot that the step has not."""
-        packed = np.left_shift(slots, self._place_bits, dtype=self._packed, casting="unsafe")
-        packed |= self._places
+        shape, place_bits = self._steps_and_places.shape, self._place_bits
+        packed = np.left_shift(slots, place_bits, dtype=self._packed, casting="unsafe").reshape(shape)
+        packed += self._steps_and_places
         packed.sort(axis=1)
-        # Neighbours that differ in the bits of the place alone are the same slot.
-        same = np.flatnonzero((packed[:, 1:] ^ packed[:, :-1]) < self._packed(1 << self._place_bits))
-        if not same.size:
+        taken = packed.ravel()  # sorted as a whole, since the step stands first
+        # Neighbours that differ in the bits of the place alone are the same slot of the same step.
+        equal = (taken[1:] ^ taken[:-1]) >> self._packed(place_bits) == 0
+        later = taken[1:][equal].astype(np.int64)
+        if not later.size:
             return
-        rows, ranks = np.divmod(same, self.batch_size - 1)
-        places = packed[rows, ranks + 1].astype(np.int64) & ((1 << self._place_bits) - 1)
-        wanting = np.sort(rows * self.batch_size + places)
-
-        # (step, slot) as one integer; the steps concerned, in order, are one sorted list of what is taken.
-        rows = wanting // self.batch_size
-        steps = np.flatnonzero(np.bincount(rows))
-        taken = (packed[steps] >> self._packed(self._place_bits)).astype(np.int64)
-        taken = (taken + (steps << self._slot_bits)[:, np.newaxis]).ravel()
-        given: Int64Array = np.empty(0, dtype=np.int64)
+        steps = later >> self._step_shift
+        wanting = steps * self.batch_size + (later & ((1 << place_bits) - 1))
+        wanting.sort()
+        given: npt.NDArray[Any] = taken[:0]
         while wanting.size:
-            drawn = self._words.below(self.num_slots, wanting.size).astype(np.int64)
-            keys = drawn + (rows << self._slot_bits)
-            near = np.searchsorted(taken, keys)
-            near[near == taken.size] = 0
-            free = taken[near] != keys
-            free[np.delete(np.arange(keys.size), np.unique(keys, return_index=True)[1])] = False
-            if given.size:
-                free &= ~np.isin(keys, given)
-            slots.ravel()[wanting[free]] = drawn[free]
-            given = np.concatenate([given, keys[free]])
-            wanting, rows = wanting[~free], rows[~free]
+            if spare.size < wanting.size:
+                spare = np.concatenate([spare, self._words.below(self.num_slots, wanting.size + self._spare)])
+            drawn, spare = spare[: wanting.size], spare[wanting.size :]
+            keys = ((wanting // self.batch_size << self._step_shift) + (drawn << place_bits)).astype(self._packed)
+            free = ~(_repeated(keys) | self._found(keys, taken) | self._found(keys, given))
+            slots[wanting[free]] = drawn[free]
+            wanting = wanting[~free]
+            if wanting.size:
+                given = np.concatenate([given, keys[free]])
+                given.sort()
+
+    def _found(self, keys: npt.NDArray[Any], taken: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Say which keys have their step and slot in `taken`, which is sorted."""
+        if not taken.size:
+            return np.zeros(keys.size, dtype=np.bool_)
+        # A key has place 0: what it equals but for the place is the first entry that is not less.
+        near = np.minimum(taken.searchsorted(keys), taken.size - 1)
+        return (taken[near] ^ keys) >> self._packed(self._place_bits) == 0
+
+
+def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Say which entries equal an earlier one."""
+    repeated = np.zeros(keys.size, dtype=np.bool_)
+    if len(set(keys.tolist())) == keys.size:  # nearly always; cheaper than to sort
+        return repeated
+    order = keys.argsort(kind="stable")
+    in_order = keys[order]
+    repeated[order[1:][in_order[1:] == in_order[:-1]]] = True
+    return repeated
 
 
 def steps_per_block(num_values: int, batch_size: int) -> int:

@@ -39,9 +39,9 @@ class SequencedReplacement(CursorOrder):
     Example:
         >>> order = SequencedReplacement(num_samples=5, batch_size=2, sequence="identity")
         >>> [batch.tolist() for batch in order.batches(stop=3)]
-        [[0, 3], [0, 4], [2, 1]]
+        [[0, 3], [1, 0], [2, 4]]
         >>> order.batch(2).tolist()
-        [2, 1]
+        [2, 4]
     """
 
     def __init__(
@@ -112,14 +112,16 @@ class Pool(Cursor):
         """Return (first step, samples) of the block that `step` is in, and leave the pool behind it."""
         block = step // self._draws.steps_per_block
         positions = self._moved_to(block)
-        slots, refill = self._draws.block(block), self._refill(block).reshape(-1, self._draws.batch_size)
-        drawn = np.empty(slots.shape, dtype=self._position_type)
+        slots, refill = self._draws.block(block), self._refill(block)
+        shape, slots = slots.shape, slots.ravel()
+        found = np.empty(self._draws_per_block, dtype=self._position_type)
         self._positions = None  # an interrupt in the loop must not leave a half-drawn pool
-        for start in range(0, len(slots), self._steps_per_run):
-            run = slice(start, start + self._steps_per_run)
-            self._draw_run(positions, slots[run], refill[run], drawn[run])
+        draws_per_run = self._steps_per_run * self._draws.batch_size
+        for start in range(0, self._draws_per_block, draws_per_run):
+            run = slice(start, start + draws_per_run)
+            self._draw_run(positions, slots[run], refill[run], found[run])
         self._positions, self._block = positions, block + 1
-        return block * self._draws.steps_per_block, self._sequence.at(drawn)
+        return block * self._draws.steps_per_block, self._sequence.at(found.reshape(shape))
 
     def _choose_steps_per_run(self) -> int:
         """Return how many steps are drawn in one go.
@@ -128,10 +130,11 @@ class Pool(Cursor):
         from M slots have R^2 / 2M: least at R = 32 sqrt(M). One step alone has no such slots to look for and
         costs 3 us, so a few large steps are better taken one by one. The refills of a run must be distinct.
         """
-        steps = int(32 * math.sqrt(self._draws.num_slots)) // self._draws.batch_size
+        steps = 32 * math.sqrt(self._draws.num_slots) / self._draws.batch_size
         if steps < 12:
             return 1
-        return max(1, min(steps, self._draws.steps_per_block, self._sequence.length // self._draws.batch_size))
+        runs = max(1, round(self._draws.steps_per_block / steps))  # of equal length
+        return max(1, min(-(-self._draws.steps_per_block // runs), self._sequence.length // self._draws.batch_size))
 
     def positions_before(self, step: int) -> IntegerArray:
         """Return what every slot holds just before `step` draws, as positions modulo the sequence's length."""
@@ -199,11 +202,10 @@ class Pool(Cursor):
         """
         positions.take(slots, out=found, mode="clip")  # in range already; "raise" would copy `out`
         positions[slots] = refill
-        if len(slots) == 1:
+        if self._steps_per_run == 1:
             return
-        slots, refill, found = slots.ravel(), refill.ravel(), found.ravel()  # views: rows are contiguous
         left = positions.take(slots)
-        earlier = np.flatnonzero(left != refill)  # draws whose slot is drawn again: another's refill is left
+        earlier = (left != refill).nonzero()[0]  # draws whose slot is drawn again: another's refill is left
         if not earlier.size:
             return
         # Sorted by slot and time, each is followed by the next draw of its slot; the last draw of a slot
@@ -213,7 +215,8 @@ class Pool(Cursor):
         by_slot.sort()
         earlier = by_slot & ((1 << bits) - 1)
         by_slot >>= bits
-        later = (left[earlier].astype(np.int64) - int(refill[0])) % self._sequence.length
-        same = np.flatnonzero(by_slot[1:] == by_slot[:-1])
+        later = left[earlier].astype(np.int64) - int(refill[0])
+        later[later < 0] += self._sequence.length
+        same = (by_slot[1:] == by_slot[:-1]).nonzero()[0]
         later[same] = earlier[same + 1]
         found[later] = refill[earlier]

@@ -71,15 +71,11 @@ class ShuffledSequence:
             return
         self._bits = length.bit_length() // 2
         columns, rows = 1 << self._bits, -(-length >> self._bits)
-        # The halves are reduced once, at the end. Until then they grow by one size a round, and a
-        # table long enough for what may come saves a division for every element and round.
-        self._rounds = [
-            (
-                np.tile(words.below(rows, columns).astype(np.int64), earlier + 1),
-                np.tile(words.below(columns, rows).astype(np.int64), earlier + 2),
-            )
-            for earlier in range(3)
-        ]
+        # The halves are reduced once, at the end. Until then they grow by one size a round, and
+        # tables that go on for as long save a division for every element and round.
+        from_low = np.tile(words.below(rows, 3 * columns).reshape(3, columns), 4)
+        from_high = np.tile(words.below(columns, 3 * rows).reshape(3, rows), 4)
+        self._rounds = list(zip(from_low, from_high, strict=True))
         self._reduced_high = np.tile(np.arange(rows, dtype=np.int64) << self._bits, 4)
         if length <= TABLE_UP_TO:
             self._table = np.empty(length, dtype=np.int32)

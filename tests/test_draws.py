@@ -148,19 +148,22 @@ def test_packing_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> N
     wide = DistinctDraws(3000, 700, seed=0)
     assert narrow._packed is np.uint32
     monkeypatch.setattr(wide, "_packed", np.uint64)
-    monkeypatch.setattr(wide, "_places", wide._places.astype(np.uint64))
+    monkeypatch.setattr(wide, "_steps_and_places", wide._steps_and_places.astype(np.uint64))
     for index in range(3):
         assert (narrow.block(index) == wide.block(index)).all()
 
 
-def test_slow_and_plain_rejection_gives_the_same_draws() -> None:
+@pytest.mark.parametrize(("num_slots", "batch_size"), [(40, 15), (40, 20), (500, 100), (7, 3)])
+def test_slow_and_plain_rejection_gives_the_same_draws(num_slots: int, batch_size: int) -> None:
     """The vectorised rejection equals its definition, spelled out with sets."""
-    num_slots, batch_size = 40, 15
     draw = DistinctDraws(num_slots, batch_size, seed=9)
     words = KeyedWords(9, Purpose.SLOTS).at(2)
     steps = draw.steps_per_block
-    slots = words.below(num_slots, steps * batch_size).astype(np.int64).reshape(steps, batch_size).tolist()
-    kept = [set() for _ in range(steps)]
+    size, spare_size = steps * batch_size, 16 + steps * batch_size**2 // num_slots
+    drawn = words.below(num_slots, size + spare_size).tolist()
+    slots = [drawn[start : start + batch_size] for start in range(0, size, batch_size)]
+    spare = drawn[size:]
+    kept: list[set[int]] = [set() for _ in range(steps)]
     wanting = []
     for step, row in enumerate(slots):
         for place, slot in enumerate(row):
@@ -169,7 +172,10 @@ def test_slow_and_plain_rejection_gives_the_same_draws() -> None:
             kept[step].add(slot)
     while wanting:
         again = []
-        for (step, place), slot in zip(wanting, words.below(num_slots, len(wanting)).tolist(), strict=True):
+        if len(spare) < len(wanting):
+            spare += words.below(num_slots, len(wanting) + spare_size).tolist()
+        candidates, spare = spare[: len(wanting)], spare[len(wanting) :]
+        for (step, place), slot in zip(wanting, candidates, strict=True):
             if slot in kept[step]:
                 again.append((step, place))
             else:

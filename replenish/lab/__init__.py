@@ -1,0 +1,1 @@
+"""The lab: the paper's networks, data, training and experiments."""

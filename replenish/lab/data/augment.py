@@ -1,0 +1,84 @@
+"""The paper's augmentation: a mirror image half of the time, and a random crop from the padded image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from replenish import checks
+from replenish.draws import Int64Array
+from replenish.lab.data.choice import LabPurpose, lab_words
+
+# Crops farther out would show more padding than image even for large images.
+MAX_PAD = 64
+# About how many draws share a key: to draw for one batch alone would cost a tenth of making it. A part of the
+# frozen stream, as in the core.
+DRAWS_PER_BLOCK = 16384
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How training images are varied (section 3.1): mirrored with probability 1/2, padded, cropped.
+
+    Args:
+        pad: Pixels of padding on each side; the crop has the size of the image, so that there are
+            (2 * pad + 1) ** 2 of them. The paper has 4, for images of 32 x 32.
+        flip: Whether half of the images are mirrored left to right. Switch it off where a mirror image is
+            of another class or of none, as with digits.
+    """
+
+    pad: int = 4
+    flip: bool = True
+
+    def __post_init__(self) -> None:
+        checks.integer("pad", self.pad, minimum=0, maximum=MAX_PAD)
+        checks.boolean("flip", self.flip)
+
+    @property
+    def outcomes(self) -> int:
+        """How many different results one image can have: 162 in the paper."""
+        return (2 * self.pad + 1) ** 2 * (1 + self.flip)
+
+
+class AugmentationDraws:
+    """What happens to every image of every step: a pure function of (seed, step, place in the batch).
+
+    An image's crop and mirroring are one integer, exactly uniform over the outcomes. All places of the
+    *global* batch are drawn and a process takes its own, so the result does not depend on the number of
+    processes; two copies of one sample in a batch are two places, each with a crop of its own.
+
+    Args:
+        augmentation: What may happen.
+        seed: The seed.
+        batch_size: Places in a global batch.
+
+    Example:
+        >>> draws = AugmentationDraws(Augmentation(), seed=0, batch_size=64)
+        >>> rows, columns, flips = draws.at(1000)
+        >>> rows.shape, int(rows.max()), int(flips.max())
+        ((64,), 8, 1)
+    """
+
+    def __init__(self, augmentation: Augmentation, seed: int, batch_size: int) -> None:
+        self._augmentation, self._batch_size = augmentation, batch_size
+        self._words = lab_words(seed, LabPurpose.AUGMENTATION)
+        self._steps_per_block = max(1, DRAWS_PER_BLOCK // batch_size)
+        self._block = -1
+        self._parts: Int64Array = np.empty((0, 3, batch_size), dtype=np.int64)
+
+    def at(self, step: int) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Return the first row and column of each crop, from 0 to 2 * pad, and 1 for each mirrored image."""
+        block, place = divmod(step, self._steps_per_block)
+        if block != self._block:
+            self._parts, self._block = self._drawn(block), block
+        rows, columns, flips = self._parts[place]
+        return rows, columns, flips
+
+    def _drawn(self, block: int) -> Int64Array:
+        """Return (steps, 3, batch_size): the row, column and flip of every place."""
+        count = self._steps_per_block * self._batch_size
+        drawn = self._words.at(block).below(self._augmentation.outcomes, count)
+        side = 2 * self._augmentation.pad + 1
+        parts = np.unravel_index(drawn.reshape(-1, self._batch_size), (side, side, 1 + self._augmentation.flip))
+        return np.stack(parts, axis=1).astype(np.int64, copy=False)

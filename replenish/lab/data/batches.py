@@ -1,0 +1,153 @@
+"""`Batches`: an order, a dataset and an augmentation, joined into tensors to train on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from replenish import checks
+from replenish.draws import Int64Array
+from replenish.lab.data.augment import Augmentation, AugmentationDraws
+from replenish.lab.data.dataset import Dataset
+from replenish.lab.data.store import ImageStore
+from replenish.order import Order
+from replenish.sharding import check_replicas, share_of
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+
+
+class Batches:
+    """The tensors of every training step, and of the test split: what the lab trains from.
+
+    The training images lie on the device once, as bytes; a batch is gathered, augmented and standardised
+    there by a few operations on the whole batch, so no worker processes are needed. Batch `step` is a pure
+    function of (order, dataset, augmentation, seed, step): a resumed run repeats it exactly, and the
+    shares of all ranks, in order, are the batch that a single process would see.
+
+    Args:
+        order: Which samples make up each batch; its `num_samples` is the number of training images.
+        dataset: The images and labels.
+        augment: True for the paper's augmentation, False for none, or an `Augmentation`.
+        device: Where images are kept and batches made.
+        num_replicas: How many processes share each batch.
+        rank: Which of them this is.
+        seed: The seed of the augmentation, apart from the order's own.
+        channels_last: Whether images have torch's channels_last memory format.
+
+    Example:
+        >>> from replenish import SequencedReplacement
+        >>> from replenish.lab.data import Augmentation, load
+        >>> digits = load("digits")
+        >>> order = SequencedReplacement(len(digits.train_labels), batch_size=64)
+        >>> batches = Batches(order, digits, augment=Augmentation(pad=1, flip=False))
+        >>> images, labels = next(batches.batches(start_step=1000))
+        >>> tuple(images.shape), labels.dtype
+        ((64, 1, 8, 8), torch.int64)
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        dataset: Dataset,
+        *,
+        augment: bool | Augmentation = True,
+        device: torch.device | str = "cpu",
+        num_replicas: int = 1,
+        rank: int = 0,
+        seed: int = 0,
+        channels_last: bool = False,
+    ) -> None:
+        if order.num_samples != len(dataset.train_labels):
+            raise ValueError(
+                f"order should be over the {len(dataset.train_labels)} training images of {dataset.name}, "
+                f"but got num_samples={order.num_samples}"
+            )
+        if not isinstance(augment, (bool, Augmentation)):
+            raise TypeError(f"augment should be True, False or an Augmentation, but got {augment!r}")
+        self.order, self.dataset, self.seed = order, dataset, checks.seed(seed)
+        self.augmentation = Augmentation() if augment is True else augment or Augmentation(pad=0, flip=False)
+        self.num_replicas, self.rank = check_replicas(num_replicas, rank)
+        share_of(order.batch_size, self.num_replicas, self.rank)
+        # Orders that keep a short last batch of an epoch say so; others have batches of one size.
+        last = getattr(order, "last_batch_size", order.batch_size)
+        share_of(last, self.num_replicas, self.rank, name="the size of the last batch of an epoch")
+        self.device = torch.device(device)
+        self._channels_last = checks.boolean("channels_last", channels_last)
+        self._train = self._store(dataset.train_images, self.augmentation.pad)
+        self._test: ImageStore | None = None
+
+    def batches(self, start_step: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Yield this rank's images (float32 NCHW) and labels (int64) of the steps from `start_step` on.
+
+        Args:
+            start_step: The first step; any step is reached without going through those before it.
+            stop: The step before which to stop, or None to go on without end.
+        """
+        start_step = checks.step(start_step, "start_step")
+        indices = self.order.batches(start_step, stop)  # a wrong argument is an error here, not later
+        return self._batches(start_step, indices)
+
+    def batch(self, step: int) -> Batch:
+        """Return what `batches` yields at `step`."""
+        return next(self._batches(checks.step(step), iter([self.order.batch(step)])))
+
+    def ordered(self, split: Literal["train", "test"] = "test", batch_size: int = 500) -> Iterator[Batch]:
+        """Yield the images and labels of a split in their own order, not augmented.
+
+        Each rank gets a part of its own, and the parts together are the split: counts of errors may be
+        added up over the ranks.
+
+        Args:
+            split: Which split.
+            batch_size: Images in a batch; the last may have fewer.
+        """
+        if split not in ("train", "test"):
+            raise ValueError(f"split should be 'train' or 'test', but got {split!r}")
+        batch_size = checks.integer("batch_size", batch_size, minimum=1)
+        return self._ordered(split, batch_size)
+
+    def config(self) -> dict[str, Any]:
+        """Return plain values that name these batches completely, whatever the number of processes."""
+        return {
+            "order": self.order.config(),
+            "data": self.dataset.fingerprint,
+            "pad": self.augmentation.pad,
+            "flip": int(self.augmentation.flip),
+            "augmentation_seed": self.seed,
+        }
+
+    def _batches(self, start: int, batches: Iterator[Int64Array]) -> Iterator[Batch]:
+        draws = AugmentationDraws(self.augmentation, self.seed, self.order.batch_size)
+        plain = self.augmentation.outcomes == 1
+        for step, indices in enumerate(batches, start):
+            mine = share_of(len(indices), self.num_replicas, self.rank)
+            own = indices[mine]
+            if plain:
+                images = self._train.plain(own)
+            else:
+                # Drawn for the places of a full global batch, whatever this batch and this share are.
+                images = self._train.crops(own, *(drawn[: len(indices)][mine] for drawn in draws.at(step)))
+            yield images, torch.from_numpy(self.dataset.train_labels[own]).to(self.device)
+
+    def _ordered(self, split: str, batch_size: int) -> Iterator[Batch]:
+        if split == "test" and self._test is None:
+            self._test = self._store(self.dataset.test_images, 0)
+        store = self._train if self._test is None or split == "train" else self._test
+        labels = self.dataset.train_labels if split == "train" else self.dataset.test_labels
+        first, last = (len(labels) * rank // self.num_replicas for rank in (self.rank, self.rank + 1))
+        for start in range(first, last, batch_size):
+            indices = np.arange(start, min(start + batch_size, last))
+            yield store.plain(indices), torch.from_numpy(labels[indices]).to(self.device)
+
+    def _store(self, images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], pad: int) -> ImageStore:
+        return ImageStore(
+            images,
+            self.dataset.mean,
+            self.dataset.std,
+            pad=pad,
+            device=self.device,
+            channels_last=self._channels_last,
+        )

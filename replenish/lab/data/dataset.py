@@ -1,0 +1,182 @@
+"""A dataset in memory: two splits of uint8 images with integer labels, checked, named and fingerprinted."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+UInt8Array = npt.NDArray[np.uint8]
+Int64Array = npt.NDArray[np.int64]
+Float64Array = npt.NDArray[np.float64]
+
+# Images are counted in pieces of this many values, so that the counting needs little memory.
+VALUES_PER_PIECE = 1 << 22
+
+
+class DataError(ValueError):
+    """Data that cannot be used as it is: missing parts, altered, hostile or contradictory. One sentence."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Images and labels of a training and a test split, as read-only arrays in memory.
+
+    The two splits have the same classes, every class has at least one image in each, and all images have
+    one shape; anything else is refused when the object is made. Nothing is standardised here: `mean` and
+    `std` are computed from the training split and applied when batches are made.
+
+    Args:
+        train_images: uint8 array of (images, height, width, channels).
+        train_labels: int64 array of (images,), from 0 to the number of classes less one.
+        test_images: As `train_images`.
+        test_labels: As `train_labels`.
+        class_names: One name a class; the label is the place in this tuple.
+        name: What the data is called in records and messages.
+
+    Example:
+        >>> from replenish.lab.data import load
+        >>> digits = load("digits")
+        >>> digits.train_images.shape, digits.num_classes
+        ((1438, 8, 8, 1), 10)
+    """
+
+    train_images: UInt8Array
+    train_labels: Int64Array
+    test_images: UInt8Array
+    test_labels: Int64Array
+    class_names: tuple[str, ...]
+    name: str = "unnamed"
+
+    def __post_init__(self) -> None:
+        names = tuple(self.class_names)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise DataError(f"{self.name}: class_names should be one or more strings, but got {names!r:.80}")
+        if len(set(names)) != len(names):
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"{self.name}: two classes are both named {repeated!r}")
+        object.__setattr__(self, "class_names", names)
+        for split in ("train", "test"):
+            images = _images(getattr(self, f"{split}_images"), f"{self.name}: {split}_images")
+            labels = _labels(getattr(self, f"{split}_labels"), f"{self.name}: {split}_labels", len(names))
+            if len(images) != len(labels):
+                raise DataError(f"{self.name}: {len(images)} {split} images have {len(labels)} labels")
+            counts = np.bincount(labels, minlength=len(names))
+            if not counts.all():
+                missing = names[int(np.argmin(counts))]
+                raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
+            object.__setattr__(self, f"{split}_images", _read_only(images))
+            object.__setattr__(self, f"{split}_labels", _read_only(labels))
+        if self.train_images.shape[1:] != self.test_images.shape[1:]:
+            raise DataError(
+                f"{self.name}: training images of {self.train_images.shape[1:]} and test images of "
+                f"{self.test_images.shape[1:]} differ in height, width or channels"
+            )
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes."""
+        return len(self.class_names)
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """Height and width of every image."""
+        return int(self.train_images.shape[1]), int(self.train_images.shape[2])
+
+    @property
+    def channels(self) -> int:
+        """The number of channels of every image."""
+        return int(self.train_images.shape[3])
+
+    @cached_property
+    def mean(self) -> Float64Array:
+        """Mean of each channel over the training split, on the scale where 255 is 1."""
+        return self._moments[0]
+
+    @cached_property
+    def std(self) -> Float64Array:
+        """Standard deviation of each channel over the training split; 1 where a channel is constant."""
+        return self._moments[1]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that training can see: both splits, their shapes, and the class names."""
+        digest = hashlib.sha256()
+        for name in self.class_names:
+            digest.update(f"{len(name.encode())}:{name}".encode())
+        for array in (self.train_images, self.train_labels, self.test_images, self.test_labels):
+            digest.update(repr(array.shape).encode())
+            # An explicit byte order, so that one dataset has one fingerprint on every machine.
+            stored = array.astype("<i8", copy=False) if array.dtype == np.int64 else array
+            digest.update(np.ascontiguousarray(stored).data)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name!r}, {self.num_classes} classes, {len(self.train_labels)} training and "
+            f"{len(self.test_labels)} test images of {self.train_images.shape[1:]})"
+        )
+
+    def describe(self) -> dict[str, int | str | list[int]]:
+        """Return plain facts for a record: what the data is, how much, and its fingerprint."""
+        return {
+            "name": self.name,
+            "classes": self.num_classes,
+            "train_images": len(self.train_labels),
+            "test_images": len(self.test_labels),
+            "image_size": list(self.image_size),
+            "channels": self.channels,
+            "fingerprint": self.fingerprint,
+        }
+
+    @cached_property
+    def _moments(self) -> tuple[Float64Array, Float64Array]:
+        # From the counts of the 256 grey levels: sums of integers, exact in any order and in any pieces.
+        histogram = np.zeros((self.channels, 256), dtype=np.int64)
+        piece = max(1, VALUES_PER_PIECE // int(np.prod(self.train_images.shape[1:])))
+        for start in range(0, len(self.train_images), piece):
+            for channel in range(self.channels):
+                values = self.train_images[start : start + piece, :, :, channel]
+                histogram[channel] += np.bincount(values.ravel(), minlength=256)
+        levels = np.arange(256)
+        count = histogram[0].sum()
+        mean = histogram @ levels / count
+        variance = (histogram * (levels - mean[:, np.newaxis]) ** 2).sum(axis=1) / count
+        std = np.sqrt(variance)
+        # A constant channel becomes 0 everywhere whatever it is divided by; 0 would make it NaN.
+        std[std == 0] = 255.0
+        return mean / 255, std / 255
+
+
+def _images(value: object, what: str) -> UInt8Array:
+    if not isinstance(value, np.ndarray) or value.dtype != np.uint8:
+        raise DataError(f"{what} should be an array of uint8, but got {_kind(value)}")
+    if value.ndim != 4 or 0 in value.shape:
+        raise DataError(
+            f"{what} should have the shape (images, height, width, channels), none of it 0, but got {value.shape}"
+        )
+    return value
+
+
+def _labels(value: object, what: str, classes: int) -> Int64Array:
+    if not isinstance(value, np.ndarray) or value.dtype != np.int64:
+        raise DataError(f"{what} should be an array of int64, but got {_kind(value)}")
+    if value.ndim != 1:
+        raise DataError(f"{what} should have one axis, but got the shape {value.shape}")
+    outside = value[(value < 0) | (value >= classes)]
+    if outside.size:
+        raise DataError(f"{what} should be from 0 to {classes - 1}, but got {int(outside[0])}")
+    return value
+
+
+def _kind(value: object) -> str:
+    return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    view = array.view()
+    view.setflags(write=False)
+    return view

@@ -1,0 +1,214 @@
+"""The CIFAR archives fetched from their home: resumed, verified, unpacked safely, put in place at once.
+
+Nothing appears under its final name before it is whole: the archive grows as `.part`, and the folder is
+unpacked beside its place, checked file by file, and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from replenish.lab.data.cifar import CifarFiles, check_member, data_root, find, open_archive, read_verified
+from replenish.lab.data.dataset import DataError
+
+# Called with the bytes that are there and the bytes that there will be, if known.
+Progress = Callable[[int, "int | None"], None]
+
+CHUNK = 1 << 18
+TIMEOUT = 30.0
+# How often a broken connection is taken up again before the user is asked to.
+ATTEMPTS = 3
+MAX_ARCHIVE_BYTES = 1 << 30
+
+
+def get(
+    files: CifarFiles,
+    root: str | os.PathLike[str] | None = None,
+    *,
+    url: str | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Make sure that the files of a CIFAR are in a folder, and return it.
+
+    A folder that is there already is verified and left; an archive that is there is unpacked and left;
+    otherwise the official archive is downloaded, verified, unpacked and removed.
+
+    Args:
+        files: `CIFAR10` or `CIFAR100`.
+        root: The folder to put it in, made if need be; by default as in `data_root`.
+        url: Another address of the same archive, such as a mirror; its md5 must be the official one.
+        progress: Called as the download goes on.
+    """
+    found = find(files, root)
+    if found is not None and found.is_dir():
+        read_verified(files, found)
+        return found
+    if found is not None:
+        return unpack(files, found, found.parent)
+    base = data_root(root)
+    base.mkdir(parents=True, exist_ok=True)
+    archive = base / f"{files.archive}.tar.gz"
+    fetch(url or files.url, archive, files.archive_md5, progress=progress)
+    folder = unpack(files, archive, base)
+    archive.unlink()
+    return folder
+
+
+def fetch(url: str, target: Path, md5: str, *, progress: Progress | None = None) -> None:
+    """Download `url` to `target`; what an earlier try left in `target`.part is not fetched again.
+
+    Args:
+        url: An https address, or an http address of this machine.
+        target: The file to make; it appears when it is whole and its md5 is right.
+        md5: The md5 that it must have.
+        progress: Called as the download goes on.
+    """
+    parsed = urllib.parse.urlsplit(url)
+    if parsed.scheme != "https" and not (parsed.scheme == "http" and parsed.hostname == "127.0.0.1"):
+        raise ValueError(f"url should begin with https://, but got {url!r}")
+    part = target.with_name(target.name + ".part")
+    resumed = part.exists() and part.stat().st_size > 0
+    _fetch_all(url, part, progress)
+    if _md5(part) != md5 and resumed:
+        # The earlier try may have left something else: another version, a page of a login portal.
+        part.unlink()
+        _fetch_all(url, part, progress)
+    if _md5(part) != md5:
+        part.unlink()
+        raise DataError(f"{url} gave a file that is not the official archive (its md5 differs)")
+    os.replace(part, target)
+
+
+def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
+    """Unpack an archive into `root`: the whole folder, verified, or nothing.
+
+    Args:
+        files: What the archive should hold.
+        archive: The archive; it is left as it is.
+        root: Where the folder is put.
+    """
+    target = root / files.folder
+    # Beside the target, so that the rename at the end stays within one file system.
+    staging = Path(tempfile.mkdtemp(prefix=f".{files.folder}-", dir=root))
+    try:
+        size = 0
+        with open_archive(archive) as tar:
+            for member in tar:
+                check_member(member, files, archive)
+                size += member.size
+                if size > MAX_ARCHIVE_BYTES:
+                    raise DataError(f"{archive} unpacks to far more bytes than the official files have")
+                # Old patch releases have no filters; what they would refuse has been refused above.
+                if hasattr(tarfile, "data_filter"):
+                    tar.extract(member, staging, filter="data")
+                else:
+                    tar.extract(member, staging)
+        folder = staging / files.folder
+        read_verified(files, folder)
+        for path in (*sorted(folder.iterdir()), folder):
+            _sync(path)
+        try:
+            os.rename(folder, target)
+        except OSError:
+            # Another process may have been quicker; then its folder, once verified, is as good.
+            if not target.is_dir():
+                raise
+            read_verified(files, target)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    _sync(root)
+    return target
+
+
+def _fetch_all(url: str, part: Path, progress: Progress | None) -> None:
+    """Fetch into `part` until it is complete, taking up a broken connection where it broke."""
+    host = urllib.parse.urlsplit(url).hostname
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            _fetch_rest(url, part, progress)
+            return
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise DataError(f"{host} answered {error.code} {error.reason} for {url}") from None
+        except (OSError, http.client.HTTPException) as error:
+            if attempt == ATTEMPTS:
+                reason = getattr(error, "reason", None) or error
+                kept = part.stat().st_size if part.exists() else 0
+                advice = f"; {kept} bytes are kept, run it again to go on" if kept else ""
+                raise DataError(f"could not download from {host} ({reason}){advice}") from None
+
+
+def _fetch_rest(url: str, part: Path, progress: Progress | None) -> None:
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "replenish", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    try:
+        response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        # 416: nothing lies behind what is there. It is complete, or the md5 will tell that it is wrong.
+        if error.code != 416 or not have:
+            raise
+        error.close()
+        return
+    with response:
+        if url.startswith("https:") and not response.url.startswith("https:"):
+            raise DataError(f"{url} leads to an address without https: {response.url}")
+        start, total = _extent(response, have)
+        if total is not None and total > MAX_ARCHIVE_BYTES:
+            raise DataError(f"{url} announces {total} bytes, far more than the archive has")
+        with part.open("r+b" if start else "wb") as file:
+            file.seek(start)
+            file.truncate()
+            while chunk := response.read(CHUNK):
+                file.write(chunk)
+                if file.tell() > MAX_ARCHIVE_BYTES:
+                    raise DataError(f"{url} sends far more bytes than the archive has")
+                if progress is not None:
+                    progress(file.tell(), total)
+            file.flush()
+            os.fsync(file.fileno())
+            done = file.tell()
+    if total is not None and done < total:
+        raise ConnectionError(f"the connection ended after {done} of {total} bytes")
+
+
+def _extent(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
+    """Return where in the file the response begins and how long the whole file is."""
+    if response.status == 206:
+        match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+        if match is None or int(match[1]) != have:
+            raise DataError(f"the server answered with another part of the file than bytes {have} on")
+        return have, None if match[2] == "*" else int(match[2])
+    length = response.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdigit() else None
+
+
+def _md5(path: Path) -> str:
+    digest = hashlib.md5(usedforsecurity=False)
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Have the system write a file or folder to the disk, where it can."""
+    if path.is_dir() and os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

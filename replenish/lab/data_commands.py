@@ -1,0 +1,125 @@
+"""`replenish data`: download the CIFARs, and tell what data is there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from replenish.lab.data.cifar import CifarFiles
+    from replenish.lab.data.download import Progress
+
+data_app = typer.Typer(no_args_is_help=True, help="Download the CIFARs, and tell what data is there.")
+
+Root = Annotated[
+    Path | None,
+    typer.Option(help="Where data is kept; by default the folder REPLENISH_DATA names, else the cache."),
+]
+
+
+@data_app.command("get")
+def get_command(
+    name: Annotated[str, typer.Argument(help="cifar10 or cifar100")],
+    root: Root = None,
+    url: Annotated[
+        str | None, typer.Option(help="Another https address of the same archive; its md5 is checked.")
+    ] = None,
+) -> None:
+    """Download a CIFAR, verify it and unpack it; a broken download is taken up where it broke."""
+    from replenish.lab.data.download import get
+
+    with _one_sentence(), _progress_bar(name) as progress:
+        folder = get(_files(name), root, url=url, progress=progress)
+    typer.echo(f"{name} is in {folder}, verified.")
+
+
+@data_app.command("verify")
+def verify_command(
+    names: Annotated[list[str] | None, typer.Argument(help="cifar10, cifar100; by default both")] = None,
+    root: Root = None,
+) -> None:
+    """Tell what data is there and whether it is the official data.
+
+    The exit code is 1 if something is damaged, or if something named is absent.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from replenish.lab.data.cifar import CIFARS, data_root, find, read_verified
+    from replenish.lab.data.dataset import DataError
+
+    table = Table("data", "state", "where")
+    table.add_row("digits", "whole", "inside scikit-learn")
+    # Progress goes to stderr, and rich leaves it out where that is no terminal.
+    messages = Console(stderr=True)
+    fault = False
+    with _one_sentence():
+        if root is not None and not root.expanduser().exists():
+            raise FileNotFoundError(f"{root} does not exist")
+        for name in names or CIFARS:
+            files = _files(name)
+            path = find(files, root)
+            if path is None:
+                fault |= bool(names)
+                table.add_row(name, "absent", f"not in {data_root(root)}")
+                continue
+            try:
+                with messages.status(f"reading {path}"):
+                    read_verified(files, path)
+                table.add_row(name, "whole", str(path))
+            except DataError as error:
+                fault = True
+                table.add_row(name, "damaged", str(error))
+    # Without a terminal there is no width to fit, and a path broken in two could not be searched for.
+    console = Console() if sys.stdout.isatty() else Console(width=240)
+    console.print(table)
+    if fault:
+        raise typer.Exit(1)
+
+
+def _files(name: str) -> CifarFiles:
+    from replenish.lab.data.cifar import CIFARS
+
+    if name not in CIFARS:
+        raise ValueError(f"name should be one of {', '.join(CIFARS)}, but got {name!r}")
+    return CIFARS[name]
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Turn an expected error into one sentence on stderr and exit code 2."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        _fail("interrupted; what was downloaded is kept, run it again to go on", code=130)
+
+
+def _fail(sentence: str, code: int = 2) -> NoReturn:
+    typer.echo(f"replenish: {sentence}", err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _progress_bar(name: str) -> Iterator[Progress]:
+    """Show a bar with the speed and the time left on a terminal; otherwise nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    columns = (
+        "{task.description}",
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

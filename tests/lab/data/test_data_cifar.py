@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_data_fakes import (
+    fake_contents,
+    fake_files,
+    hostile_members,
+    python2_pickle,
+    whole_pickle,
+    write_archive,
+    write_folder,
+)
+
+from replenish.lab.data import DataError, load
+from replenish.lab.data.cifar import CIFAR100, data_root, find, load_cifar
+from replenish.lab.data.unpickle import read_plain_pickle
+
+CONTENTS = fake_contents(CIFAR100)
+FILES = fake_files(CIFAR100, CONTENTS)
+
+
+def test_every_form_gives_the_same_and_unpacks_nothing(tmp_path: Path):
+    fingerprints = set()
+    for form in ("folder", "tar.gz", "tar.xz"):
+        root = tmp_path / form
+        root.mkdir()
+        if form == "folder":
+            path = write_folder(root, FILES, CONTENTS)
+        else:
+            path = write_archive(root / f"cifar-100-python.{form}", FILES, CONTENTS)
+        fingerprints |= {load_cifar(FILES, place).fingerprint for place in (root, path)}
+        assert [entry.name for entry in root.iterdir()] == [path.name]
+    assert len(fingerprints) == 1
+
+
+def test_pixels_come_with_the_channel_last(tmp_path: Path):
+    write_folder(tmp_path, FILES, CONTENTS)
+    stored = read_plain_pickle(CONTENTS["train"], "train")
+    assert isinstance(stored, dict)
+    dataset = load_cifar(FILES, tmp_path)
+    pixels = stored[b"data"]
+    assert dataset.train_images[2, 5, 7, 1] == pixels[2, 1024 + 5 * 32 + 7]
+    assert dataset.train_labels.tolist() == stored[b"fine_labels"]
+
+
+def test_root_comes_before_the_variable_and_that_before_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("REPLENISH_DATA", raising=False)
+    assert data_root() == tmp_path / "cache" / "replenish"
+    monkeypatch.setenv("REPLENISH_DATA", str(tmp_path / "named"))
+    assert data_root() == tmp_path / "named"
+    assert data_root(tmp_path / "given") == tmp_path / "given"
+
+
+def test_a_folder_comes_before_an_archive(tmp_path: Path):
+    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
+    assert find(FILES, tmp_path) == tmp_path / "cifar-100-python.tar.gz"
+    folder = write_folder(tmp_path, FILES, CONTENTS)
+    assert find(FILES, tmp_path) == folder
+    assert find(FILES, tmp_path / "nowhere") is None
+
+
+def test_absent_says_what_to_do(tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match="cifar100 is not in .* run `replenish data get cifar100`"):
+        load("cifar100", tmp_path)
+
+
+def test_altered_missing_and_truncated_files(tmp_path: Path):
+    folder = write_folder(tmp_path, FILES, CONTENTS)
+    (folder / "test").write_bytes(CONTENTS["test"][:-1] + b"!")
+    with pytest.raises(DataError, match=r"test is not the official file \(its md5 differs\)"):
+        load_cifar(FILES, tmp_path)
+    (folder / "test").write_bytes(CONTENTS["test"][:100])
+    with pytest.raises(DataError, match="its md5 differs"):
+        load_cifar(FILES, tmp_path)
+    (folder / "test").unlink()
+    with pytest.raises(DataError, match="test is missing"):
+        load_cifar(FILES, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["tar.gz", "tar.xz"])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+def test_truncated_archives(tmp_path: Path, form: str, share: float):
+    path = write_archive(tmp_path / f"cifar-100-python.{form}", FILES, CONTENTS)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(DataError, match="no readable archive|is missing") as caught:
+        load_cifar(FILES, tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_archive_without_a_file(tmp_path: Path):
+    less = {name: content for name, content in CONTENTS.items() if name != "meta"}
+    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, less)
+    with pytest.raises(DataError, match="meta is missing"):
+        load_cifar(FILES, tmp_path)
+
+
+@pytest.mark.parametrize("kind", sorted(hostile_members()))
+def test_hostile_archives(tmp_path: Path, kind: str):
+    member = hostile_members()[kind]
+    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS, extra=(member,))
+    with pytest.raises(DataError, match="is outside of cifar-100-python|neither a file nor a folder"):
+        load_cifar(FILES, tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["cifar-100-python.tar.gz"]
+
+
+def test_a_member_of_absurd_size(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("replenish.lab.data.cifar.MAX_MEMBER_BYTES", 1000)
+    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
+    with pytest.raises(DataError, match="claims .* bytes"):
+        load_cifar(FILES, tmp_path)
+
+
+class Calls:
+    """What `pickle` turns into a call when it is read."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+def hostile_pickles(witness: Path) -> dict[str, bytes]:
+    array = python2_pickle(np.zeros((2, 3), np.uint8))
+    return {
+        "os.mkdir": pickle.dumps(Calls(os.mkdir, str(witness)), protocol=2),
+        "os.system": pickle.dumps({b"data": Calls(os.system, f"mkdir {witness}")}, protocol=4),
+        "eval": b"c__builtin__\neval\n(S'1'\ntR.",
+        "exec by INST": b"(S'import os'\nibuiltins\nexec\n.",
+        "numpy file": pickle.dumps(Calls(np.load, str(witness), None, True), protocol=2),
+        "numpy.ndarray called": b"cnumpy\nndarray\n(J\x00\x00\x00\x7ftR.",
+        "other array type": array.join([b"\x80\x02", b"."]).replace(b"u1", b"O8"),
+        "too few bytes": array.join([b"\x80\x02", b"."]).replace(python2_pickle(3), python2_pickle(4)),
+        "a state for a name": b"\x80\x02cnumpy\ndtype\n}U\x04codeU\x01xsb.",
+        "attributes for a name": b"\x80\x02cnumpy.core.multiarray\n_reconstruct\nN}U\x04selfU\x01xs\x86b.",
+        "persistent": b"Pelsewhere\n.",
+        "extension": b"\x80\x02\x82\x01.",
+        "dotted": b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.",
+        "truncated": whole_pickle({b"data": 1})[:-3],
+        "empty": b"",
+        "text": b"this is no pickle",
+        "deep": b"(" * 100000,
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(hostile_pickles(Path("x"))))
+def test_hostile_pickles_call_nothing(tmp_path: Path, kind: str):
+    witness = tmp_path / "witness"
+    with pytest.raises(DataError, match="^the file ") as caught:
+        read_plain_pickle(hostile_pickles(witness)[kind], "the file")
+    assert not witness.exists()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_refused_pickle_leaves_nothing_behind_for_the_next(tmp_path: Path):
+    for content in hostile_pickles(tmp_path / "witness").values():
+        with pytest.raises(DataError):
+            read_plain_pickle(content, "the file")
+    batch = read_plain_pickle(CONTENTS["train"], "train")
+    assert isinstance(batch, dict)
+    assert batch[b"data"].shape == (12, 3072)
+
+
+def test_arrays_stored_by_columns():
+    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    by_columns = python2_pickle(array).replace(b"\x89", b"\x88")
+    value = read_plain_pickle(b"\x80\x02" + by_columns + b".", "the file")
+    np.testing.assert_array_equal(value, np.arange(6).reshape(3, 2).T)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("train", [1, 2], "train holds no batch"),
+        ("train", {b"fine_labels": [0]}, "train holds no rows of 3072 bytes"),
+        ("train", {b"data": np.zeros((2, 100), np.uint8), b"fine_labels": [0, 1]}, "no rows of 3072 bytes"),
+        ("train", {b"data": np.zeros((1, 3072), np.uint8), b"fine_labels": [b"x"]}, "no list of labels"),
+        ("train", {b"data": np.zeros((1, 3072), np.uint8), b"fine_labels": [77]}, "should be from 0 to 3"),
+        ("meta", {b"other": [b"a"]}, "meta has no entry 'fine_label_names'"),
+        ("meta", {b"fine_label_names": [1]}, "no list of class names"),
+    ],
+)
+def test_wrong_contents_with_the_right_md5(tmp_path: Path, name: str, value: object, sentence: str):
+    contents = {**CONTENTS, name: whole_pickle(value)}
+    write_folder(tmp_path, CIFAR100, contents)
+    with pytest.raises(DataError, match=sentence):
+        load_cifar(fake_files(CIFAR100, contents), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_real_cifar100():
+    if find(CIFAR100) is None:
+        pytest.skip("the real CIFAR-100 is not in REPLENISH_DATA")
+    dataset = load("cifar100")
+    assert dataset.train_images.shape == (50000, 32, 32, 3)
+    assert dataset.test_images.shape == (10000, 32, 32, 3)
+    assert np.bincount(dataset.train_labels).tolist() == [500] * 100
+    assert np.bincount(dataset.test_labels).tolist() == [100] * 100
+    assert dataset.class_names[:3] == ("apple", "aquarium_fish", "baby")
+    # The first training image is of cattle.
+    assert dataset.class_names[dataset.train_labels[0]] == "cattle"
+    assert dataset.mean.round(4).tolist() == [0.5071, 0.4865, 0.4409]
+    assert dataset.std.round(4).tolist() == [0.2673, 0.2564, 0.2762]
+    assert dataset.fingerprint == "6ea278d9f7adabc496788748d9ddfe59c92010122417e3447d63837f7dd19dea"

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from test_data_fakes import fake_contents, fake_files, hostile_members, write_archive, write_folder
+
+from replenish.lab.data import DataError
+from replenish.lab.data.cifar import CIFAR100, load_cifar
+from replenish.lab.data.download import fetch, get, unpack
+
+CONTENTS = fake_contents(CIFAR100)
+
+
+class Server(ThreadingHTTPServer):
+    """A server of one file that notes what was asked for, and can be told to misbehave."""
+
+    content = b""
+    ranges = True
+    # Bytes after which each connection is cut, the first one first.
+    cuts: tuple[int, ...] = ()
+    status = 200
+    content_range: str | None = None
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[str | None] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/cifar.tar.gz"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        server = self.server
+        wanted = self.headers.get("Range")
+        server.asked.append(wanted)
+        if server.status != 200:
+            self.send_error(server.status)
+            return
+        start = 0
+        if wanted and server.ranges:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+            if start >= len(server.content):
+                self.send_error(416)
+                return
+            self.send_response(206)
+            end = len(server.content) - 1
+            self.send_header("Content-Range", server.content_range or f"bytes {start}-{end}/{len(server.content)}")
+        else:
+            self.send_response(200)
+        body = server.content[start:]
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if server.cuts:
+            body, server.cuts = body[: server.cuts[0]], server.cuts[1:]
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def files(server: Server, tmp_path_factory):
+    """The stand-in archive, on the server."""
+    files = fake_files(CIFAR100, CONTENTS)
+    path = write_archive(tmp_path_factory.mktemp("made") / "cifar-100-python.tar.gz", files, CONTENTS)
+    server.content = path.read_bytes()
+    return replace(files, url=server.url, archive_md5=hashlib.md5(server.content).hexdigest())
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_get_downloads_verifies_and_unpacks(server, files, tmp_path):
+    seen: list[tuple[int, int | None]] = []
+    folder = get(files, tmp_path / "new", progress=lambda done, total: seen.append((done, total)))
+    assert folder == tmp_path / "new" / "cifar-100-python"
+    assert names(tmp_path / "new") == ["cifar-100-python"]
+    assert names(folder) == ["meta", "test", "train"]
+    assert load_cifar(files, tmp_path / "new").num_classes == 4
+    assert seen[-1] == (len(server.content), len(server.content))
+    assert server.asked == [None]
+
+
+def test_get_leaves_what_is_there(server, files, tmp_path):
+    get(files, tmp_path)
+    get(files, tmp_path)
+    assert len(server.asked) == 1
+
+
+def test_get_unpacks_an_archive_that_is_there(server, files, tmp_path):
+    write_archive(tmp_path / "cifar-100-python.tar.xz", files, CONTENTS)
+    get(files, tmp_path)
+    assert names(tmp_path) == ["cifar-100-python", "cifar-100-python.tar.xz"]
+    assert server.asked == []
+
+
+def test_get_refuses_a_damaged_folder(files, tmp_path):
+    folder = write_folder(tmp_path, files, CONTENTS)
+    (folder / "train").write_bytes(b"")
+    with pytest.raises(DataError, match="train is not the official file"):
+        get(files, tmp_path)
+
+
+def test_a_partial_download_is_resumed(server, files, tmp_path):
+    part = tmp_path / "cifar-100-python.tar.gz.part"
+    part.write_bytes(server.content[:1000])
+    get(files, tmp_path)
+    assert server.asked == ["bytes=1000-"]
+    assert names(tmp_path) == ["cifar-100-python"]
+
+
+def test_a_broken_connection_is_taken_up_where_it_broke(server, files, tmp_path):
+    server.cuts = (700, 500)
+    get(files, tmp_path)
+    assert server.asked == [None, "bytes=700-", "bytes=1200-"]
+
+
+def test_a_connection_that_keeps_breaking_leaves_what_came(server, files, tmp_path):
+    server.cuts = (100, 100, 100)
+    with pytest.raises(DataError, match="300 bytes are kept, run it again to go on"):
+        get(files, tmp_path)
+    assert names(tmp_path) == ["cifar-100-python.tar.gz.part"]
+    get(files, tmp_path)
+    assert server.asked[-1] == "bytes=300-"
+
+
+def test_a_server_without_ranges(server, files, tmp_path):
+    server.ranges = False
+    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content[:1000])
+    get(files, tmp_path)
+    assert names(tmp_path) == ["cifar-100-python"]
+
+
+@pytest.mark.parametrize("extra", [0, 50])
+def test_a_part_that_is_wrong_is_fetched_anew(server, files, tmp_path, extra):
+    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(b"x" * (len(server.content) // 2 + extra))
+    get(files, tmp_path)
+    assert len(server.asked) == 2
+    assert server.asked[1] is None
+
+
+def test_a_complete_part_is_used(server, files, tmp_path):
+    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content)
+    get(files, tmp_path)
+    assert server.asked == [f"bytes={len(server.content)}-"]
+
+
+def test_another_archive_is_refused_and_not_kept(server, files, tmp_path):
+    server.content = server.content[:-1] + b"!"
+    with pytest.raises(DataError, match="not the official archive"):
+        get(files, tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_another_part_of_the_file_is_refused(server, files, tmp_path):
+    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content[:1000])
+    server.content_range = "bytes 5-10/11"
+    with pytest.raises(DataError, match="another part of the file than bytes 1000 on"):
+        get(files, tmp_path)
+
+
+def test_more_bytes_than_an_archive_has(server, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("replenish.lab.data.download.MAX_ARCHIVE_BYTES", 1000)
+    with pytest.raises(DataError, match="far more than the archive has"):
+        get(files, tmp_path)
+
+
+def test_errors_of_the_server_and_of_the_network(server, files, tmp_path):
+    server.status = 404
+    with pytest.raises(DataError, match=r"127.0.0.1 answered 404 Not Found"):
+        get(files, tmp_path)
+    with pytest.raises(DataError, match=r"could not download from 127.0.0.1 \(.*refused"):
+        get(files, tmp_path, url="http://127.0.0.1:9/none.tar.gz")
+    for url in ("http://example.org/x.tar.gz", "file:///etc/passwd", "ftp://example.org/x"):
+        with pytest.raises(ValueError, match="url should begin with https://"):
+            fetch(url, tmp_path / "x", "")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", sorted(hostile_members()))
+def test_hostile_archives_leave_nothing(files, tmp_path, kind):
+    root = tmp_path / "inner" / "root"
+    root.mkdir(parents=True)
+    archive = write_archive(root / "cifar-100-python.tar.gz", files, CONTENTS, (hostile_members()[kind],))
+    with pytest.raises(DataError, match="is outside of cifar-100-python|neither a file nor a folder"):
+        unpack(files, archive, root)
+    assert names(root) == ["cifar-100-python.tar.gz"]
+    assert names(tmp_path) == ["inner"]
+    assert names(tmp_path / "inner") == ["root"]
+
+
+@pytest.mark.parametrize("kind", ["truncated", "altered", "incomplete", "bomb"])
+def test_damaged_archives_leave_nothing(files, tmp_path, kind, monkeypatch):
+    contents = dict(CONTENTS)
+    if kind == "altered":
+        contents["meta"] = b"x"
+    if kind == "incomplete":
+        del contents["test"]
+    if kind == "bomb":
+        monkeypatch.setattr("replenish.lab.data.download.MAX_ARCHIVE_BYTES", 1000)
+    archive = write_archive(tmp_path / "cifar-100-python.tar.gz", files, contents)
+    if kind == "truncated":
+        archive.write_bytes(archive.read_bytes()[:-3000])
+    with pytest.raises(DataError) as caught:
+        unpack(files, archive, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert names(tmp_path) == ["cifar-100-python.tar.gz"]
+
+
+def test_a_folder_that_another_process_made_meanwhile(files, tmp_path):
+    archive = write_archive(tmp_path / "cifar-100-python.tar.gz", files, CONTENTS)
+    folder = write_folder(tmp_path, files, CONTENTS)
+    assert unpack(files, archive, tmp_path) == folder
+    assert names(tmp_path) == ["cifar-100-python", "cifar-100-python.tar.gz"]

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replenish.lab import data
+from replenish.lab.data import DataError, load
+
+
+def test_digits():
+    digits = load("digits")
+    assert digits.train_images.shape == (1438, 8, 8, 1)
+    assert digits.test_images.shape == (359, 8, 8, 1)
+    assert digits.class_names == tuple("0123456789")
+    levels = np.unique(digits.train_images)
+    assert len(levels) == 17
+    assert (levels[0], levels[-1]) == (0, 255)
+    # A fifth of every class is held out.
+    test, train = np.bincount(digits.test_labels), np.bincount(digits.train_labels)
+    assert (np.abs(test - (test + train) / 5) <= 0.5).all()
+
+
+def test_the_split_of_digits_does_not_depend_on_the_seed():
+    assert load("digits", seed=5).fingerprint == load("digits").fingerprint
+
+
+def test_cutting_down():
+    small = load("digits", images_per_class=3, classes=[1, 7], image_size=4, seed=2)
+    assert small.train_images.shape == (6, 4, 4, 1)
+    assert small.class_names == ("1", "7")
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [("cifar-100", "cifar100"), ("CIFAR10", "cifar10"), ("digit", "digits"), ("cifra10", "cifar10")],
+)
+def test_unknown_names_get_the_nearest(name: str, suggestion: str):
+    with pytest.raises(ValueError, match=f"no dataset or path named '{name}'; did you mean '{suggestion}'"):
+        load(name)
+
+
+def test_other_names():
+    with pytest.raises(ValueError, match="known are digits, cifar10, cifar100, folders and .npz files"):
+        load("imagenet")
+    with pytest.raises(ValueError, match="no dataset or path named ''"):
+        load("")
+    with pytest.raises(FileNotFoundError, match=r"nowhere/data.npz does not exist"):
+        load("nowhere/data.npz")
+    with pytest.raises(TypeError, match="name should be a str or a path, but got 5"):
+        load(5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="seed should be at least 0"):
+        load("digits", seed=-1)
+
+
+def test_a_file_of_another_kind(tmp_path: Path):
+    path = tmp_path / "data.csv"
+    path.write_text("1,2")
+    with pytest.raises(DataError, match="neither a folder of images nor an .npz file"):
+        load(path)
+
+
+def test_looking_at_data_imports_no_torch():
+    code = "import sys; from replenish.lab.data import load; load('digits'); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_names_of_the_package():
+    for name in data.__all__:
+        assert getattr(data, name).__name__ == name
+    assert sorted(data.__all__) == data.__all__ == dir(data)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = data.nothing
