@@ -50,7 +50,7 @@ def picture() -> str:
             label(x, 132, "queue: the next of the sequence"),
             row(x, 142, queue, dict.fromkeys(range(2), "#54d1b0")),
         ]
-        parts += [label(x, 214, "pool: refilled"), row(x, 224, pool.pool, dict.fromkeys(slots, "#54d1b0"))]
+        parts += [label(x + width + 20, 246, "pool: refilled"), row(x, 224, pool.pool, dict.fromkeys(slots, "#54d1b0"))]
         for place, slot in enumerate(slots):
             start = x + place * (SIZE + GAP) + SIZE / 2
             end = x + slot * (SIZE + GAP) + SIZE / 2
@@ -60,7 +60,7 @@ def picture() -> str:
             )
     total = 2 * width + 330
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} 275" width="{total}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} 272" width="{total}" font-family="sans-serif" '
         f'font-size="13" role="img" aria-label="Two steps of sequenced-replacement sampling">{"".join(parts)}</svg>\n'
     )
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from replenish import checks
-from replenish.draws import Int64Array
-from replenish.lab.data.choice import LabPurpose, lab_words
+from replenish.draws import Int64Array, KeyedWords
+from replenish.lab.data.choice import LabPurpose
 
 # Crops farther out would show more padding than image even for large images.
 MAX_PAD = 64
@@ -62,7 +62,7 @@ class AugmentationDraws:
 
     def __init__(self, augmentation: Augmentation, seed: int, batch_size: int) -> None:
         self._augmentation, self._batch_size = augmentation, batch_size
-        self._words = lab_words(seed, LabPurpose.AUGMENTATION)
+        self._words = KeyedWords(seed, LabPurpose.AUGMENTATION)
         self._steps_per_block = max(1, DRAWS_PER_BLOCK // batch_size)
         self._block = -1
         self._parts: Int64Array = np.empty((0, 3, batch_size), dtype=np.int64)

@@ -22,18 +22,13 @@ class LabPurpose(enum.IntEnum):
     SPLIT = 9
 
 
-def lab_words(seed: int, purpose: LabPurpose) -> KeyedWords:
-    """Return the random words of `purpose` under `seed`."""
-    return KeyedWords(seed, purpose)
-
-
 def choose(labels: Int64Array, counts: Int64Array, seed: int, purpose: LabPurpose) -> npt.NDArray[np.bool_]:
     """Choose `counts[c]` images of every class c, uniformly, and return them as a mask.
 
     Every image has a random word of its own and a class keeps its lowest words: so a choice of few
     images is part of every choice of more, and one class's choice does not depend on another's count.
     """
-    words = lab_words(seed, purpose).at(0).words(len(labels))
+    words = KeyedWords(seed, purpose).at(0).words(len(labels))
     order = np.lexsort((words, labels))
     starts = np.searchsorted(labels[order], np.arange(len(counts)))
     rank = np.empty(len(labels), dtype=np.int64)
