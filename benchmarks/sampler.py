@@ -2,7 +2,7 @@
 
     python benchmarks/sampler.py            print the tables (some minutes)
     python benchmarks/sampler.py --quick    smaller sizes, fewer rounds
-    python benchmarks/sampler.py --write    also write them to docs/benchmarks.md
+    python benchmarks/sampler.py --write    also write them to docs/benchmarks.md, and a few rows to README.md
 
 The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. An epoch is timed whole, with
 everything that happens before its first batch: on our side that includes building the sampler.
@@ -18,16 +18,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from machine import describe
+from pages import write_between
 from torch.utils.data import BatchSampler, RandomSampler
 
 from replenish import SequencedReplacement
 from replenish.torch import SRSBatchSampler
-
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- begin: benchmarks/sampler.py -->", "<!-- end: benchmarks/sampler.py -->"
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -131,11 +128,12 @@ def jumps(rounds: int) -> list[str]:
         "| N = 50,000, B = 64 | time | in effective epochs of `batches()` |",
         "|---|---|---|",
     ]
+    order = SequencedReplacement(50_000, 64)
     times = alternately(
         rounds,
-        epoch=lambda: exhaust(SequencedReplacement(50_000, 64).batches(0, 782)),
-        million=lambda: SequencedReplacement(50_000, 64).batch(10**6),
-        billion=lambda: SequencedReplacement(50_000, 64).batch(10**9),
+        epoch=lambda: exhaust(order.batches(0, order.steps_per_epoch)),
+        million=lambda: next(order.batches(10**6)),
+        billion=lambda: next(order.batches(10**9)),
     )
     for name, label in [("epoch", "one effective epoch"), ("million", "jump to step 10^6"), ("billion", "to 10^9")]:
         shown = statistics.median(times[name]) * 1e3
@@ -178,7 +176,7 @@ def memory(num_samples: int, rounds: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer rounds")
-    parser.add_argument("--write", action="store_true", help=f"write the tables to {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help="write the tables to docs/benchmarks.md")
     parser.add_argument("--peak", nargs=2, metavar=("KIND", "N"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peak:
@@ -195,9 +193,30 @@ def main() -> None:
     text = f"{describe(rounds)}\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
-        page = PAGE.read_text()
-        head, tail = page.split(BEGIN)[0], page.split(END)[1]
-        PAGE.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}")
+        write_between("docs/benchmarks.md", "benchmarks/sampler.py", text)
+        write_between("README.md", "speed", "\n".join(in_short(*tables)))
+
+
+def in_short(
+    epoch_table: list[str], first_table: list[str], memory_table: list[str], jump_table: list[str]
+) -> list[str]:
+    """Return the README's table: what was measured at B = 64, and the rest at the largest size."""
+    lines = ["| | torch | SRS | |", "|---|---|---|---|"]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in epoch_table[2:]]
+    for size, batch, torch, lists, ratio, later, arrays, array_ratio, later_array in rows:
+        if batch == "64":
+            lines.append(
+                f"| an index of N = {size}, B = 64, as lists | {torch} | {lists} | {ratio}, later epochs {later} |"
+            )
+            lines.append(f"| ... as arrays | | {arrays} | {array_ratio}, later epochs {later_array} |")
+    for table, label in ((first_table, "the first batch"), (memory_table, "memory")):
+        (_, torch, _), (_, ours, ratio) = (
+            [cell.strip() for cell in line.strip("|").split("|")] for line in (table[2], table[-1])
+        )
+        lines.append(f"| {label}, N = {rows[-1][0]} | {torch} | {ours} | {ratio} |")
+    far = [cell.strip() for cell in jump_table[-1].strip("|").split("|")]
+    lines.append(f"| jump to step 10^9, N = 50,000 | | {far[1]} | {far[2]} epochs |")
+    return lines
 
 
 if __name__ == "__main__":

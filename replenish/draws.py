@@ -116,7 +116,7 @@ class DistinctDraws:
 
     Example:
         >>> DistinctDraws(num_slots=5, batch_size=2, seed=0).block(0).shape
-        (20, 2)
+        (24, 2)
     """
 
     def __init__(self, num_slots: int, batch_size: int, seed: int) -> None:
@@ -197,6 +197,11 @@ def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def steps_per_block(num_values: int, batch_size: int) -> int:
     """Return how many steps share one key; a part of stream v1.
 
-    A block of a small pool is small, so that one batch of it does not cost thousands of draws.
+    A whole number of blocks, of about `DRAWS_PER_BLOCK` draws each, makes an epoch of num_values / batch_size
+    steps, so that who draws one epoch does not pay for much of the next. For few values it is up to eight epochs
+    that make a block: no more, so that one batch of a small pool does not cost thousands of draws.
     """
-    return max(1, min(DRAWS_PER_BLOCK, 8 * num_values) // batch_size)
+    epoch = -(-num_values // batch_size)
+    if num_values < DRAWS_PER_BLOCK:
+        return epoch * min(8, DRAWS_PER_BLOCK // num_values)
+    return -(-epoch // round(num_values / DRAWS_PER_BLOCK))

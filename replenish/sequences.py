@@ -78,10 +78,7 @@ class ShuffledSequence:
         self._rounds = list(zip(from_low, from_high, strict=True))
         self._reduced_high = np.tile(np.arange(rows, dtype=np.int64) << self._bits, 4)
         if length <= TABLE_UP_TO:
-            self._table = np.empty(length, dtype=np.int32)
-            for start in range(0, length, DRAWS_PER_BLOCK):  # in pieces that stay in the cache
-                stop = min(start + DRAWS_PER_BLOCK, length)
-                self._table[start:stop] = self._compute(np.arange(start, stop))
+            self._table = self._tabulated(rows, columns)
 
     def at(self, positions: IntegerArray) -> Int64Array:
         """Return the samples at `positions`."""
@@ -89,9 +86,29 @@ class ShuffledSequence:
             return self._table.take(positions).astype(np.int64)
         return self._compute(positions.astype(np.int64))
 
+    def _tabulated(self, rows: int, columns: int) -> npt.NDArray[np.int32]:
+        """Compute the samples of all positions in order, in pieces that stay in the cache."""
+        table = np.empty(self.length, dtype=np.int32)
+        rows_at_once = max(1, DRAWS_PER_BLOCK // columns)
+        all_low = np.arange(columns)
+        for first in range(0, rows, rows_at_once):
+            high = np.arange(first, min(first + rows_at_once, rows))
+            # The first half round, for which a row of positions needs no look-up.
+            mixed_high = np.add.outer(high, self._rounds[0][0][:columns]).ravel()
+            low = np.tile(all_low, high.size)
+            # Only positions in the range: the way back into it ends for these, not for all others.
+            count = min(low.size, self.length - first * columns)
+            table[first * columns : first * columns + count] = self._mixed(mixed_high[:count], low[:count])
+        return table
+
     def _compute(self, positions: Int64Array) -> Int64Array:
         high, low = positions >> self._bits, positions & ((1 << self._bits) - 1)
-        for from_low, from_high in self._rounds:
+        return self._mixed(high + self._rounds[0][0].take(low), low)
+
+    def _mixed(self, high: Int64Array, low: Int64Array) -> Int64Array:
+        """Go on after the first half round: the other five, and the way back into the range."""
+        low += self._rounds[0][1].take(high)
+        for from_low, from_high in self._rounds[1:]:
             high += from_low.take(low)
             low += from_high.take(high)
         samples = self._reduced_high.take(high)

@@ -186,6 +186,17 @@ def test_slow_and_plain_rejection_gives_the_same_draws(num_slots: int, batch_siz
 
 
 def test_blocks_of_small_pools_are_small() -> None:
-    assert draws.steps_per_block(5, 2) == 20
-    assert draws.steps_per_block(50_000, 64) * 64 <= draws.DRAWS_PER_BLOCK
+    assert draws.steps_per_block(5, 2) == 24
+    assert draws.steps_per_block(1797, 64) == 8 * 29
     assert draws.steps_per_block(50_000, 40_000) == 1
+    assert draws.steps_per_block(3, 10) == 8
+
+
+@pytest.mark.parametrize("num_values", [20_000, 50_000, 1_281_167])
+@pytest.mark.parametrize("batch_size", [1, 64, 1000, 20_000])
+def test_blocks_tile_an_epoch(num_values: int, batch_size: int) -> None:
+    steps = draws.steps_per_block(num_values, batch_size)
+    epoch = -(-num_values // batch_size)
+    blocks = -(-epoch // steps)
+    assert 0 <= blocks * steps - epoch < max(blocks, 2)
+    assert steps * batch_size < 1.6 * draws.DRAWS_PER_BLOCK + batch_size
