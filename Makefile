@@ -24,6 +24,8 @@ format: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sampler.py
+	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/models.py
 
 # pytorchcv is an independent oracle for the networks; without its dependencies, which the tests do not touch.
 $(VENV)/ready: pyproject.toml constraints.txt

@@ -15,12 +15,12 @@ import argparse
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from machine import describe
+from pages import write_between
 from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
@@ -28,8 +28,6 @@ from replenish import RandomReshuffling, SequencedReplacement
 from replenish.lab.data import Batches, Dataset
 from replenish.lab.models.wide_resnet import WideResNet
 
-PAGE = Path(__file__).parent.parent / "docs" / "data.md"
-BEGIN, END = "<!-- begin: benchmarks/data.py -->", "<!-- end: benchmarks/data.py -->"
 BATCH = 64
 PEER_BATCHES, OUR_BATCHES = 40, 400
 # Workers go on filling their queues after a measurement: they get time for it, and what they filled is not counted.
@@ -143,8 +141,7 @@ def main() -> None:
     tables = "\n".join([*throughput(dataset, rounds), "", *step_share(dataset, rounds), "", machine])
     print(tables)
     if arguments.write:
-        before, rest = PAGE.read_text().split(BEGIN)
-        PAGE.write_text(before + BEGIN + "\n" + tables + "\n" + END + rest.split(END)[1])
+        write_between("docs/data.md", "benchmarks/data.py", tables)
 
 
 if __name__ == "__main__":

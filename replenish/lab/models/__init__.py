@@ -1,0 +1,48 @@
+"""The networks of the paper's table 2, each a plain `torch.nn.Module` in a file of its own.
+
+`build` makes one by name; `MODELS` is the table of names. Every network maps images (batch, channels,
+height, width) to logits (batch, classes) and runs on images of 8x8 pixels and up with any number of channels.
+`docs/deviations.md` lists what their papers do not tell and we chose.
+
+Example:
+    >>> from replenish.lab.models import MODELS, build
+    >>> "wrn-28-10" in MODELS
+    True
+    >>> small = build("wrn-16-2", in_channels=1, num_classes=10, image_size=8)
+"""
+
+from replenish.lab.models.all_cnn import AllCNN
+from replenish.lab.models.count import Cost, cost
+from replenish.lab.models.deeply_supervised import DeeplySupervisedNet, training_loss
+from replenish.lab.models.densenet import DenseNet
+from replenish.lab.models.elu import ELUNetwork
+from replenish.lab.models.fitnet import FitNet
+from replenish.lab.models.highway import HighwayNetwork
+from replenish.lab.models.network_in_network import NetworkInNetwork
+from replenish.lab.models.registry import MODELS, PATTERNS, ModelEntry, build, entry
+from replenish.lab.models.residual_units import UNITS
+from replenish.lab.models.resnet import ResNet
+from replenish.lab.models.shake_shake import ShakeShakeNet
+from replenish.lab.models.wide_resnet import WideResNet
+
+__all__ = [
+    "MODELS",
+    "PATTERNS",
+    "UNITS",
+    "AllCNN",
+    "Cost",
+    "DeeplySupervisedNet",
+    "DenseNet",
+    "ELUNetwork",
+    "FitNet",
+    "HighwayNetwork",
+    "ModelEntry",
+    "NetworkInNetwork",
+    "ResNet",
+    "ShakeShakeNet",
+    "WideResNet",
+    "build",
+    "cost",
+    "entry",
+    "training_loss",
+]

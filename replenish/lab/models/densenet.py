@@ -1,0 +1,116 @@
+"""Densely connected networks (Huang et al., 2016): DenseNet and DenseNet-BC."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from replenish import checks
+from replenish.lab.models import arguments, layout
+from replenish.lab.models.dropout import Dropout
+from replenish.lab.models.initialise import he_normal
+from replenish.lab.models.residual_units import global_average
+
+
+class NormalizedConv(nn.Module):
+    """BN, ReLU, convolution, and dropout if asked: the one building block of the network."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.bn = nn.BatchNorm2d(in_channels)
+        self.conv = nn.Conv2d(in_channels, out_channels, kernel, padding=kernel // 2, bias=False)
+        self.dropout = Dropout(dropout) if dropout else nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the block's output, of the input's height and width."""
+        out: Tensor = self.dropout(self.conv(F.relu(self.bn(x), inplace=True)))
+        return out
+
+
+class DenseLayer(nn.Sequential):
+    """A layer that appends `growth` channels to those it was given."""
+
+    def __init__(self, in_channels: int, growth: int, bottleneck: bool, dropout: float) -> None:
+        if bottleneck:
+            # Four times the growth, as in section 3 of Huang et al.
+            first = NormalizedConv(in_channels, 4 * growth, 1, dropout)
+            super().__init__(first, NormalizedConv(4 * growth, growth, 3, dropout))
+        else:
+            super().__init__(NormalizedConv(in_channels, growth, 3, dropout))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the input with the new channels behind it."""
+        new = x
+        for layer in self:
+            new = layer(new)
+        return torch.cat((x, new), dim=1)
+
+
+class DenseNet(nn.Module):
+    """A network in which every layer of a block reads all earlier layers' channels; rows "DenseNet", "DN".
+
+    Three dense blocks of equal length; between them a 1x1 convolution, which keeps `compression` of the
+    channels, and 2x2 average pooling; then BN, ReLU, the mean over the image and a linear layer.
+    DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution, compression 0.5 and a first
+    convolution to twice the growth rate; the plain network has none of these and starts with 16 channels.
+    The paper trains DenseNet-BC 190-40: its 25.6M parameters tell that (section 3.1 writes "DenseNet").
+
+    Args:
+        in_channels: Channels of the images.
+        num_classes: Number of classes.
+        depth: 6n + 4 with the bottleneck, 3n + 4 without.
+        growth: Channels that a layer adds.
+        bottleneck: Whether a 1x1 convolution precedes each 3x3 convolution.
+        compression: Share of the channels that a transition keeps; None is 0.5 with the bottleneck and 1
+            without.
+        dropout: Probability of dropping a value after a convolution; Huang et al. use 0.2, and only
+            where the images are not augmented.
+
+    Example:
+        >>> import torch
+        >>> net = DenseNet(in_channels=1, num_classes=10, depth=10, growth=4)
+        >>> net(torch.zeros(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
+    """
+
+    def __init__(
+        self,
+        in_channels: int = 3,
+        num_classes: int = 10,
+        *,
+        depth: int = 190,
+        growth: int = 40,
+        bottleneck: bool = True,
+        compression: float | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        in_channels, num_classes = arguments.shape(in_channels, num_classes)
+        bottleneck = checks.boolean("bottleneck", bottleneck)
+        layers = arguments.units_per_stage(depth, layers=6 if bottleneck else 3, outside=4)
+        growth = checks.integer("growth", growth, minimum=1)
+        if compression is None:
+            compression = 0.5 if bottleneck else 1.0
+        compression = arguments.fraction("compression", compression, above=0.0)
+        dropout = arguments.fraction("dropout", dropout, below=1.0)
+
+        channels = 2 * growth if bottleneck else 16
+        self.features = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False))
+        for block in range(3):
+            if block:
+                kept = max(1, int(channels * compression))
+                self.features.append(NormalizedConv(channels, kept, 1, dropout))
+                self.features.append(nn.AvgPool2d(2))
+                channels = kept
+            for _ in range(layers):
+                self.features.append(DenseLayer(channels, growth, bottleneck, dropout))
+                channels += growth
+        self.tail = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
+        self.classifier = nn.Linear(channels, num_classes)
+        he_normal(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits of a batch of images (batch, in_channels, height, width)."""
+        logits: Tensor = self.classifier(global_average(self.tail(self.features(layout.fast(images)))))
+        return logits

@@ -1,0 +1,209 @@
+"""The one table of networks: a name gives a builder, and what the paper prints about it."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import nn
+
+from replenish import checks
+from replenish.lab.models.all_cnn import AllCNN
+from replenish.lab.models.deeply_supervised import DeeplySupervisedNet
+from replenish.lab.models.densenet import DenseNet
+from replenish.lab.models.elu import ELUNetwork
+from replenish.lab.models.fitnet import FitNet
+from replenish.lab.models.highway import HighwayNetwork
+from replenish.lab.models.network_in_network import NetworkInNetwork
+from replenish.lab.models.residual_units import UNITS
+from replenish.lab.models.resnet import ResNet
+from replenish.lab.models.shake_shake import ShakeShakeNet
+from replenish.lab.models.wide_resnet import WideResNet
+
+#: The paper's dropout, for every Wide ResNet that is built by name: it keeps 0.7 (section 3.1).
+PAPER_DROPOUT = 0.3
+#: Below this some networks would have nothing left to pool.
+SMALLEST_IMAGE = 8
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """One network of the table.
+
+    Args:
+        name: The name that `build` takes.
+        builder: Called with `in_channels`, `num_classes`, `image_size` if it takes that, and overrides.
+        paper_row: The row or rows of the paper's table 2 that it stands for, or "" for none.
+        paper_parameters: The number of parameters printed there, such as "36.5M", or "" for none.
+    """
+
+    name: str
+    builder: Callable[..., nn.Module]
+    paper_row: str = ""
+    paper_parameters: str = ""
+
+    def options(self) -> list[str]:
+        """Return the names of the keyword arguments that `build` may override."""
+        taken = inspect.signature(self.builder).parameters
+        return [name for name in taken if name not in ("in_channels", "num_classes", "image_size")]
+
+
+def _wrn(match: re.Match[str]) -> Callable[..., nn.Module]:
+    depth, width = int(match["depth"]), int(match["width"])
+    return functools.partial(WideResNet, depth=depth, width=width, unit="bn_after_addition", dropout=PAPER_DROPOUT)
+
+
+def _wide_resnet(match: re.Match[str]) -> Callable[..., nn.Module]:
+    depth, width = int(match["depth"]), int(match["width"])
+    unit = (match["unit"] or "original").replace("-", "_")
+    return functools.partial(WideResNet, depth=depth, width=width, unit=unit, dropout=PAPER_DROPOUT)
+
+
+def _resnet(match: re.Match[str]) -> Callable[..., nn.Module]:
+    return functools.partial(ResNet, depth=int(match["depth"]), survival=0.5 if match["drop"] else 1.0)
+
+
+def _densenet(match: re.Match[str]) -> Callable[..., nn.Module]:
+    depth, growth = int(match["depth"]), int(match["growth"])
+    return functools.partial(DenseNet, depth=depth, growth=growth, bottleneck=bool(match["bc"]))
+
+
+def _shake_shake(match: re.Match[str]) -> Callable[..., nn.Module]:
+    depth, width = int(match["depth"]), int(match["width"])
+    if match["groups"] is None:
+        return functools.partial(ShakeShakeNet, depth=depth, width=width)
+    # Gastaldi's result on CIFAR-100, the one in the paper's table, is that of an even backward pass.
+    groups = int(match["groups"])
+    return functools.partial(ShakeShakeNet, depth=depth, width=width, cardinality=groups, backward_mode="even")
+
+
+_UNIT = "|".join(unit.replace("_", "-") for unit in UNITS)
+#: (the pattern for people, the pattern, what builds a network from its match)
+_FAMILIES: list[tuple[str, str, Callable[[re.Match[str]], Callable[..., nn.Module]]]] = [
+    ("wrn-<depth>-<width>", r"wrn-(?P<depth>\d+)-(?P<width>\d+)", _wrn),
+    (
+        "wide-resnet-<depth>-<width>[-<unit>]",
+        rf"wide-resnet-(?P<depth>\d+)-(?P<width>\d+)(-(?P<unit>{_UNIT}))?",
+        _wide_resnet,
+    ),
+    ("resnet-<depth>[-stochastic-depth]", r"resnet-(?P<depth>\d+)(?P<drop>-stochastic-depth)?", _resnet),
+    ("densenet[-bc]-<depth>-<growth>", r"densenet(?P<bc>-bc)?-(?P<depth>\d+)-(?P<growth>\d+)", _densenet),
+    (
+        "shake-shake-<depth>-2x[<groups>x]<width>d",
+        r"shake-shake-(?P<depth>\d+)-2x((?P<groups>\d+)x)?(?P<width>\d+)d",
+        _shake_shake,
+    ),
+]
+PATTERNS: tuple[str, ...] = tuple(pattern for pattern, _, _ in _FAMILIES)
+
+
+def _family_builder(name: str) -> Callable[..., nn.Module] | None:
+    for _, pattern, builder in _FAMILIES:
+        if match := re.fullmatch(pattern, name, flags=re.ASCII):
+            return builder(match)
+    return None
+
+
+_SINGLE: dict[str, Callable[..., nn.Module]] = {
+    "nin": NetworkInNetwork,
+    "all-cnn": AllCNN,
+    "dsn": DeeplySupervisedNet,
+    "fitnet": FitNet,
+    "highway": HighwayNetwork,
+    "elu": ELUNetwork,
+}
+
+# Name, row of the paper's table 2, parameters as printed there; in the table's order.
+_PAPER = [
+    ("nin", "Network in Network", ""),
+    ("all-cnn", "All-CNN", ""),
+    ("dsn", "Deeply-Supervised Net", ""),
+    ("fitnet", "FitNet", ""),
+    ("highway", "Highway Networks", ""),
+    ("elu", "Exponential Linear Units", ""),
+    ("resnet-110", "ResNet 110", "1.7M"),
+    ("resnet-1202", "ResNet 1202", "10.2M"),
+    ("resnet-110-stochastic-depth", "ResNet with Stochastic Depth 110", "1.7M"),
+    ("resnet-1202-stochastic-depth", "ResNet with Stochastic Depth 1202", "10.2M"),
+    ("shake-shake-26-2x96d", "Shake-Shake Regularization 26", "26.2M"),
+    ("shake-shake-29-2x4x64d", "Shake-Shake Regularization 29", "34.4M"),
+    ("densenet-bc-190-40", "DenseNet, DN-SRS 190-40", "25.6M"),
+    ("wide-resnet-40-4", "Wide ResNet 40-4", "8.9M"),
+    ("wide-resnet-16-8", "Wide ResNet 16-8", "11.0M"),
+    ("wide-resnet-28-10", "Wide ResNet, Wide ResNet with SRS 28-10", "36.5M"),
+    ("wrn-28-10", "WRN, WRN-SRS 28-10", "36.5M"),
+    ("wrn-70-10", "WRN-70, WRN-70-SRS 70-10", "106.4M"),
+    # Not in the paper: sizes that a small machine trains.
+    ("wide-resnet-16-2", "", ""),
+    ("wrn-16-2", "", ""),
+    ("wrn-10-1", "", ""),
+    ("resnet-20", "", ""),
+    ("densenet-bc-40-12", "", ""),
+    ("shake-shake-26-2x32d", "", ""),
+]
+
+
+def _table() -> dict[str, ModelEntry]:
+    table = {}
+    for name, row, parameters in _PAPER:
+        builder = _SINGLE.get(name) or _family_builder(name)
+        assert builder is not None, name
+        table[name] = ModelEntry(name, builder, row, parameters)
+    return table
+
+
+#: Every network that has a name of its own, in the order of the paper's table 2.
+MODELS: dict[str, ModelEntry] = _table()
+
+
+def entry(name: str) -> ModelEntry:
+    """Return the entry of a name in `MODELS`, or of one that follows one of `PATTERNS`.
+
+    Raises:
+        ValueError: There is no such network; the message names the nearest ones.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name should be a str, but got {name!r} of type {type(name).__name__}")
+    if name in MODELS:
+        return MODELS[name]
+    if builder := _family_builder(name):
+        return ModelEntry(name, builder)
+    nearest = difflib.get_close_matches(name, MODELS, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(nearest)}? " if nearest else ""
+    raise ValueError(
+        f"name should be one of the networks in `replenish list models`, but got {name!r}; "
+        f"{hint}Or give a size: {', '.join(PATTERNS)}"
+    )
+
+
+def build(
+    name: str, in_channels: int = 3, num_classes: int = 10, image_size: int = 32, **overrides: object
+) -> nn.Module:
+    """Return a network by its name, with fresh weights from torch's generator.
+
+    Args:
+        name: One of `MODELS`, or a name after one of `PATTERNS`, such as "wrn-16-4".
+        in_channels: Channels of the images.
+        num_classes: Number of classes.
+        image_size: Height and width of the images.
+        **overrides: Arguments of the network's class, such as `dropout=0.0`.
+
+    Example:
+        >>> import torch
+        >>> net = build("wrn-10-1", in_channels=1, num_classes=10, image_size=8, dropout=0.0)
+        >>> net(torch.zeros(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
+    """
+    chosen = entry(name)
+    image_size = checks.integer("image_size", image_size, minimum=SMALLEST_IMAGE)
+    options = chosen.options()
+    for override in overrides:
+        if override not in options:
+            raise TypeError(f"{name} takes no argument {override!r}; it takes {', '.join(options)}")
+    if "image_size" in inspect.signature(chosen.builder).parameters:
+        overrides["image_size"] = image_size
+    return chosen.builder(in_channels=in_channels, num_classes=num_classes, **overrides)

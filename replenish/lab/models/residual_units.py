@@ -1,0 +1,192 @@
+"""The five residual units of He et al., "Identity Mappings in Deep Residual Networks" (2016), figure 4.
+
+All five hold the same two 3x3 convolutions and differ in where normalization, ReLU and the addition stand:
+
+    original                  conv BN ReLU conv BN      + ReLU
+    bn_after_addition         conv BN ReLU conv         + BN ReLU
+    relu_before_addition      conv BN ReLU conv BN ReLU +
+    relu_only_preactivation   ReLU conv BN ReLU conv BN +
+    full_preactivation        BN ReLU conv BN ReLU conv +
+
+Additions and ReLUs are done in place where autograd does not need the overwritten tensor: on a CPU a
+training step is bound by memory as much as by arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from replenish.lab.models.dropout import Dropout
+
+
+class PaddedShortcut(nn.Module):
+    """The parameter-free shortcut: every `stride`-th pixel, then zeros for the channels that are new.
+
+    Option A of He et al., "Deep Residual Learning" (2016), section 3.3, which their CIFAR networks use.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
+        super().__init__()
+        self.new_channels, self.stride = out_channels - in_channels, stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the subsampled, padded input."""
+        x = x[:, :, :: self.stride, :: self.stride]
+        return F.pad(x, (0, 0, 0, 0, 0, self.new_channels))
+
+
+def projection(in_channels: int, out_channels: int, stride: int) -> nn.Module:
+    """Return a 1x1 convolution, option B of the same section, as in Zagoruyko and Komodakis's code."""
+    return nn.Conv2d(in_channels, out_channels, 1, stride, bias=False)
+
+
+def normalized_projection(in_channels: int, out_channels: int, stride: int) -> nn.Module:
+    """Return a 1x1 convolution and BN, as usual where option B meets the original unit."""
+    return nn.Sequential(projection(in_channels, out_channels, stride), nn.BatchNorm2d(out_channels))
+
+
+ShortcutMaker: TypeAlias = Callable[[int, int, int], nn.Module]
+
+
+class ResidualUnit(nn.Module):
+    """What the five units share: two convolutions, two normalizations, a shortcut.
+
+    Args:
+        in_channels: Channels that come in.
+        out_channels: Channels that go out.
+        stride: Stride of the first convolution, and of the shortcut.
+        dropout: Probability of dropping a value between the two convolutions.
+        shortcut: Makes, from (in_channels, out_channels, stride), the shortcut of a unit that changes the shape.
+    """
+
+    #: Whether the first normalization stands before the first convolution.
+    normalizes_input = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        stride: int = 1,
+        dropout: float = 0.0,
+        shortcut: ShortcutMaker = projection,
+    ) -> None:
+        super().__init__()
+        self.bn1 = nn.BatchNorm2d(in_channels if self.normalizes_input else out_channels)
+        self.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out_channels)
+        self.conv2 = nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False)
+        self.dropout = Dropout(dropout) if dropout else nn.Identity()
+        self.changes_shape = stride != 1 or in_channels != out_channels
+        self.shortcut: nn.Module = nn.Identity()
+        if self.changes_shape:
+            self.shortcut = shortcut(in_channels, out_channels, stride)
+
+    @staticmethod
+    def stem(channels: int) -> list[nn.Module]:
+        """Return what stands between the network's first convolution and its first unit."""
+        return [nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
+
+    @staticmethod
+    def tail(channels: int) -> list[nn.Module]:
+        """Return what stands between the network's last unit and the average over the image."""
+        return []
+
+    def middle(self, x: Tensor, bn: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return `x` through BN, ReLU, dropout and the second convolution: in every unit the same."""
+        out: Tensor = self.conv2(self.dropout(F.relu(bn(x), inplace=True)))
+        return out
+
+
+class Original(ResidualUnit):
+    """Figure 4(a), the unit of He et al.'s first paper; the paper's "Wide ResNet"."""
+
+    def branch(self, x: Tensor) -> Tensor:
+        """Return the residual, before the addition."""
+        out: Tensor = self.bn2(self.middle(self.conv1(x), self.bn1))
+        return out
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the unit's output."""
+        return F.relu(self.branch(x).add_(self.shortcut(x)), inplace=True)
+
+
+class BNAfterAddition(ResidualUnit):
+    """Figure 4(b): one normalization over the sum, shortcut included; the paper's "WRN"."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the unit's output."""
+        total = self.middle(self.conv1(x), self.bn1).add_(self.shortcut(x))
+        return F.relu(self.bn2(total), inplace=True)
+
+
+class ReLUBeforeAddition(ResidualUnit):
+    """Figure 4(c): the residual is never negative, so the signal can only grow."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the unit's output."""
+        residual = F.relu(self.bn2(self.middle(self.conv1(x), self.bn1)), inplace=True)
+        shortcut: Tensor = self.shortcut(x)
+        return residual + shortcut  # Not in place: the ReLU's own backward needs its result.
+
+
+class ReLUOnlyPreactivation(ResidualUnit):
+    """Figure 4(d): the ReLU moves before the convolution, the normalization does not."""
+
+    @staticmethod
+    def stem(channels: int) -> list[nn.Module]:
+        """Return BN alone, since the first unit begins with the ReLU."""
+        return [nn.BatchNorm2d(channels)]
+
+    @staticmethod
+    def tail(channels: int) -> list[nn.Module]:
+        """Return the extra activation after the last addition (He et al., appendix)."""
+        return [nn.ReLU()]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the unit's output."""
+        active = F.relu(x)
+        shortcut: Tensor = self.shortcut(active if self.changes_shape else x)
+        residual: Tensor = self.bn2(self.middle(self.conv1(active), self.bn1))
+        return residual.add_(shortcut)
+
+
+class FullPreactivation(ResidualUnit):
+    """Figure 4(e), He et al.'s proposal and the unit of Zagoruyko and Komodakis's published code."""
+
+    normalizes_input = True
+
+    @staticmethod
+    def stem(channels: int) -> list[nn.Module]:
+        """Return nothing, since the first unit begins with BN and ReLU."""
+        return []
+
+    @staticmethod
+    def tail(channels: int) -> list[nn.Module]:
+        """Return the extra activation after the last addition (He et al., appendix)."""
+        return [nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the unit's output."""
+        active = F.relu(self.bn1(x), inplace=True)
+        # Where the shape changes the projection sees the activated input, as in Zagoruyko's code.
+        shortcut: Tensor = self.shortcut(active) if self.changes_shape else x
+        return self.middle(self.conv1(active), self.bn2).add_(shortcut)
+
+
+UNITS: dict[str, type[ResidualUnit]] = {
+    "original": Original,
+    "bn_after_addition": BNAfterAddition,
+    "relu_before_addition": ReLUBeforeAddition,
+    "relu_only_preactivation": ReLUOnlyPreactivation,
+    "full_preactivation": FullPreactivation,
+}
+
+
+def global_average(x: Tensor) -> Tensor:
+    """Return the mean over the image: (batch, channels), whatever the image's size."""
+    return torch.mean(x, dim=(2, 3))

@@ -1,0 +1,113 @@
+"""Residual networks for small images (He et al., 2016), with stochastic depth (Huang et al., 2016)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from replenish.lab.models import arguments, layout
+from replenish.lab.models.initialise import he_normal
+from replenish.lab.models.residual_units import (
+    Original,
+    PaddedShortcut,
+    ShortcutMaker,
+    global_average,
+    normalized_projection,
+)
+
+SHORTCUTS: dict[str, ShortcutMaker] = {"pad": PaddedShortcut, "projection": normalized_projection}
+
+
+class StochasticDepthUnit(Original):
+    """The original unit, whose branch is left out of a training step with probability 1 - `survival`.
+
+    One draw decides for the whole batch (Huang et al., section 3), so a branch left out costs nothing and
+    its normalization's statistics do not move. In evaluation the branch is weighted by `survival`.
+
+    The draw comes from torch's CPU generator whatever the device, so that no step waits for one.
+    A branch left out has no gradients: `DistributedDataParallel` needs `find_unused_parameters=True`.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, stride: int, shortcut: ShortcutMaker, survival: float
+    ) -> None:
+        super().__init__(in_channels, out_channels, stride, shortcut=shortcut)
+        self.survival = survival
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the unit's output."""
+        if self.survival == 1.0:
+            return super().forward(x)
+        shortcut: Tensor = self.shortcut(x)
+        if not self.training:
+            return F.relu(shortcut + self.survival * self.branch(x), inplace=True)
+        if torch.rand((), device="cpu").item() < self.survival:
+            return F.relu(self.branch(x).add_(shortcut), inplace=True)
+        # `shortcut` may be the input itself, and is then the result of a ReLU that autograd still needs.
+        return F.relu(shortcut)
+
+    def extra_repr(self) -> str:
+        """Return the survival probability, for `print(model)`."""
+        return f"survival={self.survival:.4g}"
+
+
+class ResNet(nn.Module):
+    """He et al.'s CIFAR network (their section 4.2): rows "ResNet" of the paper's table 2.
+
+    A 3x3 convolution to 16 channels, then three stages of n original units with 16, 32 and 64 channels.
+    With the last layer that makes 6n + 2 layers: n = 18 for 110, n = 200 for 1202. With stochastic depth,
+    unit l of L survives a training step with probability 1 - (l / L)(1 - survival), Huang et al.'s rule of
+    linear decay; their networks, and the paper's rows, have survival = 0.5.
+
+    Args:
+        in_channels: Channels of the images.
+        num_classes: Number of classes.
+        depth: 6n + 2.
+        survival: The last unit's probability to survive; 1 is the plain network.
+        shortcut: `"pad"`, without parameters as in He et al.'s CIFAR networks, or `"projection"`, with
+            a 1x1 convolution and BN.
+
+    Example:
+        >>> import torch
+        >>> net = ResNet(num_classes=100, depth=8, survival=0.5).eval()
+        >>> net(torch.zeros(2, 3, 16, 16)).shape
+        torch.Size([2, 100])
+    """
+
+    def __init__(
+        self,
+        in_channels: int = 3,
+        num_classes: int = 10,
+        *,
+        depth: int = 110,
+        survival: float = 1.0,
+        shortcut: str = "pad",
+    ) -> None:
+        super().__init__()
+        in_channels, num_classes = arguments.shape(in_channels, num_classes)
+        units = arguments.units_per_stage(depth, layers=6, outside=2)
+        survival = arguments.fraction("survival", survival, above=0.0)
+        make = SHORTCUTS[arguments.choice("shortcut", shortcut, list(SHORTCUTS))]
+
+        stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
+        self.stem = nn.Sequential(stem, *Original.stem(16))
+        self.stages = nn.Sequential()
+        channels, position = 16, 0
+        for stage in range(3):
+            members = nn.Sequential()
+            for index in range(units):
+                position += 1
+                alive = 1.0 - position / (3 * units) * (1.0 - survival)
+                out = 16 * 2**stage
+                stride = 2 if stage and not index else 1
+                members.append(StochasticDepthUnit(channels, out, stride, make, alive))
+                channels = out
+            self.stages.append(members)
+        self.classifier = nn.Linear(channels, num_classes)
+        he_normal(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits of a batch of images (batch, in_channels, height, width)."""
+        logits: Tensor = self.classifier(global_average(self.stages(self.stem(layout.fast(images)))))
+        return logits

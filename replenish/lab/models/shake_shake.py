@@ -1,0 +1,207 @@
+"""Shake-Shake regularization of residual networks with two branches (Gastaldi, 2017)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from replenish import checks
+from replenish.lab.models import arguments, layout
+from replenish.lab.models.initialise import he_normal
+from replenish.lab.models.residual_units import global_average
+
+FORWARD = ("shake", "even")
+BACKWARD = ("shake", "even", "keep")
+LEVELS = ("image", "batch")
+
+
+class _Mix(torch.autograd.Function):
+    """alpha first + (1 - alpha) second, whose gradient is as if alpha had been beta."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, second: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
+        ctx.save_for_backward(beta)
+        return torch.lerp(second, first, alpha)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        (beta,) = ctx.saved_tensors
+        to_first = beta * grads[0]
+        return to_first, grads[0] - to_first, None, None
+
+
+class ShakeShake(nn.Module):
+    """The weighted sum of two branches, with weights that are random in training (section 1.2 there).
+
+    Args:
+        forward_mode: `"shake"`, a uniform weight in [0, 1) at each training step, or `"even"`, one half.
+        backward_mode: The weight that the gradient sees: `"shake"`, a fresh one, independent of the forward
+            pass; `"even"`, one half; `"keep"`, the forward pass's own.
+        level: `"image"`, a weight for each image, or `"batch"`, one for the batch.
+    """
+
+    def __init__(self, forward_mode: str = "shake", backward_mode: str = "shake", level: str = "image") -> None:
+        super().__init__()
+        self.forward_mode = arguments.choice("forward_mode", forward_mode, FORWARD)
+        self.backward_mode = arguments.choice("backward_mode", backward_mode, BACKWARD)
+        self.level = arguments.choice("level", level, LEVELS)
+
+    def _weight(self, mode: str, like: Tensor) -> Tensor:
+        shape = (like.shape[0] if self.level == "image" else 1, 1, 1, 1)
+        return like.new_empty(shape).uniform_() if mode == "shake" else like.new_full(shape, 0.5)
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        """Return the mix; in evaluation the even one, which is the random one's expectation."""
+        if not self.training:
+            return torch.lerp(second, first, 0.5)
+        alpha = self._weight(self.forward_mode, first)
+        beta = alpha if self.backward_mode == "keep" else self._weight(self.backward_mode, first)
+        mixed: Tensor = _Mix.apply(first, second, alpha, beta)  # type: ignore[no-untyped-call]
+        return mixed
+
+
+class ShiftedShortcut(nn.Module):
+    """The shortcut that changes the shape: two 1x1 convolutions that sample different pixels.
+
+    The second one sees the image shifted by one pixel right and down, so that with stride 2 the two
+    together see every second pixel, where one alone would see every fourth.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_channels, out_channels // 2, 1, stride, bias=False)
+        self.conv2 = nn.Conv2d(in_channels, out_channels - out_channels // 2, 1, stride, bias=False)
+        self.bn = nn.BatchNorm2d(out_channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the shortcut's output."""
+        shifted = F.pad(x, (1, -1, 1, -1))
+        out: Tensor = self.bn(torch.cat((self.conv1(x), self.conv2(shifted)), dim=1))
+        return out
+
+
+def branch(in_channels: int, out_channels: int, stride: int, cardinality: int | None) -> nn.Sequential:
+    """Return one branch, from its first convolution to its last normalization.
+
+    Without a cardinality it is two 3x3 convolutions; with one, ResNeXt's bottleneck, whose 3x3 convolution
+    has `cardinality` groups of a quarter of the outgoing channels.
+    """
+    if cardinality is None:
+        kernels = [(out_channels, 3, stride, 1), (out_channels, 3, 1, 1)]
+    else:
+        inner = cardinality * out_channels // 4
+        kernels = [(inner, 1, 1, 1), (inner, 3, stride, cardinality), (out_channels, 1, 1, 1)]
+    layers: list[nn.Module] = []
+    for channels, kernel, step, groups in kernels:
+        layers += [nn.ReLU(inplace=True)] if layers else []
+        padding = kernel // 2
+        layers += [nn.Conv2d(in_channels, channels, kernel, step, padding, groups=groups, bias=False)]
+        layers += [nn.BatchNorm2d(channels)]
+        in_channels = channels
+    return nn.Sequential(*layers)
+
+
+class ShakeShakeUnit(nn.Module):
+    """Two branches, mixed, and a shortcut."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        stride: int,
+        cardinality: int | None,
+        mix: ShakeShake,
+        relu: str,
+    ) -> None:
+        super().__init__()
+        self.branch1 = branch(in_channels, out_channels, stride, cardinality)
+        self.branch2 = branch(in_channels, out_channels, stride, cardinality)
+        self.mix = mix
+        self.shortcut: nn.Module | None = None
+        if in_channels != out_channels or stride != 1:
+            self.shortcut = ShiftedShortcut(in_channels, out_channels, stride)
+        self.relu_first = relu == "before"
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the unit's output."""
+        active = F.relu(x) if self.relu_first else x
+        # Gastaldi's identity shortcut passes the raw input on, the one with weights the activated input.
+        shortcut: Tensor = x if self.shortcut is None else self.shortcut(active)
+        total: Tensor = self.mix(self.branch1(active), self.branch2(active)) + shortcut
+        return total if self.relu_first else F.relu(total, inplace=True)
+
+
+class ShakeShakeNet(nn.Module):
+    """A residual network of two branches with Shake-Shake; rows "Shake-Shake Regularization" of table 2.
+
+    A 3x3 convolution and BN, three stages whose width doubles, then ReLU, the mean over the image and a
+    linear layer. "26 2x96d" is depth 26 with two branches of width 96: two 3x3 convolutions each, 16
+    channels in front, shaken anew for each image in both directions. "29 2x4x64d" is ResNeXt's bottleneck
+    with cardinality 4 and width 64, 64 channels in front, whose gradient is even (`backward_mode="even"`).
+
+    Args:
+        in_channels: Channels of the images.
+        num_classes: Number of classes.
+        depth: 6n + 2; with a cardinality 9n + 2.
+        width: Channels of the first stage's 3x3 convolutions, in each group.
+        cardinality: Groups of ResNeXt's bottleneck, or None for branches of two 3x3 convolutions.
+        forward_mode: See `ShakeShake`.
+        backward_mode: See `ShakeShake`.
+        level: See `ShakeShake`.
+        relu: `"before"`, the branches begin with a ReLU as in Gastaldi's text and code, or `"after"`, the
+            ReLU follows the addition as in ResNet and ResNeXt.
+
+    Example:
+        >>> import torch
+        >>> net = ShakeShakeNet(in_channels=1, num_classes=10, depth=8, width=8).eval()
+        >>> net(torch.zeros(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
+    """
+
+    def __init__(
+        self,
+        in_channels: int = 3,
+        num_classes: int = 10,
+        *,
+        depth: int = 26,
+        width: int = 96,
+        cardinality: int | None = None,
+        forward_mode: str = "shake",
+        backward_mode: str = "shake",
+        level: str = "image",
+        relu: str = "before",
+    ) -> None:
+        super().__init__()
+        in_channels, num_classes = arguments.shape(in_channels, num_classes)
+        width = checks.integer("width", width, minimum=2)
+        if cardinality is not None:
+            cardinality = checks.integer("cardinality", cardinality, minimum=1)
+        units = arguments.units_per_stage(depth, layers=6 if cardinality is None else 9, outside=2)
+        relu = arguments.choice("relu", relu, ["before", "after"])
+        mix = ShakeShake(forward_mode, backward_mode, level)
+
+        channels = 16 if cardinality is None else 64
+        self.stem = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels))
+        if relu == "after":
+            self.stem.append(nn.ReLU(inplace=True))
+        self.stages = nn.Sequential()
+        for stage in range(3):
+            out = width * 2**stage * (1 if cardinality is None else 4)
+            members = nn.Sequential()
+            for index in range(units):
+                stride = 2 if stage and not index else 1
+                # Without state of its own, one mix serves all units; each call draws anew.
+                members.append(ShakeShakeUnit(channels, out, stride, cardinality, mix, relu))
+                channels = out
+            self.stages.append(members)
+        self.tail: nn.Module = nn.ReLU() if relu == "before" else nn.Identity()
+        self.classifier = nn.Linear(channels, num_classes)
+        he_normal(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits of a batch of images (batch, in_channels, height, width)."""
+        logits: Tensor = self.classifier(global_average(self.tail(self.stages(self.stem(layout.fast(images))))))
+        return logits

@@ -1,0 +1,135 @@
+"""The table of networks: names, sizes, errors, and the page that shows it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from replenish.lab.models import MODELS, UNITS, WideResNet, build, cost, entry
+from replenish.lab.models.table import markdown, rows
+
+# Parameters at 10 and at 100 classes.
+GOLDEN = {
+    "nin": (966_986, 984_356),
+    "all-cnn": (1_369_738, 1_387_108),
+    "dsn": (3_547_496, 26_789_456),
+    "fitnet": (2_742_102, 2_787_192),
+    "highway": (2_256_838, 2_265_928),
+    "elu": (39_226_634, 39_330_404),
+    "resnet-110": (1_727_962, 1_733_812),
+    "resnet-1202": (19_421_274, 19_427_124),
+    "resnet-110-stochastic-depth": (1_727_962, 1_733_812),
+    "resnet-1202-stochastic-depth": (19_421_274, 19_427_124),
+    "shake-shake-26-2x96d": (26_192_922, 26_227_572),
+    "shake-shake-29-2x4x64d": (34_437_450, 34_529_700),
+    "densenet-bc-190-40": (25_624_430, 25_821_620),
+    "wide-resnet-40-4": (8_949_210, 8_972_340),
+    "wide-resnet-16-8": (10_961_370, 11_007_540),
+    "wide-resnet-28-10": (36_479_194, 36_536_884),
+    "wrn-28-10": (36_479_194, 36_536_884),
+    "wrn-70-10": (104_248_154, 104_305_844),
+    "wide-resnet-16-2": (691_674, 703_284),
+    "wrn-16-2": (691_674, 703_284),
+    "wrn-10-1": (77_850, 83_700),
+    "resnet-20": (269_722, 275_572),
+    "densenet-bc-40-12": (176_122, 188_092),
+    "shake-shake-26-2x32d": (2_923_162, 2_934_772),
+}
+
+
+@functools.lru_cache(1)  # Some seconds: for the thousand layers.
+def all_rows() -> list:
+    return rows()
+
+
+def test_golden_parameter_counts() -> None:
+    assert {row.name: (row.parameters10, row.parameters100) for row in all_rows()} == GOLDEN
+    assert list(GOLDEN) == list(MODELS)
+
+
+def test_where_the_paper_differs_the_table_says_so() -> None:
+    differing = {row.name for row in all_rows() if "differs" in row.remark}
+    assert differing == {"wrn-70-10", "resnet-1202", "resnet-1202-stochastic-depth"}
+    printed = [row.paper_parameters for row in all_rows() if row.paper_parameters]
+    assert set(printed) == {"1.7M", "10.2M", "26.2M", "34.4M", "25.6M", "8.9M", "11.0M", "36.5M", "106.4M"}
+
+
+def test_the_page_holds_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
+    assert markdown(all_rows()) in page, "run `python benchmarks/models.py --table`"
+
+
+@pytest.mark.parametrize(
+    "name", ["wrn-16-2", "densenet-bc-40-12", "shake-shake-11-2x4x16d", "all-cnn", "dsn", "fitnet", "highway", "elu"]
+)
+def test_multiply_adds_are_half_of_torchs_flops(name: str) -> None:
+    model = build(name, image_size=16).eval() if name != "elu" else build(name, image_size=16, width=0.1).eval()
+    overrides = {"width": 0.1} if name == "elu" else {}
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(torch.zeros(1, 3, 16, 16))
+    assert 2 * cost(name, image_size=16, **overrides).multiply_adds == counter.get_total_flops()
+
+
+def test_names_build_what_they_say() -> None:
+    def settings(name: str) -> dict:
+        return entry(name).builder.keywords  # type: ignore[attr-defined]
+
+    assert settings("wrn-22-3") == {"depth": 22, "width": 3, "unit": "bn_after_addition", "dropout": 0.3}
+    assert settings("wide-resnet-28-10")["unit"] == "original"
+    for unit in UNITS:
+        assert settings(f"wide-resnet-10-1-{unit.replace('_', '-')}")["unit"] == unit
+    assert settings("resnet-1202-stochastic-depth") == {"depth": 1202, "survival": 0.5}
+    assert settings("resnet-56")["survival"] == 1.0
+    assert settings("densenet-40-12")["bottleneck"] is False
+    assert settings("densenet-bc-100-12")["bottleneck"] is True
+    assert settings("shake-shake-26-2x96d") == {"depth": 26, "width": 96}
+    assert settings("shake-shake-29-2x4x64d")["backward_mode"] == "even"
+    assert isinstance(build("wrn-10-1"), WideResNet)
+
+
+def test_weights_come_from_the_seed() -> None:
+    def weights(seed: int) -> torch.Tensor:
+        torch.manual_seed(seed)
+        return torch.cat([p.flatten() for p in build("wrn-10-1").parameters()])
+
+    assert torch.equal(weights(1), weights(1))
+    assert not torch.equal(weights(1), weights(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "error", "message"),
+    [
+        ("wrn28-10", {}, ValueError, "got 'wrn28-10'; did you mean wrn-28-10"),
+        ("", {}, ValueError, "got ''"),
+        (5, {}, TypeError, "name should be a str, but got 5"),
+        ("wrn-17-2", {}, ValueError, r"depth should be 6n + 4 (nearest: 16 or 22), but got 17"),
+        ("wrn-4-2", {}, ValueError, "depth should be at least 10, but got 4"),
+        ("wrn-16-0", {}, ValueError, "width should be at least 1, but got 0"),
+        ("resnet-21", {}, ValueError, r"depth should be 6n + 2 (nearest: 20 or 26), but got 21"),
+        ("wide-resnet-16-2-original-unit", {}, ValueError, "did you mean wide-resnet-16-2"),
+        ("wrn-16-2", {"drop": 0.1}, TypeError, "takes no argument 'drop'; it takes depth, width, unit, dropout"),
+        ("wrn-16-2", {"dropout": 1.0}, ValueError, "dropout should be in [0.0, 1.0), but got 1.0"),
+        ("wrn-16-2", {"dropout": float("nan")}, ValueError, "dropout should be in [0.0, 1.0), but got nan"),
+        ("wrn-16-2", {"dropout": "0.3"}, TypeError, "dropout should be a number, but got '0.3' of type str"),
+        ("wrn-16-2", {"unit": "preact"}, ValueError, "unit should be one of original, bn_after_addition"),
+        ("resnet-20", {"survival": 0}, ValueError, "survival should be in (0.0, 1.0], but got 0"),
+        ("resnet-20", {"shortcut": "conv"}, ValueError, "shortcut should be one of pad, projection, but got 'conv'"),
+        ("densenet-bc-40-12", {"compression": 0.0}, ValueError, "compression should be in (0.0, 1.0], but got 0.0"),
+        ("densenet-bc-40-12", {"bottleneck": 1}, TypeError, "bottleneck should be True or False, but got 1"),
+        ("shake-shake-8-2x8d", {"level": "pixel"}, ValueError, "level should be one of image, batch, but got 'pixel'"),
+        ("shake-shake-8-2x8d", {"forward_mode": "keep"}, ValueError, "forward_mode should be one of shake, even"),
+        ("highway", {"gate_bias": "low"}, TypeError, "gate_bias should be a number, but got 'low'"),
+        ("wrn-10-1", {"in_channels": 0}, ValueError, "in_channels should be at least 1, but got 0"),
+        ("wrn-10-1", {"num_classes": 1}, ValueError, "num_classes should be at least 2, but got 1"),
+        ("wrn-10-1", {"num_classes": 10.0}, TypeError, "num_classes should be an int, but got 10.0 of type float"),
+        ("wrn-10-1", {"image_size": 4}, ValueError, "image_size should be at least 8, but got 4"),
+    ],
+)
+def test_bad_arguments(name: str, overrides: dict, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        build(name, **overrides)
