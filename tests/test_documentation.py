@@ -36,7 +36,13 @@ def modules() -> list[str]:
 
 @pytest.mark.parametrize("name", ["replenish", *modules()])
 def test_docstring_examples(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:  # an integration whose framework is not in this environment
+        if not name.startswith("replenish.integrations."):
+            raise
+        pytest.skip(str(error))
+    assert doctest.testmod(module).failed == 0
 
 
 def test_links_between_pages_lead_somewhere() -> None:
