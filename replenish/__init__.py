@@ -3,6 +3,7 @@
 Importing this package needs numpy alone. The PyTorch adapters are in `replenish.torch`.
 """
 
+from replenish import diagnostics as diagnostics
 from replenish import theory as theory
 from replenish.baselines import BatchedReplacement as BatchedReplacement
 from replenish.baselines import FlipFlop as FlipFlop

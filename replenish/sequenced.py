@@ -73,6 +73,10 @@ class SequencedReplacement(CursorOrder):
         """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
         return {**super().config(), "sequence": self._sequence.name, "sequence_length": self._sequence.length}
 
+    def samples_in_pool(self, step: int) -> Int64Array:
+        """Return the sample that each slot of the pool holds just before `step` draws."""
+        return self._sequence.at(self.cursor().positions_before(checks.step(step)))
+
     def cursor(self) -> Pool:
         """Return a new cursor at the start: a pool."""
         return Pool(DistinctDraws(self.pool_size, self.batch_size, self.seed), self._sequence)

@@ -1,0 +1,123 @@
+"""What is measured is what was drawn, and it agrees with the theory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from contracts import ORDERS
+
+from replenish import IndependentDraws, Order, RandomReshuffling, SequencedReplacement, theory
+from replenish.diagnostics import PARTS_PER_EPOCH, measure, plot
+
+
+@pytest.mark.parametrize("name", list(ORDERS))
+def test_equals_a_slow_count(name: str) -> None:
+    """Everything again, with dicts and loops."""
+    order, epochs, start = ORDERS[name](), 4, 7
+    found = measure(order, epochs, start=start)
+    per_epoch = order.steps_per_epoch
+    batches = [batch.tolist() for batch in order.batches(start, start + epochs * per_epoch)]
+    totals: Counter[int] = Counter()
+    for epoch in range(epochs):
+        drawn = Counter(index for batch in batches[epoch * per_epoch : (epoch + 1) * per_epoch] for index in batch)
+        counts = [drawn[index] for index in range(order.num_samples)]
+        totals += drawn
+        assert found.unseen[epoch] == pytest.approx(counts.count(0) / order.num_samples)
+        assert found.never_seen[epoch] == pytest.approx(1 - len(totals) / order.num_samples)
+        assert (found.smallest[epoch], found.largest[epoch]) == (min(counts), max(counts))
+        assert found.count_spread[epoch] == pytest.approx(np.var([totals[index] for index in range(order.num_samples)]))
+    assert found.counts.tolist() == [totals[index] for index in range(order.num_samples)]
+
+    pairs = sum(a == b for batch in batches for a, b in combinations(batch, 2))
+    assert found.equal_pairs == pytest.approx(pairs / len(batches))
+    gaps: Counter[int] = Counter()
+    for index in range(order.num_samples):
+        steps = [step for step, batch in enumerate(batches) if index in batch]
+        gaps.update(min((b - a) * PARTS_PER_EPOCH // per_epoch, PARTS_PER_EPOCH * epochs) for a, b in pairwise(steps))
+    assert {part: count for part, count in enumerate(found.gaps.tolist()) if count} == gaps
+
+
+def test_an_order_of_the_users_own_is_measured_alike() -> None:
+    class Wrapped:
+        """The protocol and nothing more."""
+
+        def __init__(self, order: Order) -> None:
+            self.num_samples, self.batch_size = order.num_samples, order.batch_size
+            self.steps_per_epoch, self.batch, self.batches = order.steps_per_epoch, order.batch, order.batches
+            self.effective_epoch, self.config = order.effective_epoch, order.config
+
+    order = RandomReshuffling(1003, 16)
+    plain, wrapped = measure(order, 5), measure(Wrapped(order), 5)
+    assert (plain.gaps == wrapped.gaps).all()
+    assert (plain.counts == wrapped.counts).all()
+
+
+def test_reshuffling_leaves_nothing_out() -> None:
+    found = measure(RandomReshuffling(1003, 16), 5)
+    assert found.unseen.tolist() == [0] * 5
+    assert found.smallest.tolist() == found.largest.tolist() == [1] * 5
+    assert found.equal_pairs == 0
+    assert found.pool is None
+    assert found.gaps[2 * PARTS_PER_EPOCH :].sum() == 0
+
+
+def test_srs_obeys_the_laws() -> None:
+    order = SequencedReplacement(40_000, 40)
+    found = measure(order, 3, start=20_000)
+    assert found.unseen.mean() == pytest.approx(theory.limit_unseen_fraction(), abs=0.006)
+    expected_pairs = 3000 * theory.limit_equal_pairs(40_000, 40)
+    assert abs(3000 * found.equal_pairs - expected_pairs) < 4.9 * np.sqrt(expected_pairs)  # about Poisson
+    assert found.pool is not None
+    assert found.pool.copies.sum() == 40_000
+    assert (found.pool.copies * np.arange(len(found.pool.copies))).sum() == 40_000
+    ages = found.pool.ages / 40_000
+    expected = np.exp(-np.arange(len(ages)) / PARTS_PER_EPOCH) * (1 - np.exp(-1 / PARTS_PER_EPOCH))
+    assert np.abs(ages - expected)[:60].max() < 0.006
+    independent = measure(IndependentDraws(40_000, 40), 3)
+    assert independent.unseen.mean() == pytest.approx(np.exp(-1), abs=0.006)
+
+
+def test_classes() -> None:
+    labels = np.arange(10_000) // 1000
+    found = {
+        sequence: measure(SequencedReplacement(10_000, 50, sequence=sequence), 20, start=2000, labels=labels).classes
+        for sequence in ("identity", "shuffled")
+    }
+    assert found["shuffled"].spread == pytest.approx(1, abs=0.05)
+    assert found["identity"].spread > 1.2
+    assert found["identity"].rates[:, 0].max() > 1.4
+    assert found["identity"].rates[:, 0].min() < 0.7
+    assert found["shuffled"].rates == pytest.approx(1, abs=0.2)
+
+
+def test_plot_draws_what_was_measured() -> None:
+    labels = np.arange(500) % 5
+    orders = {"SRS": SequencedReplacement(500, 10), "reshuffling": RandomReshuffling(500, 10)}
+    found = {name: measure(order, 4, labels=labels) for name, order in orders.items()}
+    figure = plot(found)
+    assert len(figure.axes) == 4
+    line = figure.axes[0].get_lines()[0]
+    assert line.get_label() == "SRS"
+    assert line.get_ydata().tolist() == pytest.approx((100 * found["SRS"].unseen).tolist())
+    assert len(plot({"SRS": measure(orders["SRS"], 2)}).axes) == 3
+    with pytest.raises(ValueError, match="at least one measurement"):
+        plot({})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"epochs": 0}, ValueError, "epochs should be at least 1, but got 0"),
+        ({"epochs": 1.5}, TypeError, "epochs should be an int, but got 1.5"),
+        ({"start": -1}, ValueError, "start should be at least 0, but got -1"),
+        ({"labels": [0, 1]}, ValueError, "labels should have one class for each of the 100 samples"),
+        ({"labels": [0.5] * 100}, TypeError, "labels should be integers"),
+        ({"labels": [-1] * 100}, ValueError, "labels should not be negative, but got -1"),
+    ],
+)
+def test_bad_input(options: dict[str, object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        measure(RandomReshuffling(100, 10), **options)  # type: ignore[arg-type]
