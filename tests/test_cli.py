@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,8 +30,47 @@ def test_list_models() -> None:
     assert run("list", "models", "--markdown").stdout.startswith("| name |")
 
 
+def test_count() -> None:
+    """The paper's counts: exact where they can be read, a power of ten otherwise, and the ratio."""
+    small = run("count", "5", "2").stdout.split("\n")
+    assert [line.split()[-1] for line in small[:3]] == ["13", "30", "2.308"]
+    large = run("count", "50000", "64", "--epochs", "200").stdout
+    assert "1.027e+215" in large
+    assert "6.410e+216" in large
+    assert "62.39" in large
+
+
+def test_inspect(tmp_path: Path) -> None:
+    picture = tmp_path / "orders.png"
+    done = run("inspect", "2000", "20", "--epochs", "12", "--png", str(picture))
+    assert done.returncode == 0, done.stderr
+    lines = [[cell.strip() for cell in line.split("│")[1:6]] for line in done.stdout.split("\n") if "│" in line]
+    rows = {label: cells for label, *cells in lines}
+    law, srs, reshuffling, replacement = rows["unseen in epoch 12"]
+    assert law == "27.92 % (limit)"
+    assert abs(float(srs.split()[0]) - 27.92) < 4.5
+    assert reshuffling == "0.00 %"
+    assert abs(float(replacement.split()[0]) - 36.6) < 4.5
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
-    "arguments", [("lst",), ("list", "model"), ("data", "get"), ("data", "get", "mnist"), ("--what",)]
+    "arguments",
+    [
+        ("count", "5", "0"),
+        ("count", "5", "8"),
+        ("count", "five", "2"),
+        ("count", "5", "2", "--epochs", "0"),
+        ("inspect", "10", "20"),
+        ("inspect", "10", "2", "--epochs", "-1"),
+        ("inspect", "10", "2", "--seed", "-1"),
+        ("inspect", "10", "2", "--png", "no/such/folder/x.png"),
+        ("lst",),
+        ("list", "model"),
+        ("data", "get"),
+        ("data", "get", "mnist"),
+        ("--what",),
+    ],
 )
 def test_bad_input_is_exit_code_2_without_a_traceback(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)

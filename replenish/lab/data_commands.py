@@ -6,9 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from replenish.lab.command_errors import one_sentence
 
 if TYPE_CHECKING:
     from replenish.lab.data.cifar import CifarFiles
@@ -33,7 +35,8 @@ def get_command(
     """Download a CIFAR, verify it and unpack it; a broken download is taken up where it broke."""
     from replenish.lab.data.download import get
 
-    with _one_sentence(), _progress_bar(name) as progress:
+    kept = "interrupted; what was downloaded is kept, run it again to go on"
+    with one_sentence(interrupted=kept), _progress_bar(name) as progress:
         folder = get(_files(name), root, url=url, progress=progress)
     typer.echo(f"{name} is in {folder}, verified.")
 
@@ -58,7 +61,7 @@ def verify_command(
     # Progress goes to stderr, and rich leaves it out where that is no terminal.
     messages = Console(stderr=True)
     fault = False
-    with _one_sentence():
+    with one_sentence():
         if root is not None and not root.expanduser().exists():
             raise FileNotFoundError(f"{root} does not exist")
         for name in names or CIFARS:
@@ -88,22 +91,6 @@ def _files(name: str) -> CifarFiles:
     if name not in CIFARS:
         raise ValueError(f"name should be one of {', '.join(CIFARS)}, but got {name!r}")
     return CIFARS[name]
-
-
-@contextmanager
-def _one_sentence() -> Iterator[None]:
-    """Turn an expected error into one sentence on stderr and exit code 2."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        _fail(str(error))
-    except KeyboardInterrupt:
-        _fail("interrupted; what was downloaded is kept, run it again to go on", code=130)
-
-
-def _fail(sentence: str, code: int = 2) -> NoReturn:
-    typer.echo(f"replenish: {sentence}", err=True)
-    raise typer.Exit(code)
 
 
 @contextmanager

@@ -1,0 +1,27 @@
+"""How commands end that cannot do what they were asked: one sentence on stderr, and an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+
+@contextmanager
+def one_sentence(interrupted: str = "interrupted") -> Iterator[None]:
+    """Turn an expected error into one sentence and exit code 2, an interrupt into another and 130.
+
+    Args:
+        interrupted: What to say at an interrupt.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, OSError) as error:
+        sentence, code = str(error), 2
+    except KeyboardInterrupt:
+        sentence, code = interrupted, 130
+    else:
+        return
+    typer.echo(f"replenish: {sentence}", err=True)
+    raise typer.Exit(code)
