@@ -24,6 +24,7 @@ format: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sampler.py
+	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/models.py
 

@@ -4,6 +4,8 @@ Importing this package needs numpy alone. The PyTorch adapters are in `replenish
 """
 
 from replenish import diagnostics as diagnostics
+from replenish import mixing as mixing
+from replenish import stream as stream
 from replenish import theory as theory
 from replenish.baselines import BatchedReplacement as BatchedReplacement
 from replenish.baselines import FlipFlop as FlipFlop

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import DRAWS_PER_BLOCK, DistinctDraws, Int64Array
 from replenish.order import CursorOrder, Order
-from replenish.sequenced import Pool, SequencedReplacement
-from replenish.sequences import IdentitySequence
+from replenish.sequenced import SequencedReplacement
+from replenish.stream.window import positions_before
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -226,9 +226,8 @@ class _Classes:
 def _pool(order: Order, step: int) -> PoolMeasurement | None:
     if not isinstance(order, SequencedReplacement):
         return None
-    # An endless sequence keeps positions as they are, so that they tell when a slot was refilled.
-    draws = DistinctDraws(order.pool_size, order.batch_size, order.seed)
-    positions = Pool(draws, IdentitySequence(2**62)).positions_before(step)
+    # Positions counted without end tell when a slot was refilled.
+    positions = positions_before(DistinctDraws(order.pool_size, order.batch_size, order.seed), step)
     refilled = np.maximum((positions - order.pool_size) // order.batch_size, -1)
     ages = (step - 1 - refilled) * PARTS_PER_EPOCH // order.steps_per_epoch
     held = np.bincount(order.samples_in_pool(step), minlength=order.num_samples)

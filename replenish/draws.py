@@ -36,6 +36,8 @@ class Purpose(enum.IntEnum):
     SEQUENCE = 1  # the fixed permutation of `sequence="shuffled"`
     EPOCH = 2  # the permutation of one epoch
     INDEPENDENT = 3  # draws with immediate replacement
+    DRAIN = 64  # the order in which the last items of a stream come
+    DERIVED_SEED = 65  # the seeds of the parts of a divided stream
 
 
 class KeyedWords:

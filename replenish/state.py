@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from replenish import checks
 from replenish.draws import STREAM
-from replenish.order import Order
 
 VERSION = 1
 
 State = dict[str, int | str]
 
 
-def save(order: Order, step: int) -> State:
+class Configured(Protocol):
+    """What a state is of: an order, or a stream."""
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name it completely."""
+        ...
+
+
+def save(order: Configured, step: int) -> State:
     """Return the state of `order` before `step`: version, stream, step and the order's config.
 
     Example:
@@ -28,7 +36,7 @@ def save(order: Order, step: int) -> State:
     return {**own, **config}
 
 
-def load(order: Order, state: Mapping[str, int | str]) -> int:
+def load(order: Configured, state: Mapping[str, int | str]) -> int:
     """Return the step of `state`, after checking that it belongs to an order equal to `order`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""PyTorch samplers over an `Order`: what a `DataLoader` takes as `batch_sampler` or `sampler`.
+"""PyTorch samplers over an `Order`: what a `DataLoader` takes as `batch_sampler` or `sampler`; and streams, by name.
 
 All of them count *steps* of the global stream, which never ends. A pass (one `iter()`) ends at the next
 multiple of the steps of an effective epoch. Nothing is drawn or counted before the first `next()` of a pass,
@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 import numpy.typing as npt
 
 try:
-    import torch.distributed
     from torch.utils.data import Sampler
 except ImportError as error:
     raise ImportError("replenish.torch needs PyTorch: pip install 'replenish[torch]'") from error
@@ -22,7 +21,9 @@ except ImportError as error:
 from replenish import checks, state
 from replenish.order import Cursor, CursorOrder, Order
 from replenish.sequenced import SequencedReplacement
-from replenish.sharding import check_replicas, share_of
+from replenish.sharding import share_of
+from replenish.torch_replicas import current_replicas
+from replenish.torch_stream import PooledIterableDataset as PooledIterableDataset
 
 Item = TypeVar("Item", int, list[int])
 
@@ -35,7 +36,7 @@ class _Position(Sampler[Item], Generic[Item]):
 
     def __init__(self, order: Order, steps: int, num_replicas: int | None, rank: int | None) -> None:
         self.order = order
-        self.num_replicas, self.rank = _replicas(num_replicas, rank)
+        self.num_replicas, self.rank = current_replicas(num_replicas, rank)
         self._share = share_of(order.batch_size, self.num_replicas, self.rank)
         # Orders that keep a short last batch of an epoch say so; others have batches of one size.
         last = getattr(order, "last_batch_size", order.batch_size)
@@ -325,21 +326,6 @@ def _steps(order: SequencedReplacement, drop_last: bool) -> int:
             f"step, but got batch_size={order.batch_size} and {order.num_samples} samples"
         )
     return order.num_samples // order.batch_size
-
-
-def _replicas(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """Fill in what torch.distributed knows, and check."""
-    running = torch.distributed.is_available() and torch.distributed.is_initialized()
-    if num_replicas is not None and rank is None and not running and num_replicas != 1:
-        raise ValueError(
-            f"rank should be given with num_replicas={num_replicas!r}, since torch.distributed is not initialised "
-            f"and every process would take the share of rank 0, but got rank=None"
-        )
-    if num_replicas is None:
-        num_replicas = torch.distributed.get_world_size() if running else 1
-    if rank is None:
-        rank = torch.distributed.get_rank() if running else 0
-    return check_replicas(num_replicas, rank)
 
 
 def _rebuilt(name: str, value: object) -> str:

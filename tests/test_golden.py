@@ -135,6 +135,8 @@ def test_words() -> None:
         ("SEQUENCE", 1),
         ("EPOCH", 2),
         ("INDEPENDENT", 3),
+        ("DRAIN", 64),
+        ("DERIVED_SEED", 65),
     ]
 
 

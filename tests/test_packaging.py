@@ -41,7 +41,7 @@ def test_exports_are_sorted_and_promised() -> None:
     lines = [line for line in source.splitlines() if line.startswith("from replenish")]
     assert lines == sorted(lines)
     promised = ["SequencedReplacement", "RandomReshuffling", "ShuffleOnce", "FlipFlop", "BatchedReplacement"]
-    promised += ["IndependentDraws", "weighted_sequence", "theory", "diagnostics", "Order"]
+    promised += ["IndependentDraws", "weighted_sequence", "theory", "diagnostics", "stream", "Order"]
     assert all(hasattr(replenish, name) for name in promised)
 
 

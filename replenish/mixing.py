@@ -1,0 +1,155 @@
+"""How well a pool of M slots mixes a stream: numbers and a picture for choosing `pool_size`.
+
+A slot is drawn at a step with probability B/M, so an item stays Geometric(B/M) steps in the pool: M/B on average, in
+which M further items are read. The pool is thus a window that looks back over the last M items, e-fold by e-fold
+fainter. A stream sorted by label is well mixed where the runs of equal labels are short against M, and hardly at all
+where they are longer: then no order of drawing can help, only a larger pool or shards read in another order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import checks
+from replenish.baselines import RandomReshuffling
+from replenish.order import Order
+from replenish.sequenced import SequencedReplacement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Mixing(NamedTuple):
+    """How a pool of `pool_size` mixes the labels of a stream into batches.
+
+    `distance` is the mean over batches of the total variation distance between the labels of a batch and those of
+    all data; 0 would be every batch a faithful sample. A full shuffle has a distance too, for a batch is small.
+    `excess` puts it between the two extremes: 0 is as well mixed as a full shuffle, 1 is batches of one label each.
+    """
+
+    pool_size: int
+    mean_stay: float  # steps that an item spends in the pool: M/B
+    stay_99: int  # steps within which 99 % of the items are drawn
+    labels: float  # distinct labels in a batch, on average
+    shuffled_labels: float  # the same after a full shuffle
+    distance: float
+    shuffled_distance: float  # the same after a full shuffle
+    unmixed_distance: float  # the same if every batch had one label
+
+    @property
+    def excess(self) -> float:
+        """Return (distance - shuffled_distance) / (unmixed_distance - shuffled_distance)."""
+        room = self.unmixed_distance - self.shuffled_distance
+        return (self.distance - self.shuffled_distance) / room if room > 0 else 0.0
+
+
+def residence_quantile(pool_size: int, batch_size: int, probability: float) -> int:
+    """Return the number of steps within which an item is drawn with at least `probability`.
+
+    An item escapes t draws with probability (1 - B/M)^t, so this is ln(1 - probability) / ln(1 - B/M), rounded up.
+    The whole law is `replenish.theory.residence_probability`.
+
+    Example:
+        >>> residence_quantile(10_000, 64, 0.5), residence_quantile(10_000, 64, 0.99)
+        (108, 718)
+    """
+    size = checks.integer("pool_size", pool_size, minimum=1)
+    batch = checks.integer("batch_size", batch_size, minimum=1)
+    if batch > size:
+        raise ValueError(f"pool_size should be at least batch_size, but got pool_size={size} and batch_size={batch}")
+    if isinstance(probability, bool) or not isinstance(probability, (int, float, np.floating)):
+        raise TypeError(f"probability should be a number, but got {probability!r} of type {type(probability).__name__}")
+    if not 0 < probability < 1:
+        raise ValueError(f"probability should be above 0 and below 1, but got {probability}")
+    if batch == size:
+        return 1
+    # Rounding must not turn a quantile that is met exactly into the next one.
+    return max(1, math.ceil(math.log1p(-probability) / math.log1p(-batch / size) - 1e-9))
+
+
+def measure_mixing(
+    labels: npt.ArrayLike, batch_size: int, pool_sizes: Iterable[int], *, seed: int = 0, epochs: int = 1
+) -> list[Mixing]:
+    """Measure, for each pool size, how labels that stand in this order come out in batches.
+
+    The batches are exactly those that `PooledStream` draws from the same stream, repeated. They are counted after the
+    pool of the start has been drawn 99 times in 100, so that the start does not flatter.
+
+    Args:
+        labels: One label an item, in the order of the stream; integers or strings.
+        batch_size: How many items a batch has.
+        pool_sizes: The pool sizes to compare, each at least `batch_size`.
+        seed: Chooses the draws.
+        epochs: Over how many passes of the stream to measure.
+
+    Example:
+        >>> small, large = measure_mixing([0] * 500 + [1] * 500, 10, [20, 1000])
+        >>> small.excess > 0.8, large.excess < 0.3
+        (True, True)
+    """
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"labels should be a list of at least one label, but got an array of shape {array.shape}")
+    if array.dtype.kind not in "iubUS":
+        raise TypeError(f"labels should be integers or strings, but got {array.dtype}; number the classes")
+    sizes = [checks.integer("each of pool_sizes", size, minimum=1) for size in pool_sizes]
+    if not sizes:
+        raise ValueError("pool_sizes should have at least one size, but got none")
+    epochs = checks.integer("epochs", epochs, minimum=1)
+    _, codes = np.unique(array, return_inverse=True)
+    count = len(codes)
+    steps = max(1, epochs * count // checks.integer("batch_size", batch_size, minimum=1))
+    shuffled = _spread(RandomReshuffling(count, batch_size, seed=seed, drop_last=batch_size <= count), codes, 0, steps)
+    unmixed = 1 - float(np.sum((np.bincount(codes) / count) ** 2))
+    found = []
+    for size in sizes:
+        order = SequencedReplacement(count, batch_size, seed=seed, pool_size=size, sequence="identity")
+        stay = residence_quantile(size, batch_size, 0.99)
+        labels_seen, distance = _spread(order, codes, stay, stay + steps)
+        found.append(Mixing(size, size / batch_size, stay, labels_seen, shuffled[0], distance, shuffled[1], unmixed))
+    return found
+
+
+def _spread(order: Order, codes: npt.NDArray[np.intp], start: int, stop: int) -> tuple[float, float]:
+    """Return the mean over batches of distinct labels and of the distance from the labels of all data."""
+    overall = np.bincount(codes) / len(codes)
+    distinct = distance = 0.0
+    for batch in order.batches(start, stop):
+        counts = np.bincount(codes[batch], minlength=len(overall))
+        distinct += int(np.count_nonzero(counts))
+        distance += 0.5 * float(np.abs(counts / len(batch) - overall).sum())
+    return distinct / (stop - start), distance / (stop - start)
+
+
+def plot_mixing(measured: Sequence[Mixing]) -> Figure:
+    """Draw what `measure_mixing` found, beside a full shuffle: distinct labels and distance against the pool size.
+
+    Needs matplotlib. The figure belongs to no window: `figure.savefig("mixing.png")` writes it.
+    """
+    if not measured:
+        raise ValueError("measured should be what measure_mixing returned, but it is empty")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plot_mixing needs matplotlib: pip install matplotlib") from error
+
+    rows = sorted(measured)
+    sizes = [row.pool_size for row in rows]
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    panels: list[tuple[Any, str, list[float], float]] = [
+        (left, "distinct labels in a batch", [row.labels for row in rows], rows[0].shuffled_labels),
+        (right, "distance of a batch from all data", [row.distance for row in rows], rows[0].shuffled_distance),
+    ]
+    for axes, title, values, shuffled in panels:
+        axes.plot(sizes, values, marker="o", label="pool of M slots")
+        axes.axhline(shuffled, linestyle="--", color="0.4", label="full shuffle")
+        axes.set(xscale="log", xlabel="pool size M (items)", title=title)
+        axes.set_ylim(bottom=0)
+        axes.legend()
+    return figure

@@ -1,0 +1,8 @@
+"""Sequenced replacement for data that stream: a bounded pool over any iterable, with exact resume.
+
+`PooledStream` is the pool; `Shards` and `TextLines` are sources that can begin at any position.
+"""
+
+from replenish.stream.lines import TextLines as TextLines
+from replenish.stream.pooled import PooledStream as PooledStream
+from replenish.stream.shards import Shards as Shards

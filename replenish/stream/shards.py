@@ -1,0 +1,162 @@
+"""Shards, and how the consumers of a run (its processes, and the workers of each) divide a source.
+
+With R ranks of W workers each, consumer number `rank + R * worker` takes every (R W)-th shard from its own number on:
+shard i is read by rank i mod R, and there by worker (i // R) mod W. A source without shards is divided in the same
+way item by item, and every consumer reads through all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, Generic, TypeVar
+
+from replenish import checks
+from replenish.stream.sources import Opener, Source
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Shards(Generic[S, T]):
+    """A source made of shards, read one after the other: a callable `start -> iterator`.
+
+    Args:
+        shards: What names each shard: file names, say.
+        open_shard: Gives the items of a shard, the same ones whenever it is called.
+        lengths: How many items each shard has. With them, shards before `start` are not opened, and the processes
+            of a run can end together; without them, everything before `start` is read through.
+
+    Example:
+        >>> shards = Shards(["ab", "cde", "f"], list, lengths=[2, 3, 1])
+        >>> "".join(shards(3)), shards.length, shards.share(0, 2).shards
+        ('def', 6, ['ab', 'f'])
+    """
+
+    def __init__(
+        self, shards: Sequence[S], open_shard: Callable[[S], Iterable[T]], *, lengths: Sequence[int] | None = None
+    ) -> None:
+        if isinstance(shards, (str, bytes)) or not isinstance(shards, Sequence):
+            raise TypeError(
+                f"shards should be a list of what names each shard, but got {shards!r} of type {type(shards).__name__}"
+            )
+        if not callable(open_shard):
+            raise TypeError(
+                f"open_shard should be a callable shard -> items, but got {open_shard!r} of type "
+                f"{type(open_shard).__name__}"
+            )
+        self.shards = list(shards)
+        self.open_shard = open_shard
+        self.lengths = None if lengths is None else [checks.integer("each length", n, minimum=0) for n in lengths]
+        if self.lengths is not None and len(self.lengths) != len(self.shards):
+            raise ValueError(
+                f"lengths should have one number for each of the {len(self.shards)} shards, but got {len(self.lengths)}"
+            )
+
+    @property
+    def length(self) -> int | None:
+        """How many items there are, or None if `lengths` was not given."""
+        return None if self.lengths is None else sum(self.lengths)
+
+    def share(self, index: int, count: int) -> Shards[S, T]:
+        """Return the shards of consumer `index` of `count`: every count-th, from number `index` on."""
+        lengths = None if self.lengths is None else self.lengths[index::count]
+        return Shards(self.shards[index::count], self.open_shard, lengths=lengths)
+
+    def __call__(self, start: int) -> Iterator[T]:
+        """Return the items from number `start` on."""
+        if self.lengths is None:
+            return islice(chain.from_iterable(map(self.open_shard, self.shards)), start, None)
+        return self._counted(start)
+
+    def _counted(self, start: int) -> Iterator[T]:
+        assert self.lengths is not None
+        for shard, length in zip(self.shards, self.lengths, strict=True):
+            if start >= length:
+                start -= length
+                continue
+            count = 0
+            for count, item in enumerate(self.open_shard(shard), 1):
+                if count > length:
+                    break
+                if count > start:
+                    yield item
+            if count != length:
+                found = f"more than {length}" if count > length else str(count)
+                raise ValueError(f"lengths should say how many items shard {shard!r} has, {found}, but got {length}")
+            start = 0
+
+
+class EveryNth(Generic[T]):
+    """Items number index, index + count, index + 2 count, ... of a seekable source, as a source."""
+
+    def __init__(self, opener: Opener[T], index: int, count: int) -> None:
+        self._opener, self._index, self._count = opener, index, count
+        self.length = None if opener.length is None else len(range(index, opener.length, count))
+
+    def __call__(self, start: int) -> Iterator[T]:
+        """Return the items from number `start` of them on."""
+        return islice(self._opener.open(self._index + start * self._count), 0, None, self._count)
+
+
+class EveryNthForward(Generic[T]):
+    """The same of a source that cannot seek."""
+
+    def __init__(self, opener: Opener[T], index: int, count: int) -> None:
+        self._opener, self._index, self._count = opener, index, count
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._opener.open(0), self._index, None, self._count)
+
+
+def share_of_source(source: Source[T], index: int, count: int) -> Any:
+    """Return the source of consumer `index` of `count`: its shards, or every count-th item."""
+    if count == 1:
+        return source
+    if isinstance(source, Shards):
+        return source.share(index, count)
+    opener = Opener(source)
+    return EveryNth(opener, index, count) if opener.seekable else EveryNthForward(opener, index, count)
+
+
+def shares_of_length(source: Source[T], count: int) -> list[int] | None:
+    """Return how many items each of `count` consumers has, or None if it is not known."""
+    if isinstance(source, Shards):
+        return None if source.lengths is None else [sum(source.lengths[index::count]) for index in range(count)]
+    length = Opener(source).length
+    return None if length is None else [len(range(index, length, count)) for index in range(count)]
+
+
+def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int) -> list[int]:
+    """Return how many batches each consumer gives so that all ranks end together: at the end of the shortest.
+
+    A rank with more gives up batches one by one, each from the worker that has most left (of equals the last),
+    so that its workers stay level.
+
+    Args:
+        lengths: The items of each consumer, by number: `rank + num_replicas * worker`.
+        num_replicas: The number of ranks.
+        batch_size: The size of a batch; a consumer's last one may be short.
+
+    Example:
+        >>> batches_together([10, 4, 10, 2], num_replicas=2, batch_size=2)  # ranks have 5 + 5 and 2 + 1
+        [2, 2, 1, 1]
+    """
+    batches = [-(-length // batch_size) for length in lengths]
+    end = min(sum(batches[rank::num_replicas]) for rank in range(num_replicas))
+    for rank in range(num_replicas):
+        consumers = range(rank, len(batches), num_replicas)
+        # The level below which no worker is cut: the highest that leaves at most `end` batches.
+        low, high = 0, max(batches[consumer] for consumer in consumers)
+        while low < high:
+            level = (low + high + 1) // 2
+            if sum(min(batches[consumer], level) for consumer in consumers) <= end:
+                low = level
+            else:
+                high = level - 1
+        spare = end - sum(min(batches[consumer], low) for consumer in consumers)
+        for consumer in consumers:
+            extra = min(spare, max(0, batches[consumer] - low), 1)
+            batches[consumer] = min(batches[consumer], low) + extra
+            spare -= extra
+    return batches

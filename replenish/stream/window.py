@@ -1,0 +1,75 @@
+"""Which positions of a stream the pool holds at a step, and the order in which it drains: no items, only numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from replenish.draws import DistinctDraws, Int64Array, KeyedWords, Purpose
+from replenish.sequenced import Pool
+from replenish.sequences import IdentitySequence
+
+T = TypeVar("T")
+
+# Positions stay below it, so that they fit 64 bits with room to add.
+MAX_POSITION = 2**62
+
+
+def positions_before(draws: DistinctDraws, step: int) -> Int64Array:
+    """Return what every slot holds just before `step` draws, counting positions without end.
+
+    Draw number d refills its slot with position M + d, so this is the scan back over the draws that
+    `SequencedReplacement` makes for a sequence that never comes round: about M (ln M + 1) draws.
+    """
+    pool = Pool(draws, IdentitySequence(MAX_POSITION))
+    return pool.positions_before(step).astype(np.int64, copy=False)
+
+
+def full_steps(length: int, pool_size: int, batch_size: int) -> int:
+    """Return how many steps find every slot full if the source ends after `length` items: the drain follows."""
+    return 0 if length < pool_size else (length - pool_size) // batch_size + 1
+
+
+def drain_order(seed: int, length: int, left: int) -> list[int]:
+    """Return the order in which the `left` slots that are full at the end are drawn: a uniform permutation.
+
+    Drawing distinct slots until none is left is the same as cutting such a permutation into batches.
+    """
+    if left == 0:
+        return []
+    return KeyedWords(seed, Purpose.DRAIN).at(length).permutations(1, left)[0].tolist()
+
+
+def derived_seed(seed: int, index: int) -> int:
+    """Return the seed of part `index` of a run; part 0 keeps the seed itself."""
+    if index == 0:
+        return seed
+    return int(KeyedWords(seed, Purpose.DERIVED_SEED).at(index).words(1)[0]) >> 1
+
+
+def gather(open_at: Callable[[int], Iterator[T]], offsets: Iterable[int], seek_cost: int) -> dict[int, T]:
+    """Return the items at `offsets`, reading forward once; a gap of `seek_cost` or more is jumped, not read.
+
+    Args:
+        open_at: Begins the source at a position.
+        offsets: Positions in a pass of the source, distinct and ascending.
+        seek_cost: What a call of `open_at` costs, in items.
+    """
+    items: dict[int, T] = {}
+    iterator: Iterator[T] = iter(())
+    at = -seek_cost  # so that the first is a jump
+    for offset in offsets:
+        if offset - at >= seek_cost:
+            iterator, at = open_at(offset), offset
+        found = list(islice(iterator, offset - at, offset - at + 1))
+        if not found:
+            raise ValueError(
+                f"source should give the items of the run that was saved, of which the one at position {offset} is to "
+                f"be read again, but it ended before"
+            )
+        items[offset] = found[0]
+        at = offset + 1
+    return items
