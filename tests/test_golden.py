@@ -151,3 +151,10 @@ def test_config_names_the_stream() -> None:
         "sequence": "shuffled",
         "sequence_length": 10,
     }
+
+
+def test_purposes_of_the_lab_are_others() -> None:
+    """No two purposes share a number: their words would be the same."""
+    from replenish.lab.data.choice import LabPurpose
+
+    assert not {int(purpose) for purpose in Purpose} & {int(purpose) for purpose in LabPurpose}
