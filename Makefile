@@ -3,14 +3,18 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-integrations lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/digits.py
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --ignore=tests/integrations
+
+# The frameworks are heavy, so they live in an environment of their own.
+test-integrations: $(VENV)-integrations/ready
+	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest -n 2 tests/integrations
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -36,5 +40,11 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pytorchcv==0.0.74
 	touch $@
 
+$(VENV)-integrations/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-integrations
+	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-e '.[integrations,test]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist docs/_build
+	rm -rf $(VENV) $(VENV)-integrations build dist docs/_build

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 try:
     from torch.utils.data import Sampler
+    from torch.utils.data.distributed import DistributedSampler
 except ImportError as error:
     raise ImportError("replenish.torch needs PyTorch: pip install 'replenish[torch]'") from error
 
@@ -252,13 +253,14 @@ class _IndexPass(Iterator[int]):
         self._skip, self._rest = state_dict["offset"], iter(())
 
 
-class SRSSampler(_Position[int]):
+class SRSSampler(_Position[int], DistributedSampler[int]):
     """Sequenced-replacement sampling index by index, for what takes a `sampler` but no batch sampler.
 
     It yields this process's share of every batch, one index after the other: cut into batches of
     `batch_size / num_replicas` by a DataLoader, they are the batches of `SRSBatchSampler`. Its length is in
     indices; `seek` and the state count steps, as everywhere (and indices within a step, where one was left).
-    The arguments are those of `SRSBatchSampler`.
+    The arguments are those of `SRSBatchSampler`. It is a `DistributedSampler` in name, so that Lightning and Fabric
+    know that it divides its indices among processes and leave it as it is.
 
     Example:
         >>> sampler = SRSSampler(range(100), 10, seed=1)

@@ -1,0 +1,166 @@
+"""What SRS costs a rank of a very large run: N = 10^9 samples, 1,024 ranks, a global batch of 65,536.
+
+    python benchmarks/scale.py            print the table (about ten minutes, 6 GB of memory)
+    python benchmarks/scale.py --quick    N = 10^7 for 10^8, and 10^8 for 10^9
+    python benchmarks/scale.py --write    also write it to docs/integrations/many_machines.md
+
+Every rank draws whole global batches and takes its share, so that a rank of 1,024 costs what one alone costs: all
+that concerns one rank can be measured on one machine. What would take too long here is computed, and marked so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy
+from machine import commit, processor
+from pages import write_between
+
+from replenish import SequencedReplacement, state
+from replenish.integrations.node import NodeOrder, serve
+from replenish.integrations.recent import KEPT_STEPS
+
+BATCH, RANKS, RANKS_PER_NODE, STEPS = 65_536, 1024, 8, 100
+
+
+def order(num_samples: int) -> SequencedReplacement:
+    return SequencedReplacement(num_samples, BATCH)
+
+
+def drawing(num_samples: int) -> dict[str, float]:
+    """The first batch, the steps after it, the memory and the checkpoint."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    batches = order(num_samples).batches()
+    next(batches)
+    first = time.perf_counter() - start
+    steps = []
+    for _ in range(STEPS):
+        start = time.perf_counter()
+        next(batches)
+        steps.append(time.perf_counter() - start)
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    size = len(json.dumps(state.save(order(num_samples), 10**9)))
+    return {"first": first, "step": statistics.median(steps), "bytes": grown, "checkpoint": size}
+
+
+def resuming(num_samples: int, epochs: int) -> dict[str, float]:
+    """The first batch of a run resumed after so many effective epochs."""
+    new = order(num_samples)
+    step = epochs * new.steps_per_epoch
+    start = time.perf_counter()
+    new.batch(step)
+    return {"seconds": time.perf_counter() - start}
+
+
+def sharing(num_samples: int) -> dict[str, float]:
+    """A step of a node whose ranks all ask one drawing process, over the time of all ranks asking in turn."""
+    with tempfile.TemporaryDirectory() as folder, serve(order(num_samples), Path(folder, "s")):
+        ranks = [NodeOrder(order(num_samples), Path(folder, "s")) for _ in range(RANKS_PER_NODE)]
+        steps = []
+        for step in range(STEPS):
+            start = time.perf_counter()
+            for rank in ranks:
+                rank.batch(step)
+            steps.append(time.perf_counter() - start)
+    return {"step": statistics.median(steps)}
+
+
+def measured(what: str, *arguments: int) -> dict[str, float]:
+    """Measure in a process of its own, so that its memory is its own."""
+    command = [sys.executable, __file__, "--measure", what, *map(str, arguments)]
+    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    print(what, *arguments, result, file=sys.stderr, flush=True)
+    return result
+
+
+def draws_of_a_search(num_samples: int) -> float:
+    """How many draws a jump goes back over: until every slot was seen."""
+    return num_samples * (math.log(num_samples) + 1)
+
+
+def seconds(value: float) -> str:
+    if value < 1:
+        return f"{1e3 * value:,.1f} ms"
+    return f"{value:,.1f} s" if value < 100 else f"{value / 60:,.0f} min"
+
+
+def table(small: int, large: int) -> str:
+    draws = {size: measured("drawing", size) for size in (small, large)}
+    epoch = {size: measured("resuming", size, 1)["seconds"] for size in (small, large)}
+    far = {small: measured("resuming", small, 1000)["seconds"]}
+    shared = {small: measured("sharing", small)["step"]}
+    # A draw costs more from a larger pool, which misses the caches more: as the replay of an epoch shows.
+    dearer = (epoch[large] / large) / (epoch[small] / small)
+    far[large] = far[small] * draws_of_a_search(large) / draws_of_a_search(small) * dearer
+    shared[large] = shared[small] - draws[small]["step"] + draws[large]["step"]
+
+    def row(label: str, a: str, b: str, computed: bool = False) -> str:
+        return f"| {label} | {a} | {b}{' *' if computed else ''} |"
+
+    kept = KEPT_STEPS * BATCH * 8  # the batches that the drawing process keeps for slower readers
+    small_bytes, large_bytes = draws[small]["bytes"], draws[large]["bytes"]
+    lines = [
+        f"| B = {BATCH:,}, {RANKS:,} ranks, {RANKS_PER_NODE} a node | N = {small:,} | N = {large:,} |",
+        "|---|---|---|",
+        row("the draw of a step, in every rank", seconds(draws[small]["step"]), seconds(draws[large]["step"])),
+        row("the first batch of a run", seconds(draws[small]["first"]), seconds(draws[large]["first"])),
+        row("a checkpoint", f"{draws[small]['checkpoint']:.0f} bytes", f"{draws[large]['checkpoint']:.0f} bytes"),
+        row("resume after one effective epoch", seconds(epoch[small]), seconds(epoch[large])),
+        row("resume after 1,000 (the most there is)", seconds(far[small]), seconds(far[large]), computed=True),
+        row("memory of a rank, a pool each", f"{small_bytes / 1e9:.2f} GB", f"{large_bytes / 1e9:.2f} GB"),
+        row(
+            "memory of a node, a pool each",
+            f"{RANKS_PER_NODE * small_bytes / 1e9:.1f} GB *",
+            f"{RANKS_PER_NODE * large_bytes / 1e9:.1f} GB",
+            computed=True,
+        ),
+        row(
+            "memory of a node, one pool (`NodeOrder`)",
+            f"{(small_bytes + kept) / 1e9:.2f} GB *",
+            f"{(large_bytes + kept) / 1e9:.2f} GB",
+            computed=True,
+        ),
+        row("a step of a node with one pool, all ranks", seconds(shared[small]), seconds(shared[large]), computed=True),
+    ]
+    note = (
+        f"Measured on {processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "
+        f"{numpy.__version__}; commit {commit()}. Steps: median of n = {STEPS}; the rest: n = 1.\n\n"
+        f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}, or that of one and the batches "
+        f"kept for slower ranks. The search for a far place goes "
+        f"over N (ln N + 1) draws, each {dearer:.2f} times as dear at N = {large:,} as at N = {small:,}, which is what "
+        f"the replay of an epoch cost. The step of a shared node differs by its draw."
+    )
+    return "\n".join(lines) + "\n\n" + note
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="sizes a tenth of the real ones")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/integrations/many_machines.md")
+    parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        what, *arguments = options.measure
+        kinds = {"drawing": drawing, "resuming": resuming, "sharing": sharing}
+        print(json.dumps(kinds[what](*map(int, arguments))))
+        return
+    text = table(*((10**7, 10**8) if options.quick else (10**8, 10**9)))
+    print(text)
+    if options.write:
+        write_between("docs/integrations/many_machines.md", "benchmarks/scale.py", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""SRS with Hugging Face Accelerate: `save_state` and `load_state` keep the position in the stream.
+
+    accelerate launch --cpu --num_processes 1 train_accelerate.py run --until 30
+    torchrun --nproc-per-node 2 train_accelerate.py run --until 60    # goes on at step 30
+
+Each rank writes which samples it saw at which step to `run/rank<r>.jsonl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from replenish.integrations.accelerate import Progress
+from replenish.torch import SRSBatchSampler
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--until", type=int, default=60, help="the step to stop at")
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+
+    accelerator = Accelerator(cpu=True)
+    torch.manual_seed(0)
+    features = torch.randn(1000, 8)
+    dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
+
+    sampler = SRSBatchSampler(
+        dataset, 40, seed=3, num_replicas=accelerator.num_processes, rank=accelerator.process_index
+    )
+    # The loader is not given to prepare(), which would divide its batches once more.
+    loader = DataLoader(dataset, batch_sampler=sampler, num_workers=options.workers)
+    model = nn.Linear(8, 1)
+    model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
+    progress = Progress(sampler)
+    accelerator.register_for_checkpointing(progress)
+
+    options.folder.mkdir(parents=True, exist_ok=True)
+    checkpoint = options.folder / "checkpoint"
+    if checkpoint.exists():
+        accelerator.load_state(str(checkpoint))
+
+    with open(options.folder / f"rank{accelerator.process_index}.jsonl", "a") as log:
+        while progress.step < options.until:
+            for batch in loader:
+                indices, inputs, targets = (tensor.to(accelerator.device) for tensor in batch)
+                loss = nn.functional.mse_loss(model(inputs), targets)
+                optimizer.zero_grad()
+                accelerator.backward(loss)
+                optimizer.step()
+                print(json.dumps([progress.step, indices.tolist()]), file=log)
+                progress.step += 1
+                if progress.step == options.until:
+                    break
+    accelerator.save_state(str(checkpoint))
+    accelerator.wait_for_everyone()  # nobody leaves while rank 0 still writes the checkpoint
+    accelerator.end_training()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""SRS for JAX with grain: a sampler in grain's protocol, with random access and a stable name."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+try:
+    import grain
+except ModuleNotFoundError as error:
+    if error.name != "grain":
+        raise  # it is there, and lacks something itself
+    raise ImportError("replenish.integrations.grain needs grain: pip install 'replenish[grain]'") from error
+
+from replenish import checks
+from replenish.integrations.recent import RecentBatches
+from replenish.order import Order
+from replenish.sharding import share_of
+
+
+class OrderSampler:
+    """Any `Order` as a sampler of `grain.DataLoader`: record by record, without end.
+
+    Followed by `grain.transforms.Batch(sampler.share_size)`, it gives this process's share of the order's batches.
+    grain deals *records*, not batches, to processes and workers in turn: record i goes to process i % P, there
+    to worker (i // P) % W, and every worker makes batches of its own, which are taken in turn. So the sampler
+    must know P and W to give each worker the records of whole batches.
+
+    grain's checkpoints hold the sampler's `repr`, which names the order completely, and are refused by another.
+    They are bound to P and W; to resume on other numbers, give the steps trained as `start`.
+
+    Args:
+        order: Which samples make up the global batch of every step.
+        shard_options: grain's number of processes and number of this process, the same as the loader's.
+        worker_count: The number of grain's worker processes, the same as the loader's.
+        start: The step that the first records belong to.
+
+    Example:
+        >>> from replenish import SequencedReplacement
+        >>> sampler = OrderSampler(SequencedReplacement(10, 4, seed=3))
+        >>> [sampler[i].record_key for i in range(8)]
+        [7, 3, 2, 6, 6, 1, 0, 8]
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        *,
+        shard_options: grain.sharding.ShardOptions | None = None,
+        worker_count: int = 0,
+        start: int = 0,
+    ) -> None:
+        self.order = order
+        self.start = checks.step(start, "start")
+        self.worker_count = checks.integer("worker_count", worker_count, minimum=0)
+        # grain reads this name where the loader is given no shard options of its own.
+        self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
+        if getattr(order, "last_batch_size", order.batch_size) != order.batch_size:
+            raise ValueError(
+                f"order should have batches of one size, since grain counts records, but got {order!r}, whose last "
+                f"batch of an epoch is shorter"
+            )
+        count, index = self._shard_options.shard_count, self._shard_options.shard_index
+        self._share = share_of(order.batch_size, count, index)
+        self._batches = RecentBatches(order)
+
+    @property
+    def share_size(self) -> int:
+        """How many records of each batch this process gets: the batch size to give to grain."""
+        return int(self._share.stop - self._share.start)
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+    def __getitem__(self, index: int) -> grain.RecordMetadata:
+        local, shard = divmod(index, self._shard_options.shard_count)
+        if shard != self._shard_options.shard_index:
+            raise IndexError(
+                f"index should be of process {self._shard_options.shard_index}, that is, leave it as the remainder of "
+                f"division by {self._shard_options.shard_count}, but got {index}: the loader and the sampler should "
+                f"have the same shard_options"
+            )
+        workers = max(1, self.worker_count)
+        of_worker, worker = divmod(local, workers)
+        turn, place = divmod(of_worker, self.share_size)
+        key = int(self._batches[self.start + turn * workers + worker][self._share.start + place])
+        # Random transforms get their own stream for every record of the run, keyed by the record and the seed.
+        seed = self.order.config().get("seed", 0)
+        rng = np.random.Generator(np.random.Philox(key=[int(seed), self.start * self.order.batch_size + index]))
+        return grain.RecordMetadata(index=index, record_key=key, rng=rng)
+
+    def __repr__(self) -> str:
+        config = ", ".join(f"{name}={value!r}" for name, value in self.order.config().items())
+        shards = self._shard_options
+        return (
+            f"{type(self).__name__}({config}, shard={shards.shard_index} of {shards.shard_count}, "
+            f"worker_count={self.worker_count}, start={self.start})"
+        )

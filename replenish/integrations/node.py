@@ -1,0 +1,152 @@
+"""One pool per machine: a process of its own draws the batches, and the training processes of the node read them.
+
+A pool takes 4 bytes a sample in every process. That is nothing for a million samples; for a billion it is 4 GB, and
+32 GB on a node with eight training processes, all holding the same numbers. `serve` starts the one process that
+draws, and `NodeOrder` is an `Order` that asks it, over a Unix socket: the stream is the same, bit for bit.
+
+Nothing can hang: the drawing process ends when the process that started it ends, however that came about, and the
+kernel then closes the sockets, which the others see as an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from replenish import checks
+from replenish.draws import Int64Array
+from replenish.integrations.drawing import NUMBER, received
+from replenish.order import Order
+
+
+@contextlib.contextmanager
+def serve(order: Order, path: str | Path) -> Iterator[None]:
+    """Run a process that draws `order` for all processes of this machine, for as long as the context lasts.
+
+    One process of the node calls it, say the one with LOCAL_RANK 0; all of them then make a `NodeOrder`.
+
+    Args:
+        order: What to draw; it must be picklable, as all orders of the library are.
+        path: A path for the socket, short, on a local file system, in a folder that no other user can write to.
+    """
+    path = Path(path)
+    path.unlink(missing_ok=True)  # one that was left by a run that was killed
+    process = subprocess.Popen(
+        [sys.executable, "-m", "replenish.integrations.drawing", str(path), str(os.getpid())], stdin=subprocess.PIPE
+    )
+    try:
+        assert process.stdin is not None
+        with process.stdin as pipe:
+            pipe.write(pickle.dumps(order))
+        while not path.exists():
+            if process.poll() is not None:
+                raise RuntimeError(f"the drawing process ended with code {process.returncode}; its message is above")
+            time.sleep(0.01)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+        path.unlink(missing_ok=True)
+
+
+class NodeOrder:
+    """An `Order` that is drawn by the process that `serve` started on this machine.
+
+    Its stream, its config and so its checkpoints are those of `order`, of which it never builds the pool. Give it to
+    `replenish.torch.OrderBatchSampler`.
+
+    Args:
+        order: The order served, for its sizes and its config.
+        path: The socket's path that was given to `serve`.
+        timeout: How many seconds to wait for `serve` to begin.
+    """
+
+    def __init__(self, order: Order, path: str | Path, *, timeout: float = 60) -> None:
+        self._order, self._path, self._timeout = order, str(path), timeout
+        self._socket: socket.socket | None = None
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples there are."""
+        return self._order.num_samples
+
+    @property
+    def batch_size(self) -> int:
+        """How many samples a step draws, over all processes."""
+        return self._order.batch_size
+
+    @property
+    def last_batch_size(self) -> int:
+        """How many samples the last step of an epoch draws."""
+        return getattr(self._order, "last_batch_size", self._order.batch_size)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many steps make an effective epoch."""
+        return self._order.steps_per_epoch
+
+    def effective_epoch(self, step: int) -> float:
+        """Return how many effective epochs the first `step` steps make."""
+        return self._order.effective_epoch(step)
+
+    def config(self) -> dict[str, int | str]:
+        """Return the config of the order served: checkpoints with and without a shared pool are the same."""
+        return self._order.config()
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
+        """Yield the indices of steps start, start + 1, ... up to `stop` or without end."""
+        start = checks.step(start, "start")
+        if stop is not None:
+            stop = checks.step(stop, "stop")
+        return self._batches(start, stop)
+
+    def _batches(self, step: int, stop: int | None) -> Iterator[Int64Array]:
+        while stop is None or step < stop:
+            yield self.batch(step)
+            step += 1
+
+    def batch(self, step: int) -> Int64Array:
+        """Return the indices of `step`.
+
+        Raises:
+            ConnectionError: The drawing process has ended.
+        """
+        step = checks.step(step)
+        if self._socket is None:
+            self._socket = self._connected()
+            weakref.finalize(self, self._socket.close)
+        try:
+            self._socket.sendall(NUMBER.pack(step))
+            (size,) = NUMBER.unpack(received(self._socket, NUMBER.size))
+            return np.frombuffer(received(self._socket, size), dtype="<i8").astype(np.int64)
+        except OSError as error:
+            self._socket.close()
+            self._socket = None
+            raise ConnectionError(f"the process that draws at {self._path} has ended; start the run again") from error
+
+    def _connected(self) -> socket.socket:
+        end = time.monotonic() + self._timeout
+        while True:
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.connect(self._path)
+                return connection
+            except OSError as error:
+                connection.close()
+                if time.monotonic() > end:
+                    raise ConnectionError(f"nobody draws at {self._path} after {self._timeout} seconds") from error
+                time.sleep(0.05)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_socket": None}

@@ -1,0 +1,82 @@
+"""What the tests of the integrations share: the golden vector, the examples' stream, and running scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+from contracts import as_lists
+from test_golden import GOLDEN
+
+from replenish import SequencedReplacement
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples" / "integrations"
+SCRIPTS = Path(__file__).parent / "scripts"
+
+# The golden vector that every adapter must give: 10 samples, batches of 4, seed 3.
+GOLDEN_FIRST, GOLDEN_MILLIONTH, _ = GOLDEN["srs"]
+MILLION = 10**6
+
+
+def golden_order() -> SequencedReplacement:
+    return SequencedReplacement(10, 4, seed=3)
+
+
+def stream(start: int, stop: int) -> list[list[int]]:
+    """The stream of all examples: 1,000 samples, batches of 40, seed 3; an epoch has 25 steps."""
+    return as_lists(SequencedReplacement(1000, 40, seed=3).batches(start, stop))
+
+
+def joined(shares: Iterable[Iterable[list[int]]]) -> list[list[int]]:
+    """Return the global batches of which each rank gives its shares."""
+    return [list(chain.from_iterable(parts)) for parts in zip(*shares, strict=True)]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment(**extra: str) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    return {**inherited, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", **extra}
+
+
+def run(script: Path, *arguments: object, processes: int | None = None) -> str:
+    """Run a script to its end, under torchrun if the number of processes is given."""
+    command = [sys.executable]
+    if processes is not None:
+        command += ["-m", "torch.distributed.run", f"--nproc-per-node={processes}", f"--master-port={free_port()}"]
+    command += [str(script), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, env=environment())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def take_log(folder: Path) -> dict[int, list[int]]:
+    """Return which samples each step saw, over all ranks, since the last call; steps that a kill cut are left out."""
+    ranks = []
+    for file in sorted(folder.glob("rank*.jsonl"), key=lambda path: int(path.stem[4:])):
+        lines = [line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        file.unlink()
+        steps: dict[int, list[int]] = {}
+        for step, indices in map(json.loads, lines):
+            steps.setdefault(step, []).extend(indices)
+        ranks.append(steps)
+    common = sorted(set.intersection(*map(set, ranks))) if ranks else []
+    return {step: [index for steps in ranks for index in steps[step]] for step in common}
+
+
+def check_log(folder: Path, start: int, stop: int) -> None:
+    """Check that the steps from `start` to `stop` were trained, on the samples of the stream."""
+    log = take_log(folder)
+    assert list(log) == list(range(start, stop))
+    assert list(log.values()) == stream(start, stop)

@@ -1,0 +1,136 @@
+"""grain: random access, whole batches whatever the workers and processes, checkpoints by grain's own state."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("grain", reason="needs grain: pip install 'replenish[grain]'")
+
+import grain
+import numpy as np
+from integration_support import (
+    EXAMPLES,
+    GOLDEN_FIRST,
+    GOLDEN_MILLIONTH,
+    MILLION,
+    check_log,
+    golden_order,
+    joined,
+    run,
+    stream,
+)
+
+from replenish import RandomReshuffling, SequencedReplacement
+from replenish.integrations.grain import OrderSampler
+
+
+def order() -> SequencedReplacement:
+    return SequencedReplacement(1000, 40, seed=3)
+
+
+def shards(world: int, rank: int) -> Any:
+    return grain.sharding.ShardOptions(shard_index=rank, shard_count=world)
+
+
+def loader(sampler: OrderSampler) -> Any:
+    return grain.DataLoader(
+        data_source=np.arange(1000),
+        sampler=sampler,
+        operations=[grain.transforms.Batch(sampler.share_size, drop_remainder=True)],
+        shard_options=sampler._shard_options,
+    )
+
+
+def lists(batches: Any, count: int) -> list[list[int]]:
+    return [batch.tolist() for batch in islice(batches, count)]
+
+
+def test_golden_vector() -> None:
+    sampler = OrderSampler(golden_order())
+    assert [[sampler[4 * step + i].record_key for i in range(4)] for step in range(3)] == GOLDEN_FIRST
+    assert [sampler[4 * MILLION + i].record_key for i in range(4)] == GOLDEN_MILLIONTH
+    far = OrderSampler(golden_order(), start=MILLION)
+    assert [far[i].record_key for i in range(4)] == GOLDEN_MILLIONTH
+
+
+def test_batches_of_the_loader() -> None:
+    assert lists(loader(OrderSampler(order())), 60) == stream(0, 60)
+
+
+@pytest.mark.parametrize("world", [2, 4])
+def test_processes(world: int) -> None:
+    ranks = [lists(loader(OrderSampler(order(), shard_options=shards(world, r), start=9)), 30) for r in range(world)]
+    assert joined(ranks) == stream(9, 39)
+
+
+@pytest.mark.parametrize(("world", "workers"), [(1, 2), (1, 3), (2, 2), (4, 5)])
+def test_workers_get_whole_batches(world: int, workers: int) -> None:
+    """As grain deals records: to processes in turn, there to workers in turn, whose batches are taken in turn."""
+    shares = []
+    for rank in range(world):
+        sampler = OrderSampler(order(), shard_options=shards(world, rank), worker_count=workers)
+        size, batches = sampler.share_size, []
+        for turn in range(6):
+            for worker in range(workers):
+                locals_ = [(turn * size + place) * workers + worker for place in range(size)]
+                batches.append([sampler[local * world + rank].record_key for local in locals_])
+        shares.append(batches)
+    assert joined(shares) == stream(0, 6 * workers)
+
+
+@pytest.mark.parametrize("trained", [0, 7, 25, 31])
+def test_checkpoint_and_restore(trained: int) -> None:
+    first = iter(loader(OrderSampler(order())))
+    seen = lists(first, trained)
+    resumed = iter(loader(OrderSampler(order())))
+    resumed.set_state(first.get_state())
+    assert seen + lists(resumed, 40) == stream(0, trained + 40)
+    assert lists(first, 5) == stream(trained, trained + 5)
+
+
+def test_a_checkpoint_of_another_stream_is_refused() -> None:
+    state = iter(loader(OrderSampler(order()))).get_state()
+    with pytest.raises(ValueError, match="Sampler in checkpoint does not match"):
+        iter(loader(OrderSampler(SequencedReplacement(1000, 40, seed=4)))).set_state(state)
+
+
+def test_repr_names_everything_and_pickle_keeps_it() -> None:
+    sampler = OrderSampler(order(), worker_count=2, start=5)
+    sampler[3]
+    clone = pickle.loads(pickle.dumps(sampler))
+    assert repr(clone) == repr(sampler) == repr(OrderSampler(order(), worker_count=2, start=5))
+    assert "seed=3" in repr(sampler)
+    assert "stream='v1'" in repr(sampler)
+    assert clone[77].record_key == sampler[77].record_key
+
+
+def test_random_transforms_get_a_generator_for_each_record() -> None:
+    sampler = OrderSampler(order())
+    draws = {sampler[i].rng.integers(2**62) for i in range(50)}
+    assert len(draws) == 50
+    assert sampler[3].rng.integers(2**62) == OrderSampler(order())[3].rng.integers(2**62)
+
+
+def test_what_cannot_work_says_so() -> None:
+    with pytest.raises(ValueError, match="batch_size should be divisible by num_replicas"):
+        OrderSampler(order(), shard_options=shards(3, 0))
+    with pytest.raises(ValueError, match="order should have batches of one size"):
+        OrderSampler(RandomReshuffling(10, 4))
+    with pytest.raises(IndexError, match="the same shard_options"):
+        OrderSampler(order(), shard_options=shards(2, 0))[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+def test_example(workers: int, tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="needs jax")
+    stop = 0
+    for until in (7, 33):
+        run(EXAMPLES / "train_grain.py", tmp_path, "--until", until, "--workers", workers)
+        check_log(tmp_path, stop, until)
+        stop = until

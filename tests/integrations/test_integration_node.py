@@ -1,0 +1,145 @@
+"""One pool per machine: real processes read one draw, the same stream, and no death makes anyone hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from contracts import as_lists
+from integration_support import GOLDEN_FIRST, GOLDEN_MILLIONTH, MILLION, environment, golden_order, joined, stream
+
+from replenish import Order, RandomReshuffling, SequencedReplacement
+from replenish.integrations.node import NodeOrder, serve
+from replenish.torch import OrderBatchSampler
+
+READER = """
+import json, sys, time
+from replenish import SequencedReplacement
+from replenish.integrations.node import NodeOrder
+from replenish.torch import OrderBatchSampler
+path, rank, world, start, stop, pause = sys.argv[1], *map(float, sys.argv[2:])
+order = NodeOrder(SequencedReplacement(1000, 40, seed=3), path)
+sampler = OrderBatchSampler(order, num_replicas=int(world), rank=int(rank))
+sampler.seek(int(start))
+step = int(start)
+while step < stop:
+    for batch in sampler:
+        print(json.dumps(batch), flush=True)
+        time.sleep(pause)
+        step += 1
+        if step >= stop:
+            break
+"""
+
+
+def order() -> SequencedReplacement:
+    return SequencedReplacement(1000, 40, seed=3)
+
+
+def reader(path: Path, rank: int, world: int, start: int, stop: int, pause: float = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", READER, path, rank, world, start, stop, pause]
+    return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=environment())  # fmt: skip
+
+
+def test_is_the_order_it_serves(tmp_path: Path) -> None:
+    with serve(order(), tmp_path / "s"):
+        shared = NodeOrder(order(), tmp_path / "s")
+        assert isinstance(shared, Order)
+        assert as_lists(shared.batches(0, 60)) == stream(0, 60)
+        for step in (59, 3, 10**6, 10**6 - 1, 0):
+            assert shared.batch(step).tolist() == order().batch(step).tolist()
+        copy = pickle.loads(pickle.dumps(shared))
+        assert copy.batch(7).tolist() == order().batch(7).tolist()
+        assert shared.config() == order().config()
+        assert (shared.num_samples, shared.batch_size, shared.steps_per_epoch) == (1000, 40, 25)
+        assert shared.effective_epoch(50) == 2.0
+        sampler = OrderBatchSampler(shared)
+        sampler.load_state_dict(OrderBatchSampler(order()).state_dict(step=31))
+        assert list(islice(sampler, 19)) == stream(31, 50)
+    assert not (tmp_path / "s").exists()
+
+
+def test_short_batches(tmp_path: Path) -> None:
+    with serve(RandomReshuffling(10, 4), tmp_path / "s"):
+        shared = NodeOrder(RandomReshuffling(10, 4), tmp_path / "s")
+        assert list(OrderBatchSampler(shared)) == as_lists(RandomReshuffling(10, 4).batches(0, 3))
+        assert shared.last_batch_size == 2
+
+
+def test_golden_vector(tmp_path: Path) -> None:
+    with serve(golden_order(), tmp_path / "s"):
+        sampler = OrderBatchSampler(NodeOrder(golden_order(), tmp_path / "s"))
+        assert list(sampler) == GOLDEN_FIRST
+        sampler.seek(MILLION)
+        assert next(iter(sampler)) == GOLDEN_MILLIONTH
+
+
+@pytest.mark.slow
+def test_processes_of_unequal_speed(tmp_path: Path) -> None:
+    with serve(order(), tmp_path / "s"):
+        readers = [reader(tmp_path / "s", rank, 4, 20, 180, pause=0.002 * rank) for rank in range(4)]
+        shares = [list(map(json.loads, each.communicate(timeout=100)[0].splitlines())) for each in readers]
+    assert joined(shares) == stream(20, 180)
+
+
+@pytest.mark.slow
+def test_a_reader_that_dies_disturbs_nobody(tmp_path: Path) -> None:
+    with serve(order(), tmp_path / "s"):
+        victim, other = (reader(tmp_path / "s", rank, 2, 0, 400, pause=0.005) for rank in range(2))
+        assert victim.stdout is not None
+        assert victim.stdout.readline()
+        victim.kill()
+        victim.communicate()
+        seen = list(map(json.loads, other.communicate(timeout=100)[0].splitlines()))
+    assert seen == [batch[20:] for batch in stream(0, 400)]
+
+
+@pytest.mark.slow
+def test_when_the_drawing_process_dies_readers_fail_at_once(tmp_path: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", "import sys, time\nfrom replenish import SequencedReplacement\n"
+         "from replenish.integrations.node import serve\n"
+         "with serve(SequencedReplacement(1000, 40, seed=3), sys.argv[1]): print('up', flush=True); time.sleep(300)",
+         str(tmp_path / "s")], stdout=subprocess.PIPE, env=environment(),
+    )  # fmt: skip
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == b"up\n"
+    child = reader(tmp_path / "s", 0, 1, 0, 10**6, pause=0.005)
+    assert child.stdout is not None
+    assert child.stdout.readline()
+    parent.send_signal(signal.SIGKILL)  # not even its `finally` runs
+    parent.communicate()
+    killed = time.monotonic()
+    _, message = child.communicate(timeout=60)
+    assert time.monotonic() - killed < 20
+    assert child.returncode == 1
+    assert "has ended; start the run again" in message
+
+
+def test_nobody_draws(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionError, match="nobody draws at .* after 0.2 seconds"):
+        NodeOrder(order(), tmp_path / "s", timeout=0.2).batch(0)
+
+
+def test_the_drawing_process_cannot_start(tmp_path: Path) -> None:
+    with (
+        pytest.raises(RuntimeError, match="the drawing process ended with code 1"),
+        serve(order(), tmp_path / "no such folder" / "s"),
+    ):
+        pass
+
+
+def test_a_socket_left_by_a_killed_run(tmp_path: Path) -> None:
+    (tmp_path / "s").touch()
+    with serve(order(), tmp_path / "s"):
+        assert os.stat(tmp_path / "s").st_mode & 0o077 == 0, "another user could connect"
+        assert NodeOrder(order(), tmp_path / "s").batch(0).tolist() == stream(0, 1)[0]

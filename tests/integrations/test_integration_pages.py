@@ -1,0 +1,41 @@
+"""The pages show the examples as they are, and name versions that were tested."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+
+import pytest
+from integration_support import EXAMPLES, ROOT
+from packaging.version import parse
+
+PAGES = sorted((ROOT / "docs" / "integrations").glob("*.md"))
+TESTED = re.findall(r"\| `([\w-]+)` ([\d.]+) \|", (ROOT / "docs" / "integrations" / "index.md").read_text())
+
+
+def test_every_script_of_a_page_is_an_example_and_every_example_is_on_a_page() -> None:
+    shown = {}
+    for page in PAGES:
+        for block in re.findall(r"^```py\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE):
+            shown[block] = page.name
+    examples = {file.read_text(): file.name for file in EXAMPLES.glob("*.py")}
+    assert {name for text, name in examples.items() if text not in shown} == set()
+    assert {page for text, page in shown.items() if text not in examples} == set()
+
+
+def test_the_table_names_every_page() -> None:
+    index = (ROOT / "docs" / "integrations" / "index.md").read_text()
+    assert all(f"({page.name})" in index for page in PAGES if page.name != "index.md")
+
+
+@pytest.mark.parametrize(("package", "version"), TESTED)
+def test_versions(package: str, version: str) -> None:
+    try:
+        installed = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{package} is not installed")
+    assert parse(installed).release >= parse(version).release, "the table names a version that was not tested"
+
+
+def test_versions_are_read() -> None:
+    assert len(TESTED) >= 7
