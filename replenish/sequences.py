@@ -90,14 +90,13 @@ class ShuffledSequence:
         """Compute the samples of all positions in order, in pieces that stay in the cache."""
         table = np.empty(self.length, dtype=np.int32)
         rows_at_once = max(1, DRAWS_PER_BLOCK // columns)
-        all_low = np.arange(columns)
+        low = np.tile(np.arange(columns), rows_at_once)
         for first in range(0, rows, rows_at_once):
             high = np.arange(first, min(first + rows_at_once, rows))
             # The first half round, for which a row of positions needs no look-up.
             mixed_high = np.add.outer(high, self._rounds[0][0][:columns]).ravel()
-            low = np.tile(all_low, high.size)
             # Only positions in the range: the way back into it ends for these, not for all others.
-            count = min(low.size, self.length - first * columns)
+            count = min(mixed_high.size, self.length - first * columns)
             table[first * columns : first * columns + count] = self._mixed(mixed_high[:count], low[:count])
         return table
 
@@ -107,7 +106,7 @@ class ShuffledSequence:
 
     def _mixed(self, high: Int64Array, low: Int64Array) -> Int64Array:
         """Go on after the first half round: the other five, and the way back into the range."""
-        low += self._rounds[0][1].take(high)
+        low = low + self._rounds[0][1].take(high)
         for from_low, from_high in self._rounds[1:]:
             high += from_low.take(low)
             low += from_high.take(high)
