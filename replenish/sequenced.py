@@ -132,10 +132,10 @@ class Pool(Cursor):
 
         A run has a fixed cost of some 20 us, and one of about 40 ns for each slot drawn twice, of which R draws
         from M slots have R^2 / 2M: least at R = 32 sqrt(M). One step alone has no such slots to look for and
-        costs 3 us, so a few large steps are better taken one by one. The refills of a run must be distinct.
+        costs 3 us, so large steps, or few, are better taken one by one. The refills of a run must be distinct.
         """
         steps = 32 * math.sqrt(self._draws.num_slots) / self._draws.batch_size
-        if steps < 12:
+        if steps < 12 or self._draws.batch_size >= 512:
             return 1
         runs = max(1, round(self._draws.steps_per_block / steps))  # of equal length
         return max(1, min(-(-self._draws.steps_per_block // runs), self._sequence.length // self._draws.batch_size))
