@@ -156,10 +156,10 @@ class DistinctDraws:
         packed.sort(axis=1)
         taken = packed.ravel()  # sorted as a whole, since the step stands first
         # Neighbours that differ in the bits of the place alone are the same slot of the same step.
-        equal = (taken[1:] ^ taken[:-1]) >> self._packed(place_bits) == 0
-        later = taken[1:][equal].astype(np.int64)
-        if not later.size:
+        equal = ((taken[1:] ^ taken[:-1]) < self._packed(1 << place_bits)).nonzero()[0]
+        if not equal.size:
             return
+        later = taken[equal + 1].astype(np.int64)
         steps = later >> self._step_shift
         wanting = steps * self.batch_size + (later & ((1 << place_bits) - 1))
         wanting.sort()
@@ -182,7 +182,7 @@ class DistinctDraws:
             return np.zeros(keys.size, dtype=np.bool_)
         # A key has place 0: what it equals but for the place is the first entry that is not less.
         near = np.minimum(taken.searchsorted(keys), taken.size - 1)
-        return (taken[near] ^ keys) >> self._packed(self._place_bits) == 0
+        return (taken[near] ^ keys) < self._packed(1 << self._place_bits)
 
 
 def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

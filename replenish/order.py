@@ -6,6 +6,7 @@ import functools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Protocol, runtime_checkable
 
 from replenish import checks
@@ -124,7 +125,7 @@ class CursorOrder(ABC):
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
         """Yield the indices of steps start, start + 1, ... up to but not with `stop`, or without end."""
         blocks = self.blocks(start, stop)  # a wrong argument is an error here, not at the first batch
-        return (row for block in blocks for row in block)
+        return chain.from_iterable(blocks)
 
     def blocks(self, start: int = 0, stop: int | None = None, cursor: Cursor | None = None) -> Iterator[Int64Array]:
         """Yield what `batches` yields, many steps at a time: arrays with one step a row.
