@@ -59,9 +59,11 @@ def torch_batches(num_samples: int, batch_size: int) -> BatchSampler:
     return BatchSampler(RandomSampler(range(num_samples)), batch_size, drop_last=False)
 
 
-def ratio(peer: list[float], ours: list[float]) -> float:
-    """Return the median over rounds of peer / ours: both of a round were measured next to each other."""
-    return statistics.median(theirs / own for theirs, own in zip(peer, ours, strict=True))
+def ratio(over: list[float], under: list[float], digits: int = 1, unit: str = "x") -> str:
+    """Return the median and the quartiles of over / under: both of a round were measured next to each other."""
+    ratios = [first / second for first, second in zip(over, under, strict=True)]
+    low, middle, high = (f"{value:.{digits}f}" for value in statistics.quantiles(ratios, n=4, method="inclusive"))
+    return f"{middle}{unit} ({low} to {high})"
 
 
 def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
@@ -74,7 +76,7 @@ def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
             n = rounds if num_samples < 10**7 else max(3, rounds // 4)
             times = alternately(n, **one_epoch(num_samples, batch_size, n))
             each = {name: statistics.median(values) / num_samples * 1e9 for name, values in times.items()}
-            ratios = {name: f"{ratio(times['torch'], values):.1f}x" for name, values in times.items()}
+            ratios = {name: ratio(times["torch"], values) for name, values in times.items()}
             lines.append(
                 f"| {num_samples:,} | {batch_size} | {each['torch']:.0f} ns "
                 f"| {each['lists']:.0f} ns | {ratios['lists']} | {ratios['built_lists']} "
@@ -122,7 +124,7 @@ def first_batch(num_samples: int, rounds: int) -> list[str]:
         ("shuffled", "SRS, shuffled (the default)"),
     ]:
         shown = statistics.median(times[name]) * 1e3
-        lines.append(f"| {label} | {shown:,.1f} ms | {ratio(times['torch'], times[name]):.0f}x |")
+        lines.append(f"| {label} | {shown:,.1f} ms | {ratio(times['torch'], times[name], 0)} |")
         print(lines[-1], flush=True)
     return lines
 
@@ -141,7 +143,7 @@ def jumps(rounds: int) -> list[str]:
     )
     for name, label in [("epoch", "one effective epoch"), ("million", "jump to step 10^6"), ("billion", "to 10^9")]:
         shown = statistics.median(times[name]) * 1e3
-        lines.append(f"| {label} | {shown:.1f} ms | {1 / ratio(times['epoch'], times[name]):.1f} |")
+        lines.append(f"| {label} | {shown:.1f} ms | {ratio(times[name], times['epoch'], 1, '')} |")
         print(lines[-1], flush=True)
     return lines
 
@@ -201,11 +203,12 @@ def main() -> None:
         memory(largest, 3),
         jumps(rounds),
     ]
-    text = f"{describe(rounds)}\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    machine = describe(rounds)
+    text = f"{machine} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/sampler.py", text)
-        write_between("README.md", "speed", "\n".join(in_short(*tables)))
+        write_between("README.md", "speed", "\n".join([*in_short(*tables), "", f"`make bench`. {machine}"]))
 
 
 def in_short(
