@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("lightning", minversion="2.6.4", reason="needs lightning: pip install 'replenish[lightning]'")
 
+import lightning
+import torch
 from integration_support import (
     EXAMPLES,
     GOLDEN_FIRST,
@@ -34,6 +36,43 @@ def test_golden_vector_through_fabric() -> None:
             sampler.seek(start)
             prepared = fabric.setup_dataloaders(loader, **options)
             assert list(prepared)[: len(expected)] == expected
+
+
+class Recorder(lightning.LightningModule):
+    """A module that trains nothing to speak of, and keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[list[int]] = []
+        self.weight = torch.nn.Parameter(torch.zeros(()))
+
+    def training_step(self, batch: torch.Tensor) -> torch.Tensor:
+        self.seen.append(batch.tolist())
+        return self.weight * 1.0
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+@pytest.mark.filterwarnings("ignore")  # the Trainer has advice about workers and logging
+@pytest.mark.parametrize(("start", "expected"), [(0, GOLDEN_FIRST), (MILLION, [GOLDEN_MILLIONTH])])
+def test_golden_vector_through_the_trainer(start: int, expected: list[list[int]], tmp_path: Path) -> None:
+    sampler = SRSBatchSampler(range(10), 4, seed=3)
+    sampler.seek(start)
+    loader = DataLoader(range(10), batch_sampler=sampler, collate_fn=torch.tensor)
+    module = Recorder()
+    trainer = lightning.Trainer(
+        accelerator="cpu",
+        max_steps=len(expected),
+        use_distributed_sampler=False,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=tmp_path,
+    )
+    trainer.fit(module, loader)
+    assert module.seen == expected
 
 
 @pytest.mark.slow
