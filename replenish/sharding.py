@@ -7,6 +7,7 @@ not depend on the number of processes, and a run may be resumed on another numbe
 from __future__ import annotations
 
 from replenish import checks
+from replenish.order import Order
 
 
 def check_replicas(num_replicas: object, rank: object) -> tuple[int, int]:
@@ -35,3 +36,11 @@ def share_of(size: int, num_replicas: int, rank: int, *, name: str = "batch_size
             f"{name}={size} and num_replicas={num_replicas}"
         )
     return slice(rank * each, (rank + 1) * each)
+
+
+def check_shares(order: Order, num_replicas: int) -> None:
+    """Raise if the batches of an order do not divide into equal shares, a short last one of an epoch included."""
+    share_of(order.batch_size, num_replicas, 0)
+    # Orders that keep a short last batch say so; others have batches of one size.
+    last = getattr(order, "last_batch_size", order.batch_size)
+    share_of(last, num_replicas, 0, name="the size of the last batch of an epoch")

@@ -22,7 +22,7 @@ except ImportError as error:
 from replenish import checks, state
 from replenish.order import Cursor, CursorOrder, Order
 from replenish.sequenced import SequencedReplacement
-from replenish.sharding import share_of
+from replenish.sharding import check_shares, share_of
 from replenish.torch_replicas import current_replicas
 from replenish.torch_stream import PooledIterableDataset as PooledIterableDataset
 
@@ -38,10 +38,7 @@ class _Position(Sampler[Item], Generic[Item]):
     def __init__(self, order: Order, steps: int, num_replicas: int | None, rank: int | None) -> None:
         self.order = order
         self.num_replicas, self.rank = current_replicas(num_replicas, rank)
-        self._share = share_of(order.batch_size, self.num_replicas, self.rank)
-        # Orders that keep a short last batch of an epoch say so; others have batches of one size.
-        last = getattr(order, "last_batch_size", order.batch_size)
-        share_of(last, self.num_replicas, self.rank, name="the size of the last batch of an epoch")
+        check_shares(order, self.num_replicas)
         self.steps_per_epoch = steps
         self._cursor: Cursor | None = None
         self.seek(0)

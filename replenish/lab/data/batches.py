@@ -14,7 +14,7 @@ from replenish.lab.data.augment import Augmentation, AugmentationDraws
 from replenish.lab.data.dataset import Dataset
 from replenish.lab.data.store import ImageStore
 from replenish.order import Order
-from replenish.sharding import check_replicas, share_of
+from replenish.sharding import check_replicas, check_shares, share_of
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -70,10 +70,7 @@ class Batches:
         self.order, self.dataset, self.seed = order, dataset, checks.seed(seed)
         self.augmentation = Augmentation() if augment is True else augment or Augmentation(pad=0, flip=False)
         self.num_replicas, self.rank = check_replicas(num_replicas, rank)
-        share_of(order.batch_size, self.num_replicas, self.rank)
-        # Orders that keep a short last batch of an epoch say so; others have batches of one size.
-        last = getattr(order, "last_batch_size", order.batch_size)
-        share_of(last, self.num_replicas, self.rank, name="the size of the last batch of an epoch")
+        check_shares(order, self.num_replicas)
         self.device = torch.device(device)
         self._channels_last = checks.boolean("channels_last", channels_last)
         self._train = self._store(dataset.train_images, self.augmentation.pad)
