@@ -23,7 +23,7 @@ class SequencedReplacement(CursorOrder):
     drawn, but with the next positions of the sequence (the paper's section 2 and figure 1). Two slots may
     hold the same sample, so a batch may hold a sample twice: that is the method, not a fault.
 
-    Steps in a row cost O(batch_size) each. A jump to any step costs about M (ln M + 1) draws with M the
+    Steps in a row cost O(batch_size) each. A jump to any step costs about M (ln M + 3) draws with M the
     pool size, however far it goes. The pool takes 4 bytes a slot (8 from 2**31 positions on).
 
     Args:
@@ -157,22 +157,20 @@ class Pool(Cursor):
         return ((self._block_offsets.astype(np.int64) + start) % length).astype(self._position_type)
 
     def _moved_to(self, block: int) -> IntegerArray:
-        """Bring the pool to the start of `block`, by the shorter of two ways, and return it."""
+        """Bring the pool to the start of `block`, by the shortest way, and return it."""
         slots = self._draws.num_slots
-        # Scanning back until every slot was seen takes about M (ln M + 1) draws (the coupon collector's).
-        scan = slots * (math.log(slots) + 1) / self._draws_per_block
-        behind = self._positions is None or self._block > block
-        if behind and block <= scan:
-            self._positions, self._block = self._at_the_start(), 0
-            behind = False
-        if behind or block - self._block > scan:
-            self._positions, self._block = self._scanned_back_from(block), block
-        assert self._positions is not None
-        while self._block < block:
-            # The last write wins where a slot was drawn more than once: numpy's rule for repeated indices.
-            self._positions[self._draws.block(self._block).ravel()] = self._refill(self._block)
-            self._block += 1
-        return self._positions
+        # M (ln M + 3) draws leave e^-3 slots undrawn on average (the coupon collector's problem): nearly always none.
+        enough = math.ceil(slots * (math.log(slots) + 3) / self._draws_per_block)
+        positions, at = self._positions, self._block
+        self._positions = None  # an interrupt must not leave a pool on its way
+        if positions is None or at > block or block - at > enough:
+            if block <= enough:
+                positions, at = self._at_the_start(), 0
+            else:
+                positions, at = self._found_anew(block, block - enough), block
+        self._replay(positions, at, block)
+        self._positions, self._block = positions, block
+        return positions
 
     def _at_the_start(self) -> IntegerArray:
         positions = np.arange(self._draws.num_slots, dtype=self._position_type)
@@ -180,23 +178,29 @@ class Pool(Cursor):
             positions %= self._sequence.length
         return positions
 
-    def _scanned_back_from(self, block: int) -> IntegerArray:
-        """Find the last draw of every slot before `block`, going back over the draws until all were seen."""
+    def _found_anew(self, block: int, start: int) -> IntegerArray:
+        """Find the last draw of every slot before `block`; those from `start` on have nearly always drawn all slots.
+
+        A replay writes and never reads the pool, so it is several times as fast as a search that goes back
+        and looks at each draw whether its slot is still wanted. That is left for the few slots not drawn since.
+        """
         positions = np.full(self._draws.num_slots, -1, dtype=self._position_type)
-        since_count = 0
-        for earlier in range(block - 1, -1, -1):
-            slots = self._draws.block(earlier).ravel()
-            unseen = np.flatnonzero(positions.take(slots) < 0)
-            if unseen.size:
-                positions[slots[unseen]] = self._refill(earlier)[unseen]
-            since_count += self._draws_per_block
-            if since_count >= self._draws.num_slots // 2 or not unseen.size:
-                since_count = 0
-                if positions.min() >= 0:
-                    return positions
-        never = np.flatnonzero(positions < 0)
-        positions[never] = never % self._sequence.length
+        self._replay(positions, start, block)
+        wanted = np.flatnonzero(positions < 0)
+        while wanted.size and start > 0:
+            start -= 1
+            slots = self._draws.block(start).ravel()
+            hits = np.flatnonzero(np.isin(slots, wanted))
+            positions[slots[hits]] = self._refill(start)[hits]
+            wanted = wanted[positions[wanted] < 0]
+        positions[wanted] = wanted % self._sequence.length  # never drawn: what they held at the start
         return positions
+
+    def _replay(self, positions: IntegerArray, start: int, stop: int) -> None:
+        """Refill the slots that the blocks from `start` to `stop` draw."""
+        for block in range(start, stop):
+            # The last write wins where a slot was drawn more than once: numpy's rule for repeated indices.
+            positions[self._draws.block(block).ravel()] = self._refill(block)
 
     def _draw_run(self, positions: IntegerArray, slots: Int64Array, refill: IntegerArray, found: IntegerArray) -> None:
         """Draw the slots of a run of steps and refill them; write to `found` what each draw found.

@@ -136,14 +136,15 @@ def test_any_step_after_any_other(config: dict[str, Any], one: int, other: int) 
 
 
 @pytest.mark.parametrize("pool_size", [400, 1000, 2500])
-def test_backward_scan_equals_forward_steps(pool_size: int) -> None:
+def test_a_pool_found_anew_equals_forward_steps(pool_size: int) -> None:
     order = SequencedReplacement(1000, 16, pool_size=pool_size, seed=2)
     for block in (3, 8, 20):
         forward, backward = order.cursor(), order.cursor()
         forward._positions, forward._block = forward._at_the_start(), 0
         for step in range(block):
             forward.rows_at(step * forward._draws.steps_per_block)
-        assert (backward._scanned_back_from(block) == forward._positions).all()
+        for start in (block, block - 1, max(0, block - 2), 0):  # from all slots wanted to none
+            assert (backward._found_anew(block, start) == forward._positions).all()
 
 
 def test_a_jump_costs_the_same_however_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,8 @@ MAX_POSITION = 2**62
 def positions_before(draws: DistinctDraws, step: int) -> Int64Array:
     """Return what every slot holds just before `step` draws, counting positions without end.
 
-    Draw number d refills its slot with position M + d, so this is the scan back over the draws that
-    `SequencedReplacement` makes for a sequence that never comes round: about M (ln M + 1) draws.
+    Draw number d refills its slot with position M + d, so this is the replay of the last draws that
+    `SequencedReplacement` makes for a sequence that never comes round: about M (ln M + 3) draws.
     """
     pool = Pool(draws, IdentitySequence(MAX_POSITION))
     return pool.positions_before(step).astype(np.int64, copy=False)
