@@ -85,9 +85,9 @@ def measured(what: str, *arguments: int) -> dict[str, float]:
     return result
 
 
-def draws_of_a_search(num_samples: int) -> float:
-    """How many draws a jump goes back over: until every slot was seen."""
-    return num_samples * (math.log(num_samples) + 1)
+def draws_of_a_jump(num_samples: int) -> float:
+    """How many draws a far jump replays: until nearly every slot was drawn."""
+    return num_samples * (math.log(num_samples) + 3)
 
 
 def seconds(value: float) -> str:
@@ -103,7 +103,7 @@ def table(small: int, large: int) -> str:
     shared = {small: measured("sharing", small)["step"]}
     # A draw costs more from a larger pool, which misses the caches more: as the replay of an epoch shows.
     dearer = (epoch[large] / large) / (epoch[small] / small)
-    far[large] = far[small] * draws_of_a_search(large) / draws_of_a_search(small) * dearer
+    far[large] = far[small] * draws_of_a_jump(large) / draws_of_a_jump(small) * dearer
     shared[large] = shared[small] - draws[small]["step"] + draws[large]["step"]
 
     def row(label: str, a: str, b: str, computed: bool = False) -> str:
@@ -138,8 +138,8 @@ def table(small: int, large: int) -> str:
         f"Measured on {processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "
         f"{numpy.__version__}; commit {commit()}. Steps: median of n = {STEPS}; the rest: n = 1.\n\n"
         f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}, or that of one and the batches "
-        f"kept for slower ranks. The search for a far place goes "
-        f"over N (ln N + 1) draws, each {dearer:.2f} times as dear at N = {large:,} as at N = {small:,}, which is what "
+        f"kept for slower ranks. The way to a far place goes "
+        f"over N (ln N + 3) draws, each {dearer:.2f} times as dear at N = {large:,} as at N = {small:,}, which is what "
         f"the replay of an epoch cost. The step of a shared node differs by its draw."
     )
     return "\n".join(lines) + "\n\n" + note
