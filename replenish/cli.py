@@ -125,6 +125,8 @@ def inspect(
 
     messages = Console(stderr=True)
     with one_sentence():
+        if png is not None and png.suffix.lower() != ".png":
+            raise ValueError(f"--png should be the name of a .png file, but got {png}")
         if png is not None and not png.parent.is_dir():
             raise ValueError(f"--png should be in a folder that is there, but got {png}")
         srs = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size)

@@ -65,6 +65,8 @@ def test_inspect(tmp_path: Path) -> None:
         ("inspect", "10", "2", "--epochs", "-1"),
         ("inspect", "10", "2", "--seed", "-1"),
         ("inspect", "10", "2", "--png", "no/such/folder/x.png"),
+        ("inspect", "10", "2", "--png", "/"),
+        ("inspect", "10", "2", "--png", "picture"),
         ("lst",),
         ("list", "model"),
         ("data", "get"),
