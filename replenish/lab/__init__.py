@@ -1,1 +1,29 @@
-"""The lab: the paper's networks, data, training and experiments."""
+"""The lab: the paper's networks, data, training and experiments.
+
+`RunConfig` says what to run, `train` runs it, and `compare` answers whether an order helps on some data. They are
+imported when first used, since torch takes seconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from replenish.lab.config import Hardware, RunConfig
+    from replenish.lab.training import train
+
+__all__ = ["Hardware", "RunConfig", "train"]
+
+_HOMES = {"Hardware": "config", "RunConfig": "config", "train": "training"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

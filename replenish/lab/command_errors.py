@@ -10,17 +10,18 @@ import typer
 
 @contextmanager
 def one_sentence(interrupted: str = "interrupted") -> Iterator[None]:
-    """Turn an expected error into one sentence and exit code 2, an interrupt into another and 130.
+    """Turn an expected error into one sentence and exit code 2, an interrupt into another and 130, or as its signal.
 
     Args:
-        interrupted: What to say at an interrupt.
+        interrupted: What to say at an interrupt that says nothing itself.
     """
     try:
         yield
     except (TypeError, ValueError, OSError) as error:
         sentence, code = str(error), 2
-    except KeyboardInterrupt:
-        sentence, code = interrupted, 130
+    except KeyboardInterrupt as stopped:
+        # A run that was stopped says what it saved, and which signal it was.
+        sentence, code = str(stopped) or interrupted, 128 + getattr(stopped, "signal_number", 2)
     else:
         return
     typer.echo(f"replenish: {sentence}", err=True)

@@ -1,0 +1,120 @@
+"""A job: one run with all that is needed to execute it anywhere, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from replenish import checks
+from replenish.lab.config import Hardware, RunConfig
+from replenish.lab.records import RunFolder
+
+#: Told of a job's events (see `replenish.lab.training.Watch`) with the job's place in the list.
+WatchJobs = Callable[[int, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: its config, its folder, what it runs on.
+
+    Args:
+        config: What to run.
+        folder: Where.
+        hardware: On what.
+        tensorboard: Whether to write TensorBoard events as well.
+        command: The command line, for the record.
+    """
+
+    config: RunConfig
+    folder: Path
+    hardware: Hardware = field(default_factory=Hardware)
+    tensorboard: bool = False
+    command: str = ""
+
+    def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+        """Train here and now, and return the result."""
+        from replenish.lab.training import train  # torch takes seconds, and planning needs none of it
+
+        return train(
+            self.config,
+            self.folder,
+            hardware=self.hardware,
+            watch=watch,
+            tensorboard=self.tensorboard,
+            command=self.command,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "config": self.config.to_dict(),
+            "folder": str(self.folder),
+            "hardware": self.hardware.to_dict(),
+            "tensorboard": self.tensorboard,
+            "command": self.command,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Job:
+        """Return the job that `to_dict` wrote."""
+        return cls(
+            RunConfig.from_dict(values["config"]),
+            Path(values["folder"]),
+            Hardware(**values["hardware"]),
+            values["tensorboard"],
+            values["command"],
+        )
+
+
+def plan(
+    configs: Iterable[RunConfig],
+    seeds: Sequence[int],
+    runs_dir: str | Path,
+    *,
+    hardware: Hardware | None = None,
+    tensorboard: bool = False,
+    command: str = "",
+) -> list[Job]:
+    """Return a job for every config and seed, equal ones once, all configs of a seed before the next seed.
+
+    So what is there after half of the time is half of the seeds of every row: already a comparison.
+
+    Raises:
+        ValueError: A run's folder is of another config.
+    """
+    distinct = dict.fromkeys(configs)
+    jobs = [
+        Job(
+            config.with_seed(seed),
+            Path(runs_dir) / config.slug / f"seed{seed}",
+            hardware or Hardware(),
+            tensorboard,
+            command,
+        )
+        for seed in seeds
+        for config in distinct
+    ]
+    for job in jobs:
+        if job.folder.exists():
+            RunFolder(job.folder).claim(job.config)
+    return jobs
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Return seeds from "5" (the first five: 0 to 4) or "0,3,7" (these).
+
+    Example:
+        >>> parse_seeds("3"), parse_seeds("0,3,7")
+        ([0, 1, 2], [0, 3, 7])
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts) or parts == ["0"]:
+        raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
+    numbers = [checks.seed(int(part)) for part in parts]
+    if len(set(numbers)) != len(numbers):
+        raise ValueError(f"--seeds should name every seed once, but got {text!r}")
+    if len(numbers) == 1:
+        return list(range(checks.integer("--seeds", numbers[0], minimum=1, maximum=10_000)))
+    return numbers

@@ -1,0 +1,53 @@
+"""What a measurement or a run was made on: the processor, the versions, the commit."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("replenish", "torch", "numpy", "lightning-fabric")
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        if names:
+            return names[0]
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """Return the commit of the source that is running, with "-dirty" if it was changed; "unknown" outside git."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():  # an installed package inside somebody else's repository
+        return "unknown"
+    command = ["git", "describe", "--always", "--dirty"]
+    try:
+        run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    except OSError:  # no git
+        return "unknown"
+    return run.stdout.strip() or "unknown"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that decide a run's bits."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+def describe() -> dict[str, Any]:
+    """Return plain facts on the machine."""
+    return {"processor": processor(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}

@@ -1,0 +1,195 @@
+"""A run's folder: what it holds, how it is written so that nothing is ever half there, and who may write to it.
+
+config.json              what is run
+metrics.jsonl            a line an effective epoch
+checkpoint.pt            where the run stands, and checkpoint-previous.pt, the one before
+result.json              how it ended; a folder without it is a run that has not ended
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from replenish.lab.config import RunConfig
+
+CONFIG, METRICS, RESULT = "config.json", "metrics.jsonl", "result.json"
+CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.pt", "checkpoint-previous.pt"
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: The folder; it is made when the run starts.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @contextmanager
+    def owned_by(self, config: RunConfig) -> Iterator[None]:
+        """Hold the folder for a run of `config`: no other process may, and no other config.
+
+        Raises:
+            BlockingIOError: Another process is training there. The lock ends with its process, however that ends.
+            ValueError: The folder is of another config.
+        """
+        from filelock import FileLock, Timeout
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path / ".lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BlockingIOError(f"another process is training in {self.path}; wait for it or stop it") from None
+        try:
+            self.claim(config)
+            yield
+        finally:
+            lock.release()
+
+    def claim(self, config: RunConfig) -> None:
+        """Write `config.json`, or refuse a folder that another config has."""
+        path = self.path / CONFIG
+        if not path.exists():
+            if any(self.path.glob("*.pt")) or (self.path / RESULT).exists():
+                raise ValueError(f"{self.path} holds a run without its {CONFIG}; give another folder")
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_whole(path, _json(config.to_dict()))
+            return
+        if differing := self.config().differences(config):
+            fields = "; ".join(
+                f"{name} is {there!r} there and {here!r} here" for name, (there, here) in differing.items()
+            )
+            raise ValueError(f"{self.path} is the folder of a run of another config: {fields}")
+
+    def config(self) -> RunConfig:
+        """Return the config that the folder was made for."""
+        return RunConfig.from_dict(_read_json(self.path / CONFIG))
+
+    def result(self) -> dict[str, Any] | None:
+        """Return how the run ended, or None if it has not."""
+        return _read_json(self.path / RESULT) if (self.path / RESULT).exists() else None
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        """Record how the run ended."""
+        write_whole(self.path / RESULT, _json(result))
+
+    def write_metrics(self, metrics: Sequence[Mapping[str, Any]]) -> None:
+        """Write the lines of all epochs so far; the file is replaced, so that no line is ever torn or repeated."""
+        write_whole(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in metrics).encode())
+
+    def save_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Save where the run stands; the checkpoint before it is kept, and the one before that replaced.
+
+        Raises:
+            OSError: It could not be written, for instance for want of space; the last checkpoint is as it was.
+        """
+        import torch
+
+        buffer = io.BytesIO()
+        torch.save(dict(checkpoint), buffer)
+        current, previous = self.path / CHECKPOINT, self.path / PREVIOUS_CHECKPOINT
+        new = self.path / f"{CHECKPOINT}.new"
+        try:
+            _write_flushed(new, buffer.getbuffer())
+        except OSError as error:
+            if error.errno != errno.ENOSPC or not previous.exists():
+                raise _said(error, current) from error
+            # A finished epoch is worth more than a second copy of an older one.
+            previous.unlink()
+            try:
+                _write_flushed(new, buffer.getbuffer())
+            except OSError as again:
+                raise _said(again, current) from again
+        if current.exists():
+            os.replace(current, previous)
+        os.replace(new, current)
+        _flush_folder(self.path)
+
+    def load_checkpoint(self) -> tuple[dict[str, Any] | None, list[str]]:
+        """Return the last checkpoint that is whole, or None; and a sentence on each that is not.
+
+        A truncated or altered file is noticed by the checksums that torch's format has for each of its parts.
+        """
+        import torch
+
+        faults: list[str] = []
+        for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
+            path = self.path / name
+            if not path.exists():
+                continue
+            try:
+                with zipfile.ZipFile(path) as parts:
+                    if (broken := parts.testzip()) is not None:
+                        raise zipfile.BadZipFile(f"{broken} has another checksum")
+                return torch.load(path, map_location="cpu", weights_only=True), faults
+            except Exception as error:  # a damaged file can fail in any way, and each means: not this one
+                faults.append(
+                    f"{path} is damaged ({type(error).__name__}: {str(error).splitlines()[0]:.100}); left out"
+                )
+        return None, faults
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all, also if the machine stops.
+
+    Raises:
+        OSError: It could not be written; what was there is as it was.
+    """
+    new = path.with_name(f"{path.name}.new")
+    try:
+        _write_flushed(new, content)
+        os.replace(new, path)
+        _flush_folder(path.parent)
+    except OSError as error:
+        raise _said(error, path) from error
+
+
+def _write_flushed(path: Path, content: bytes | memoryview) -> None:
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        path.unlink(missing_ok=True)  # half a file would only take the room that is missing
+        raise
+
+
+def _flush_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _said(error: OSError, path: Path) -> OSError:
+    if error.errno == errno.ENOSPC:
+        return OSError(
+            f"the disk is full: {path} could not be written; the epochs finished before are kept, so free some space "
+            f"and give the same command again"
+        )
+    return OSError(f"{path} could not be written: {error.strerror or error}")
+
+
+def _json(values: Mapping[str, Any]) -> bytes:
+    return (json.dumps(values, indent=2) + "\n").encode()
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} should hold JSON, but is damaged: {error}") from None
