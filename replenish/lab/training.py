@@ -178,6 +178,7 @@ class _Run:
         self.loss_count = 0
         self.first_bad_step = torch.full((), NEVER, device=fabric.device)
         self.seconds_before, self.started = 0.0, time.perf_counter()
+        self.commit = machine.commit()  # now: by the end of a long run the source may be another
 
     # -- training
 
@@ -323,7 +324,7 @@ class _Run:
             "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
             "data": self.dataset.describe(),
             "versions": machine.versions(),
-            "commit": machine.commit(),
+            "commit": self.commit,
             "command": command,
             "machine": machine.describe(),
             "hardware": {**self.hardware.to_dict(), "processes": self.fabric.world_size},
