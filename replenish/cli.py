@@ -14,7 +14,8 @@ except ImportError:  # the core needs numpy alone; the command is a part of the 
 from replenish import __version__
 from replenish.lab.data_commands import data_app
 from replenish.lab.inspect_commands import count, inspect
-from replenish.lab.run_commands import run
+from replenish.lab.list_commands import list_app
+from replenish.lab.run_commands import compare, demo, report, run
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,12 +23,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Sequenced-replacement sampling (SRS) for deep learning: the lab.",
 )
-list_app = typer.Typer(no_args_is_help=True, help="Show what the lab has.")
 app.add_typer(data_app, name="data")
 app.add_typer(list_app, name="list")
 app.command("count")(count)
 app.command("inspect")(inspect)
 app.command("run")(run)
+app.command("compare")(compare)
+app.command("report")(report)
+app.command("demo")(demo)
 
 
 def _print_version(wanted: bool) -> None:
@@ -43,32 +46,6 @@ def _replenish(
     ] = False,
 ) -> None:
     pass
-
-
-@list_app.command("models")
-def list_models(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/models.md.")] = False,
-) -> None:
-    """Show every network, its parameters and multiply-adds, beside the paper's figures."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from replenish.lab.models import PATTERNS, table
-
-    with Console(stderr=True).status("building every network without its weights"):  # silent without a terminal
-        rows = table.rows()
-    if markdown:
-        typer.echo(table.markdown(rows), nl=False)
-        return
-    shown = Table("name", "paper's table 2", "10 classes", "100 classes", "paper", "multiply-adds", "remark")
-    for row in rows:
-        counts = (table.millions(row.parameters10), table.millions(row.parameters100))
-        shown.add_row(
-            row.name, row.paper_row, *counts, row.paper_parameters, f"{row.multiply_adds / 1e6:,.0f}M", row.remark
-        )
-    console = Console() if sys.stdout.isatty() else Console(width=240)
-    console.print(shown)
-    console.print(f"Other sizes: {', '.join(PATTERNS)}", markup=False)
 
 
 def main() -> None:

@@ -9,12 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from replenish.lab.comparison import Comparison, compare
     from replenish.lab.config import Hardware, RunConfig
     from replenish.lab.training import train
 
-__all__ = ["Hardware", "RunConfig", "train"]
+__all__ = ["Comparison", "Hardware", "RunConfig", "compare", "train"]
 
-_HOMES = {"Hardware": "config", "RunConfig": "config", "train": "training"}
+_HOMES = {
+    "Comparison": "comparison",
+    "Hardware": "config",
+    "RunConfig": "config",
+    "compare": "comparison",
+    "train": "training",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,9 +11,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.records import RunFolder
 
 
 def run_locally(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
@@ -25,7 +27,7 @@ def run_locally(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[di
     """
     if parallel == 1:
         # In this process, so that `torchrun` and Fabric can make several of it.
-        return [job.run(lambda event, place=place: watch(place, event)) for place, job in enumerate(jobs)]
+        return [job.run(partial(watch, place)) for place, job in enumerate(jobs)]
     return _Processes(jobs, watch).run(parallel)
 
 
@@ -66,6 +68,8 @@ class _Processes:
 
     def _one(self, place: int) -> dict[str, Any]:
         job = self._jobs[place]
+        if (known := RunFolder(job.folder).result()) is not None:
+            return known
         environment = {**os.environ, "OMP_NUM_THREADS": str(job.hardware.threads)}
         with self._lock:
             if self._stopping:

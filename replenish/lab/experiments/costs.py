@@ -1,0 +1,78 @@
+"""What an experiment costs: parameters, multiply-adds, and about how long that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replenish.lab.config import RunConfig
+
+#: Multiply-adds a second that training reaches: on one CPU thread, measured with WRN-10-1 on an AMD EPYC; on a GPU in
+#: single precision, a round number for a data-centre card of about 15 TFLOPS. Estimates, good to a factor of two or so.
+CPU_THREAD_RATE = 20e9
+GPU_RATE = 5e12
+
+
+@dataclass(frozen=True)
+class DataSize:
+    """What of the data decides the cost."""
+
+    train_images: int
+    test_images: int
+    classes: int
+    channels: int
+    image_size: int
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """The cost of one run, its tests after every epoch included.
+
+    Args:
+        parameters: Of the network.
+        multiply_adds: Of all forward and backward passes; a backward pass counts as two forward passes.
+    """
+
+    parameters: int
+    multiply_adds: float
+
+    @property
+    def cpu_hours(self) -> float:
+        """About how many hours it takes on one CPU thread."""
+        return self.multiply_adds / CPU_THREAD_RATE / 3600
+
+    @property
+    def gpu_hours(self) -> float:
+        """About how many hours it takes on one GPU."""
+        return self.multiply_adds / GPU_RATE / 3600
+
+
+def known_data(config: RunConfig) -> DataSize:
+    """Return the size of a dataset that the experiments use, without reading it."""
+    from replenish.lab.experiments.paper import TABLE1
+
+    if config.dataset == "digits":
+        return DataSize(1438, 359, 10, 1, 8)
+    data = next(data for data in TABLE1 if data.name == config.dataset)
+    return DataSize(
+        train_images=data.classes * (config.images_per_class or data.train_images_per_class),
+        test_images=data.classes * data.test_images_per_class,
+        classes=data.classes,
+        channels=data.channels,
+        image_size=config.image_size or data.image_size,
+    )
+
+
+def run_cost(config: RunConfig, data: DataSize) -> RunCost:
+    """Return the cost of a run of a network that has a name.
+
+    Example:
+        >>> config = RunConfig()
+        >>> found = run_cost(config, known_data(config))
+        >>> f"{found.parameters / 1e6:.1f}M parameters, about {found.gpu_hours:.0f} GPU hours"
+        '36.5M parameters, about 9 GPU hours'
+    """
+    from replenish.lab.models import cost
+
+    network = cost(config.model, data.channels, data.classes, data.image_size)
+    passes = config.epochs * (3 * data.train_images + data.test_images)
+    return RunCost(network.parameters, float(network.multiply_adds) * passes)
