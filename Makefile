@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-integrations lint format bench clean
+.PHONY: demo test test-integrations docs lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready
-	$(BIN)/python examples/digits.py
+	$(BIN)/replenish demo
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest -n 2 --ignore=tests/integrations
@@ -15,6 +15,11 @@ test: $(VENV)/ready
 # The frameworks are heavy, so they live in an environment of their own.
 test-integrations: $(VENV)-integrations/ready
 	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest -n 2 tests/integrations
+
+# Warnings are errors, and every link within the pages leads somewhere.
+docs: $(VENV)/ready
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

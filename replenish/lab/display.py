@@ -70,7 +70,7 @@ class RunsDisplay:
             label, total=event["total_steps"], completed=event["step"], state=""
         )
         if event["step"]:
-            self._console.print(f"{label}: going on from step {event['step']:,}", highlight=False)
+            self._console.print(f"{label}: going on from step {event['step']:,}", highlight=False, soft_wrap=True)
 
     def _on_step(self, place: int, event: dict[str, Any]) -> None:
         start = self._starts[place]
@@ -96,17 +96,21 @@ class RunsDisplay:
             told = f"test error {result['test_error']:.2f} % after {result['seconds']:,.0f} s"
         else:
             told = f"[red]diverged[/red]: {escape(str(result['message'])[:300])}"
-        self._console.print(f"{escape(self._labels[place])}: {told}", highlight=False)
+        self._console.print(f"{escape(self._labels[place])}: {told}", highlight=False, soft_wrap=True)
 
     def _on_warning(self, place: int, event: dict[str, Any]) -> None:
-        self._console.print(f"{escape(self._labels[place])}: {escape(event['message'])}", highlight=False)
+        self._console.print(
+            f"{escape(self._labels[place])}: {escape(event['message'])}", highlight=False, soft_wrap=True
+        )
 
     def _on_error(self, place: int, event: dict[str, Any]) -> None:
         self._leave(place)
 
     def _on_stopped(self, place: int, event: dict[str, Any]) -> None:
         self._leave(place)
-        self._console.print(f"{escape(self._labels[place])}: {escape(event['message'])}", highlight=False)
+        self._console.print(
+            f"{escape(self._labels[place])}: {escape(event['message'])}", highlight=False, soft_wrap=True
+        )
 
     def _leave(self, place: int) -> None:
         if place in self._tasks:

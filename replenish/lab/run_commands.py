@@ -227,7 +227,8 @@ def first_process() -> bool:
 def _say_how_to_go_on(results: Sequence[Mapping[str, Any]], runs: Path) -> None:
     diverged = sum(result["status"] == "diverged" for result in results)
     also = f", {diverged} of them diverged" if diverged else ""
-    typer.echo(f"{len(results)} runs have ended{also}; make the report with: replenish report {shlex.quote(str(runs))}")
+    ended = "1 run has" if len(results) == 1 else f"{len(results)} runs have"
+    typer.echo(f"{ended} ended{also}; make the report with: replenish report {shlex.quote(str(runs))}")
 
 
 def _announcement(dataset: Dataset, config: RunConfig, count: int, parallel: int) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -344,8 +345,7 @@ class _Run:
         rng = [_rng_state(self.fabric.device)]
         loss_sum, count = self.loss_sum, torch.tensor(self.loss_count, device=self.fabric.device)
         if self.fabric.world_size > 1:
-            gathered = _gathered(self.fabric, rng[0])
-            rng = list(gathered)
+            rng = _gathered(self.fabric, rng[0])
             loss_sum, count = _agreed(self.fabric, loss_sum, "sum"), _agreed(self.fabric, count, "sum")
         checkpoint = {
             "version": CHECKPOINT_VERSION,
@@ -421,6 +421,8 @@ def _start(hardware: Hardware, config: RunConfig, network: nn.Module) -> Fabric:
     # A network that leaves out branches at random has steps in which some parameters have no gradient.
     drops_branches = any(getattr(module, "survival", 1.0) < 1.0 for module in network.modules())
     strategy: Any = "auto" if alone else DDPStrategy(find_unused_parameters=drops_branches)
+    # Gradients of 1x1 convolutions can have either of two layouts that are the same in memory.
+    warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides", UserWarning)
     try:
         fabric = Fabric(
             accelerator=hardware.accelerator,
@@ -461,8 +463,12 @@ def _agreed(fabric: Fabric, value: Tensor, how: str) -> Tensor:
     return value if fabric.world_size == 1 else fabric.all_reduce(value.clone(), reduce_op=how)  # type: ignore[return-value]
 
 
-def _gathered(fabric: Fabric, value: Tensor) -> Tensor:
-    return fabric.all_gather(value.to(fabric.device)).cpu()  # type: ignore[union-attr]
+def _gathered(fabric: Fabric, value: Tensor) -> list[Tensor]:
+    """Return the values of all processes, in the order of their ranks."""
+    own = value.to(fabric.device)
+    values = [torch.empty_like(own) for _ in range(fabric.world_size)]
+    torch.distributed.all_gather(values, own)
+    return [value.cpu() for value in values]
 
 
 def _rng_state(device: torch.device) -> Tensor:
