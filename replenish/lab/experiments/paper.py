@@ -175,7 +175,7 @@ CLAIMS = (
         "WRN-SRS with its first decay at 120",
     ),
     *(
-        Claim(f"table2/{srs}/{data.name}", f"table2/{plain}/{data.name}", f"{first} on {data.label}", second)
+        Claim(f"table2/{srs}/{data.name}", f"table2/{plain}/{data.name}", first, second)
         for data in TABLE1
         for srs, plain, first, second in (
             ("wrn-28-10-srs", "wrn-28-10", "WRN-SRS", "WRN"),

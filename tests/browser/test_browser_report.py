@@ -1,0 +1,116 @@
+"""The report in a real browser: it holds what the folders say, at both widths and in both schemes."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
+
+from replenish.lab.report import write_report
+
+SRS = "table3/wrn-srs-b64-120-150-175"
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    write_table3(root)
+    configs = experiments()["mini"]
+    for seed in range(2):
+        write_run(root, configs["table2/wrn-28-10-srs/cifar10"].with_seed(seed), 30.0 + seed)
+        for order in ("srs", "replacement"):
+            write_run(root, mini_config(dataset="<b>my data</b>", order=order, seed=seed), 20.0 + seed)
+    write_run(root, configs[SRS].with_seed(8), None, status="diverged", epochs=11)
+    write_run(root, configs[SRS].with_seed(9), 60.0, status=None, epochs=5)
+    return write_report(root, experiments=experiments())[0]
+
+
+def width_of_body(page: Any) -> tuple[int, int]:
+    return tuple(page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", ["desktop", "phone"])
+def test_a_table_and_a_figure_hold_what_the_folders_say(
+    open_page: Any, page_path: Path, width: str, scheme: str
+) -> None:
+    page = open_page(page_path, width=width, scheme=scheme)
+    row = page.locator(f"#mini-table3-table tr[data-row='{SRS}']")
+    cell = row.locator("td").nth(4)
+    assert cell.locator(".value").inner_text() == f"{statistics.median(TABLE3_ERRORS[SRS]):.2f}"
+    assert cell.locator("small").all_inner_texts() == [
+        "n = 5",
+        "60.40 to 61.90 (93.75 %)",
+        "1 diverged",
+        "1 unfinished",
+    ]
+
+    data = page.evaluate("JSON.parse(document.querySelector('#mini-figure2 script.data').textContent)")
+    runs = [
+        metrics(experiments()["mini"][SRS].with_seed(seed), error, 40) for seed, error in enumerate(TABLE3_ERRORS[SRS])
+    ]
+    assert data["lines"][2]["test_error"]["median"] == [
+        statistics.median(run[epoch]["test_error"] for run in runs) for epoch in range(40)
+    ]
+    for panel in page.locator("#mini-figure2 .panel svg.chart").all():
+        assert panel.locator("path.line").count() == 3
+        assert panel.locator("path.band").count() == 3
+        assert panel.locator("path.stray").count() == 2
+        assert panel.bounding_box()["width"] > 280
+
+    scroll, inner = width_of_body(page)
+    assert scroll <= inner
+    assert page.locator("aside.notice").count() == 2
+    assert page.locator("b", has_text="my data").count() == 0
+
+
+def test_wide_tables_scroll_inside_their_own_container(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path, width="phone")
+    box = page.locator("#mini-table3 .scroll")
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    box.evaluate("box => { box.scrollLeft = 200 }")
+    assert box.evaluate("box => box.scrollLeft") == 200
+    # The method stays in sight.
+    assert box.locator("tbody th").first.bounding_box()["x"] >= 0
+
+
+def test_values_are_read_with_the_pointer_and_the_keyboard(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path)
+    panel = page.locator("#mini-figure2 .panel[data-quantity='test_error']")
+    panel.scroll_into_view_if_needed()
+    box = panel.locator("svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    tip = panel.locator(".tip")
+    assert tip.is_visible()
+    assert tip.locator(".value-of").count() == 3
+    page.mouse.move(0, 0)
+    assert not tip.is_visible()
+
+    panel.focus()
+    page.keyboard.press("ArrowRight")
+    assert tip.locator(".epoch").inner_text() == "Epoch 40"
+    assert "60.60 (60.40\u201361.90)" in tip.inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert tip.locator(".epoch").inner_text() == "Epoch 39"
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_the_headings_and_names_make_sense_without_the_picture(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path)
+    levels = [int(level) for level in page.eval_on_selector_all("h1, h2, h3", "all => all.map(one => one.tagName[1])")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    ids = page.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
+    assert len(ids) == len(set(ids))
+    labels = page.eval_on_selector_all(
+        "[aria-labelledby]", "all => all.map(one => one.getAttribute('aria-labelledby'))"
+    )
+    targets = page.eval_on_selector_all("nav a", "all => all.map(one => one.getAttribute('href').slice(1))")
+    assert set(labels) | set(targets) <= set(ids)
+    assert all(page.eval_on_selector_all(".panel", "all => all.map(one => one.getAttribute('aria-label'))"))

@@ -1,0 +1,382 @@
+"""The explorer in a real Chromium: it plays, steps and scrubs, and what it shows is what the library draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replenish import SequencedReplacement
+from replenish.lab.explain import page as explorer
+from replenish.trace import ORDERS, Trace, compute_trace
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+Page = Any  # playwright's, which may be absent
+OpenPage = Callable[..., Page]
+
+SEED = 5
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return compute_trace(num_samples=12, batch_size=3, steps=30, seed=SEED)
+
+
+@pytest.fixture(scope="module")
+def path(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    written = tmp_path_factory.mktemp("explorer") / "explorer.html"
+    explorer.write(trace, written)
+    return written
+
+
+def step_of(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.dataset.step"))
+
+
+def wait_for(page: Page, step: int, phase: str = "rest") -> None:
+    """Wait until a step is reached, and until nothing moves any more."""
+    page.wait_for_function(
+        "([step, phase]) => document.documentElement.dataset.step == step"
+        " && document.documentElement.dataset.phase == phase && !document.getElementById('flight').children.length",
+        arg=[step, phase],
+    )
+
+
+def samples(page: Page, tiles: str) -> list[int]:
+    return page.eval_on_selector_all(tiles, "found => found.map(tile => Number(tile.dataset.sample))")
+
+
+def counts(page: Page, chart: str) -> list[int]:
+    return page.eval_on_selector_all(f"#{chart} rect.bar", "found => found.map(bar => Number(bar.dataset.count))")
+
+
+def check(page: Page, trace: Trace, step: int) -> None:
+    """Compare everything that is shown after `step` steps with the library and with the trace."""
+    wait_for(page, step)
+    order = SequencedReplacement(trace.num_samples, trace.batch_size, seed=trace.seed, sequence="identity")
+    pool = samples(page, "#pool [data-slot]")
+    assert pool == order.samples_in_pool(step).tolist()
+    written = page.eval_on_selector_all("#pool .slot .tile", "found => found.map(tile => Number(tile.textContent))")
+    assert written == pool  # what is read is what is said
+    assert samples(page, "#queue .tile:not(.gone):not(.unused)") == trace.queues[step].tolist()
+    if step:
+        last = trace.step(step - 1)
+        assert samples(page, "#batch .tile") == order.batch(step - 1).tolist()
+        assert samples(page, "#queue .gone") == last.refill.tolist()
+        marked = page.eval_on_selector_all(
+            "#pool .slot:has(.refilled)", "found => found.map(slot => Number(slot.dataset.slot))"
+        )
+        assert marked == sorted(last.slots.tolist())
+    for name in ORDERS:
+        assert counts(page, f"counts-{name}") == trace.counts(name, step).tolist()
+        dot = page.get_attribute(f"#unseen-chart .dot.{name}", "data-count")
+        assert int(dot) == trace.unseen(name)[step]
+        assert page.text_content(f"#unseen-{name}").split()[-1] == str(trace.unseen(name)[step])
+    assert counts(page, "copies-chart") == trace.copies(step).tolist()
+    assert int(page.input_value("#scrub")) == step
+    assert page.text_content("#count") == f"{step} of {len(trace)} steps done"
+
+
+def test_the_start(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    check(page, trace, 0)
+    assert page.text_content("#sentence").startswith("The pool holds every sample once")
+    assert page.get_attribute("html", "data-playing") == "false"  # nothing moves before it is asked to
+
+
+def test_play_and_pause(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.select_option("#speed", "8")
+    page.click("#play")
+    page.wait_for_function("() => document.documentElement.dataset.step >= 3")
+    assert page.get_attribute("#play", "aria-label") == "Pause"
+    page.click("#play")
+    held = step_of(page), page.get_attribute("html", "data-phase")
+    assert page.get_attribute("#play", "aria-label") == "Play"
+    page.wait_for_timeout(700)  # two steps at this speed
+    assert (step_of(page), page.get_attribute("html", "data-phase")) == held
+    if held[1] == "drawn":
+        page.keyboard.press(".")
+    check(page, trace, held[0] + (held[1] == "drawn"))
+
+
+def test_play_ends_at_the_end_and_begins_again(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.select_option("#speed", "64")
+    page.click("#play")
+    page.wait_for_function("() => document.documentElement.dataset.playing == 'false'")
+    check(page, trace, 30)
+    page.click("#play")
+    page.wait_for_function("() => document.documentElement.dataset.step < 30")
+
+
+@pytest.mark.slow
+def test_step_forward_and_back(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    for step in (1, 2, 3):
+        page.click("#forward")
+        check(page, trace, step)
+    for step in (2, 1, 0, 0):
+        page.click("#back", force=True)  # at an end it is marked as disabled, but keeps the focus
+        check(page, trace, step)
+    page.click("#end")
+    check(page, trace, 30)
+    page.click("#forward", force=True)
+    check(page, trace, 30)
+    page.click("#start")
+    check(page, trace, 0)
+
+
+def test_steps_asked_for_in_a_hurry_are_all_made(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    for _ in range(5):
+        page.click("#forward")
+    check(page, trace, 5)
+
+
+def test_between_draw_and_refill(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.evaluate("window.location.hash = 'step=4'")
+    check(page, trace, 4)
+    page.keyboard.press(".")
+    wait_for(page, 4, "drawn")
+    step = trace.step(4)
+    empty = "found => found.map(slot => Number(slot.dataset.slot))"
+    assert page.eval_on_selector_all('#pool [data-sample=""]', empty) == sorted(step.slots.tolist())
+    assert samples(page, "#batch .tile") == step.batch.tolist()
+    assert samples(page, "#queue .next") == step.refill.tolist()
+    assert counts(page, "counts-srs") == trace.counts("srs", 5).tolist()
+    assert page.text_content("#sentence").startswith("Step 5, draw: samples ")
+    page.keyboard.press(".")
+    check(page, trace, 5)
+    page.keyboard.press(",")
+    wait_for(page, 4, "drawn")
+    page.keyboard.press(",")
+    check(page, trace, 4)
+
+
+def test_scrub(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    box = page.locator("#scrub").bounding_box()
+    page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=6)
+    page.mouse.up()
+    assert 13 <= step_of(page) <= 17
+    check(page, trace, step_of(page))
+    for step in (22, 9, 30, 1):
+        page.fill("#scrub", str(step))
+        check(page, trace, step)
+
+
+@pytest.mark.slow
+def test_keyboard(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    keys = [("End", 30), ("ArrowLeft", 29), ("ArrowLeft", 28), ("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2)]
+    for key, step in keys:
+        page.keyboard.press(key)
+        check(page, trace, step)
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    assert page.input_value("#speed") == "4"
+    page.keyboard.press("-")
+    assert page.input_value("#speed") == "2"
+    page.keyboard.press("Space")
+    page.wait_for_function("() => document.documentElement.dataset.step >= 3")
+    page.keyboard.press("Space")
+    assert page.get_attribute("html", "data-playing") == "false"
+
+
+def test_everything_is_reached_by_the_keyboard_and_named(open_page: OpenPage, path: Path) -> None:
+    page = open_page(path)
+    reached = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    assert reached[:8] == ["start", "back", "play", "forward", "end", "scrub", "speed", "SUMMARY"]
+    page.focus("#forward")
+    page.keyboard.press("Space")  # a button's own key presses it, and does not play
+    wait_for(page, 1)
+    assert page.get_attribute("html", "data-playing") == "false"
+    for role, name in [("slider", "Step"), ("combobox", "Speed"), ("button", "Play"), ("button", "A step back")]:
+        assert page.get_by_role(role, name=name).count() == 1
+    assert (
+        page.get_by_role("list", name="Pool").get_by_role("listitem").first.text_content().startswith("slot 0: sample")
+    )
+    described = page.eval_on_selector_all(".chart svg", "found => found.map(chart => chart.getAttribute('aria-label'))")
+    assert len(described) == 5
+    assert all("1 step" in text or "Copies" in text for text in described)
+
+
+def test_each_step_is_told_in_a_sentence(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.fill("#scrub", "6")
+    step = trace.step(5)
+
+    def listed(values: Any) -> str:
+        return f"{values[0]}, {values[1]} and {values[2]}"
+
+    assert page.get_attribute("#sentence", "aria-live") == "polite"
+    told = page.text_content("#sentence")
+    assert told.startswith(
+        f"Step 6. Samples {listed(step.batch)} were drawn from slots {listed(step.slots)}, now refilled with samples "
+        f"{listed(step.refill)}, the next of the queue."
+    )
+    assert page.text_content("#code") == f"order.batch(5) = {step.batch.tolist()} · order.samples_in_pool(6)"
+    page.select_option("#speed", "8")
+    page.click("#play")
+    assert page.get_attribute("#sentence", "aria-live") == "off"  # too fast to be spoken
+
+
+def test_a_step_can_be_linked(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.fill("#scrub", "7")
+    assert page.url.endswith("#step=7")
+    page.keyboard.press(".")
+    wait_for(page, 7, "drawn")
+    assert page.url.endswith("#step=7.5")
+    page.goto(f"{path.resolve().as_uri()}#step=19")
+    check(page, trace, 19)
+    page.goto(f"{path.resolve().as_uri()}#step=1000")
+    check(page, trace, 30)
+    page.goto(f"{path.resolve().as_uri()}#step=x")
+    assert step_of(page) == 30  # nothing that it knows: it stays
+
+
+def test_the_numbers_as_a_table(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.click("summary")
+    page.fill("#scrub", "11")
+    rows = page.eval_on_selector_all(
+        "#numbers-rows tr", "rows => rows.map(row => [...row.cells].map(cell => +cell.textContent))"
+    )
+    columns = [range(12), *(trace.counts(name, 11) for name in ORDERS), trace.copies(11)]
+    assert rows == [list(map(int, row)) for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", ["desktop", "phone"])
+def test_no_sideways_scrolling_in_any_scheme(
+    open_page: OpenPage, tmp_path: Path, width: str, scheme: str, path: Path
+) -> None:
+    large = tmp_path / "large.html"
+    explorer.write(compute_trace(num_samples=400, batch_size=40, steps=60), large)
+    for file in (path, large):
+        page = open_page(file, width=width, scheme=scheme)
+        page.fill("#scrub", "25")
+        page.click("summary")
+        wide, inside = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+        assert wide <= inside
+        # No tile is cut off: the pool, the batch and the controls are inside their card.
+        right = page.evaluate("document.querySelector('main > .card').getBoundingClientRect().right")
+        for place in ("#pool .slot", "#batch .tile", ".controls *"):
+            assert (
+                page.eval_on_selector_all(place, "all => Math.max(...all.map(x => x.getBoundingClientRect().right))")
+                <= right
+            )
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const light = (colour) => {
+    canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    const linear = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((c) => linear(c / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (!/^rgba\\(.*, 0\\)$|transparent/.test(colour)) return colour;
+    }
+  };
+  const found = [];
+  const texts = "h1, h2, h3, p, b, kbd, label, select, button, summary, th, td, caption, "
+    + ".tile[data-sample], .slot small, .phase, .phase span, .legend span";
+  for (const element of document.querySelectorAll(texts)) {
+    if (!element.checkVisibility() || !element.textContent.trim()) continue;
+    const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
+    found.push([(a + 0.05) / (b + 0.05), element.className || element.tagName]);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(open_page: OpenPage, tmp_path: Path, scheme: str) -> None:
+    """WCAG AA: 4.5 to 1, on the tile of every hue and in both phases."""
+    path = tmp_path / "hues.html"
+    explorer.write(compute_trace(num_samples=48, batch_size=6, steps=9), path)
+    page = open_page(path, scheme=scheme)
+    page.emulate_media(reduced_motion="reduce")  # colours are there at once
+    page.click("summary")
+    for step in ("3", "3.5"):
+        page.goto(f"{path.as_uri()}#step={step}")
+        found = page.evaluate(CONTRAST)
+        assert len(found) > 150
+        assert min(found)[0] >= 4.5, min(found)
+
+
+def test_light_and_dark_differ(open_page: OpenPage, path: Path) -> None:
+    colours = [
+        open_page(path, scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        for scheme in ("light", "dark")
+    ]
+    assert colours[0] != colours[1]
+
+
+def test_reduced_motion(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.evaluate(
+        """() => {
+          window.moved = 0;
+          const animate = Element.prototype.animate;
+          Element.prototype.animate = function (...all) { window.moved += 1; return animate.apply(this, all); };
+        }"""
+    )
+    page.click("#forward")
+    check(page, trace, 1)
+    assert page.evaluate("window.moved") > 0
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate("window.moved = 0")
+    page.click("#forward")
+    assert step_of(page) == 2  # at once
+    check(page, trace, 2)
+    page.select_option("#speed", "4")
+    page.click("#play")
+    page.wait_for_function("() => document.documentElement.dataset.step >= 4")
+    assert page.evaluate("window.moved") == 0
+
+
+def test_embedded_in_a_page(open_page: OpenPage, path: Path, trace: Trace, tmp_path: Path) -> None:
+    outer = tmp_path / "outer.html"
+    outer.write_text(
+        f'<!doctype html><title>docs</title><iframe width="700" height="900" src="{path.as_uri()}"></iframe>'
+    )
+    page = open_page(outer)
+    frame = page.frames[1]
+    frame.wait_for_selector("#pool [data-slot]")
+    frame.click("#forward")
+    frame.wait_for_function("() => document.documentElement.dataset.step == 1")
+    assert samples(frame, "#pool [data-slot]") == trace.pools[1].tolist()
+    wide, inside = frame.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert wide <= inside
+
+
+@pytest.mark.parametrize(
+    ("num_samples", "batch_size", "pool_size"), [(1, 1, 1), (5, 5, 5), (6, 1, 20), (30, 2, 7), (400, 200, 400)]
+)
+def test_other_sizes(open_page: OpenPage, tmp_path: Path, num_samples: int, batch_size: int, pool_size: int) -> None:
+    path = tmp_path / "sizes.html"
+    trace = compute_trace(num_samples, batch_size, 12, seed=1, pool_size=pool_size, sequence="shuffled")
+    explorer.write(trace, path)
+    page = open_page(path, width="phone")
+    page.keyboard.press("ArrowRight")
+    wait_for(page, 1)
+    assert samples(page, "#pool [data-slot]") == trace.pools[1].tolist()
+    page.fill("#scrub", "12")
+    assert samples(page, "#pool [data-slot]") == trace.pools[12].tolist()
+    assert counts(page, "counts-replacement") == trace.counts("replacement", 12).tolist()

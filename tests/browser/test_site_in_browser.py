@@ -1,0 +1,73 @@
+"""The site in a browser: it opens from files, formulas are drawn, the search answers, the explorer plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
+pytest.importorskip("furo", reason="the site needs the extra `docs`")
+
+from site_pages import build_site
+
+pytestmark = pytest.mark.slow
+PAGES = ["index", "how_it_works", "theory", "howto/choosing_a_schedule", "api/orders", "integrations/index"]
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.mark.parametrize("width", ["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_open(open_page: Any, site: Path, name: str, width: str, scheme: str) -> None:
+    page = open_page(site / f"{name}.html", width=width, scheme=scheme)
+    assert page.locator("h1").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the body scrolls sideways"
+
+
+def test_formulas_are_drawn(open_page: Any, site: Path) -> None:
+    page = open_page(site / "theory.html")
+    sizes = page.eval_on_selector_all("math", "all => all.map(one => one.getBoundingClientRect().height)")
+    assert len(sizes) > 100
+    assert min(sizes) > 5
+    # The limits of a sum stand above and below it: the formula is much taller than a line.
+    assert page.locator(".equation math").first.bounding_box()["height"] > 45
+
+
+def test_code_can_be_copied(open_page: Any, site: Path) -> None:
+    page = open_page(site / "index.html")
+    block = page.locator("div.highlight").first
+    block.hover()
+    assert block.locator("button.copybtn").is_visible()
+
+
+def test_search_answers_from_files(open_page: Any, site: Path) -> None:
+    page = open_page(site / "index.html")
+    page.get_by_role("textbox", name="Search").fill("geometric")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results li a")
+    assert "Theory" in page.locator("#search-results").inner_text()
+
+
+def test_the_explorer_plays(open_page: Any, site: Path) -> None:
+    page = open_page(site / "how_it_works.html")
+    frame = page.locator(".explorer iframe")
+    assert frame.get_attribute("title")
+    frame.scroll_into_view_if_needed()
+    explorer = page.frame_locator(".explorer iframe")
+    assert "Sequenced-replacement" in explorer.locator("h1").inner_text()
+    page.get_by_role("link", name="Open the explorer alone").click()
+    assert page.url.endswith("_static/explorer.html")
+
+
+def test_the_explorer_follows_the_switch_of_the_site(open_page: Any, site: Path) -> None:
+    page = open_page(site / "how_it_works.html", scheme="null")  # as the system has it: light, in tests
+    page.evaluate("document.body.dataset.theme = 'dark'")
+    page.locator(".explorer iframe").scroll_into_view_if_needed()
+    page.frame_locator(".explorer iframe").locator("h1").wait_for()
+    assert page.frames[1].evaluate("matchMedia('(prefers-color-scheme: dark)').matches")

@@ -1,0 +1,75 @@
+"""`replenish list`, `report` and `demo`, as a newcomer gives them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from replenish.cli import app
+from replenish.lab.experiments import EXPERIMENTS
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(arguments))
+    return done.exit_code, done.output
+
+
+@pytest.mark.slow
+def test_list_shows_every_experiment_with_the_papers_error_and_a_cost() -> None:
+    code, output = invoke("list")
+    assert code == 0
+    for name in EXPERIMENTS:
+        assert f" {name} " in output
+    row = next(line for line in output.splitlines() if "table2/wrn-28-10-srs/cifar100" in line)
+    assert "12.34 %" in row
+    assert "36.5M" in row
+    assert re.search(r"\d+(\.\d)? h", row)
+
+
+def test_list_refuses_a_scale_that_is_not_there() -> None:
+    code, output = invoke("list", "--scale", "huge")
+    assert code == 2
+    assert "scale should be one of full, mini, digits, but got 'huge'" in output
+
+
+@pytest.fixture(scope="module")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    runs = tmp_path_factory.mktemp("demo")
+    code, output = invoke("demo", "--seeds", "1", "--jobs", "1", "--runs", str(runs))
+    assert code == 0, output
+    return runs, output
+
+
+@pytest.mark.slow
+def test_demo_shows_table_3_and_names_the_report(demonstration: tuple[Path, str]) -> None:
+    runs, output = demonstration
+    assert "Table 3" in output
+    assert "WRN-SRS" in output
+    assert (runs / "report.html").stat().st_size > 10_000
+    assert str(runs / "report.html") in output.replace("\n", "")
+    assert len(list(runs.rglob("result.json"))) == 4
+
+
+@pytest.mark.slow
+def test_report_goes_where_it_is_told(demonstration: tuple[Path, str], tmp_path: Path) -> None:
+    runs, _ = demonstration
+    code, _ = invoke("report", str(runs), "--out", str(tmp_path / "mine.html"))
+    assert code == 0
+    assert (tmp_path / "mine.html").exists()
+    assert (tmp_path / "mine.md").exists()
+    assert (tmp_path / "mine.html").read_bytes().replace(b"mine.md", b"report.md") == (
+        runs / "report.html"
+    ).read_bytes()
+
+
+def test_report_over_nothing(tmp_path: Path) -> None:
+    code, output = invoke("report", str(tmp_path))
+    assert code == 2
+    assert "there are no runs in" in output
+    code, output = invoke("report", str(tmp_path / "absent"))
+    assert code == 2
+    assert "there is no directory" in output
+    assert not list(tmp_path.iterdir())

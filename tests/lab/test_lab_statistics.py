@@ -1,0 +1,184 @@
+"""Intervals, paired differences and the sentence about them, against scipy, simulation and sums by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from replenish.lab.statistics import (
+    PairedDifference,
+    holm,
+    mean_with_interval,
+    median_with_interval,
+    paired_difference,
+    seeds_to_settle,
+    signed,
+    verdict,
+)
+
+
+def pairs(*differences: float) -> PairedDifference:
+    return paired_difference(dict(enumerate(differences)), dict.fromkeys(range(len(differences)), 0.0))
+
+
+@pytest.mark.parametrize(
+    ("n", "low", "high", "coverage"),
+    [
+        (2, 1, 2, 0.5),
+        (3, 1, 3, 0.75),
+        (5, 1, 5, 0.9375),
+        (6, 1, 6, 0.96875),
+        (9, 2, 8, 0.9609375),
+        (10, 2, 9, 0.978515625),
+    ],
+)
+def test_interval_of_a_median_by_hand(n: int, low: int, high: int, coverage: float) -> None:
+    found = median_with_interval(float(value) for value in range(n, 0, -1))
+    assert found.n == n
+    assert found.value == (n + 1) / 2
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high, found.interval.coverage) == (low, high, coverage)
+
+
+@pytest.mark.parametrize("n", [6, 11, 25, 40])
+def test_interval_of_a_median_is_the_narrowest_with_95_percent(n: int) -> None:
+    interval = median_with_interval(float(value) for value in range(1, n + 1)).interval
+    assert interval is not None
+    k = int(interval.low)
+    assert interval.high == n + 1 - k
+    assert interval.coverage == pytest.approx(1 - 2 * stats.binom.cdf(k - 1, n, 0.5))
+    assert interval.coverage >= 0.95
+    assert 1 - 2 * stats.binom.cdf(k, n, 0.5) < 0.95
+
+
+def test_the_coverage_of_a_median_of_five_is_what_is_said() -> None:
+    draws = np.random.default_rng(0).exponential(size=(4000, 5))
+    intervals = [median_with_interval(row).interval for row in draws]
+    covered = np.mean([interval.low <= math.log(2) <= interval.high for interval in intervals if interval is not None])
+    assert abs(covered - 0.9375) < 4 * math.sqrt(0.9375 * 0.0625 / 4000)
+
+
+def test_one_value_has_no_interval() -> None:
+    assert median_with_interval([4.0]).interval is None
+    assert mean_with_interval([4.0]).interval is None
+
+
+def test_mean_and_paired_test_are_scipys() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(60, 1, 7), rng.normal(60.5, 1, 7)
+    low, high = stats.t.interval(0.95, 6, loc=first.mean(), scale=stats.sem(first))
+    found = mean_with_interval(first)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
+
+    paired = paired_difference(dict(enumerate(first)), dict(enumerate(second)))
+    reference = stats.ttest_rel(first, second)
+    assert paired.p_value == pytest.approx(reference.pvalue)
+    assert paired.interval is not None
+    bounds = reference.confidence_interval(0.95)
+    assert (paired.interval.low, paired.interval.high) == pytest.approx((bounds.low, bounds.high))
+
+
+def test_only_common_seeds_are_paired() -> None:
+    found = paired_difference({3: 9.0, 1: 5.0, 7: 1.0}, {1: 4.0, 3: 6.0, 8: 2.0})
+    assert (found.seeds, found.differences, found.n) == ((1, 3), (1.0, 3.0), 2)
+
+
+def test_a_diverged_error_is_refused() -> None:
+    with pytest.raises(ValueError, match="finite, but got nan"):
+        mean_with_interval([1.0, math.nan])
+    with pytest.raises(ValueError, match="finite"):
+        paired_difference({0: math.inf}, {0: 1.0})
+    with pytest.raises(ValueError, match="at least one number"):
+        median_with_interval([])
+
+
+def test_holm_by_hand_and_against_scipys_bound() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([1.2])
+
+
+@pytest.mark.parametrize(("mean", "deviation"), [(0.5, 1.0), (-2.0, 0.3), (0.1, 1.0)])
+def test_seeds_to_settle_is_the_first_n_that_is_narrow_enough(mean: float, deviation: float) -> None:
+    n = seeds_to_settle(mean, deviation)
+    assert n is not None
+
+    def half_width(size: int) -> float:
+        return stats.t.ppf(0.975, size - 1) * deviation / math.sqrt(size)
+
+    assert half_width(n) < abs(mean)
+    assert n == 2 or half_width(n - 1) >= abs(mean)
+
+
+def test_more_comparisons_need_more_seeds() -> None:
+    alone, together = seeds_to_settle(0.5, 1.0), seeds_to_settle(0.5, 1.0, 0.05 / 2)
+    assert alone is not None
+    assert together is not None
+    assert together > alone
+
+
+def test_verdict_of_a_difference() -> None:
+    said = verdict(pairs(-1.0, -1.2, -0.8, -1.1, -0.9), "srs", "reshuffling")
+    assert said.replace("\u2212", "-") == (
+        "srs ended 1.00 points below reshuffling (95 % interval -1.20 to -0.80, n = 5 seeds, paired): a difference."
+    )
+
+
+def test_verdict_of_no_difference_names_the_largest_that_is_left_rounded_up() -> None:
+    found = pairs(0.9, -0.5, 0.2, -0.3, 0.7)
+    assert found.interval is not None
+    said = verdict(found, "srs", "reshuffling")
+    largest = max(abs(found.interval.low), abs(found.interval.high))
+    printed = math.ceil(100 * largest) / 100
+    assert f"no difference larger than {printed:.2f} points" in said
+    assert printed >= largest
+    needed = seeds_to_settle(found.mean or 0.0, found.deviation or 0.0)
+    assert needed is not None
+    assert f"About {needed - 5} more seeds would settle the sign" in said
+
+
+def test_verdict_where_no_number_of_seeds_would_do() -> None:
+    said = verdict(pairs(1.0, -1.0, 0.0), "a", "b")
+    assert said.startswith(
+        "a ended level with b (mean difference 0.00 points, 95 % interval \u22122.48 to +2.48, n = 3"
+    )
+    assert "More than 1,000 more seeds" in said
+
+
+def test_verdict_of_a_difference_that_does_not_stand_among_others() -> None:
+    found = pairs(0.5, 0.1, 0.4, 0.2, 0.05)
+    assert found.p_value is not None
+    assert 0.025 < found.p_value < 0.05
+    alone = verdict(found, "a", "b")
+    together = verdict(found, "a", "b", adjusted_p=2 * found.p_value, comparisons=2)
+    assert alone.endswith("a difference.")
+    assert "not among the 2 comparisons made together" in together
+    assert "more seed" in together
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (paired_difference({0: 1.0}, {1: 1.0}), "No seed has ended with both a and b: nothing can be said"),
+        (pairs(0.4), "a ended 0.40 points above b on the one seed that both have: a single pair allows nothing"),
+        (pairs(0.0, 0.0, 0.0), "a ended level with b on each of n = 3 seeds, paired: the same error every time"),
+        (pairs(0.4, 0.4), "a ended 0.40 points above b on each of n = 2 seeds, paired: the same difference every time"),
+    ],
+)
+def test_verdict_where_there_is_no_interval(found: PairedDifference, said: str) -> None:
+    assert verdict(found, "a", "b").startswith(said)
+
+
+def test_equal_differences_are_equal_in_spite_of_rounding() -> None:
+    found = paired_difference({0: 61.2, 1: 0.3}, {0: 60.8, 1: 0.3 - (61.2 - 60.8) + 1e-14})
+    assert found.interval is None
+
+
+def test_signed() -> None:
+    assert [signed(value) for value in (0.004, -0.004, 1.0, -12.345)] == ["0.00", "0.00", "+1.00", "\u221212.35"]

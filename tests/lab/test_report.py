@@ -1,0 +1,386 @@
+"""The report says what the run folders say, all of it, and nothing else."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import random
+import re
+import shutil
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
+
+from replenish.lab.report import make_report, read_runs, write_report
+from replenish.lab.report.making import scale_section
+
+SRS = "table3/wrn-srs-b64-120-150-175"
+WRN = "table3/wrn-b64-120-150-175"
+MINUS = "\u2212"
+
+
+class Page(html.parser.HTMLParser):
+    """The cells of every table by row, the scripts, and the text."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tables: dict[str, dict[str, list[str]]] = {}
+        self.figures: dict[str, Any] = {}
+        self.tags: list[str] = []
+        self.text = ""
+        self._rows: dict[str, list[str]] = {}
+        self._cells: list[str] | None = None
+        self._script = False
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        self.tags.append(tag)
+        if tag == "table":
+            self._rows = self.tables[str(values["id"]).removesuffix("-table")] = {}
+        if tag == "tr":
+            self._cells = self._rows.setdefault(values["data-row"] or "", []) if "data-row" in values else None
+        if tag in ("td", "th") and self._cells is not None:
+            self._cells.append("")
+        if tag == "small" and self._cells:
+            self._cells[-1] += "; "
+        self._script = tag == "script" and values.get("type") == "application/json"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "tr":
+            self._cells = None
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._script:
+            figure = json.loads(data)
+            self.figures[figure["name"]] = figure
+            self._script = False
+        elif self._cells:
+            self._cells[-1] += data
+
+
+def report_of(root: Path) -> tuple[Page, str]:
+    page, markdown = write_report(root, experiments=experiments())
+    return Page(page.read_text()), markdown.read_text()
+
+
+@pytest.fixture
+def table3_runs(tmp_path: Path) -> Path:
+    write_table3(tmp_path)
+    return tmp_path
+
+
+def test_table_3_holds_the_paper_and_the_folders(table3_runs: Path) -> None:
+    page, markdown = report_of(table3_runs)
+    row = page.tables["mini-table3"][SRS]
+    assert row[:5] == [
+        "WRN-SRS; here wrn-10-1 on cifar100",
+        "64",
+        "(120, 150, 175); here 24, 30, 35 of 40",
+        "0.1",
+        "12.34",
+    ]
+    assert row[5] == "60.60; n = 5; 60.40 to 61.90 (93.75 %)"
+    # 60.6 60.4 61.9 60.5 60.6 minus 60.0 60.6 61.2 59.8 60.4: mean 0.4, interval by scipy.stats.ttest_rel
+    assert row[6:8] == [f"{MINUS}7.08", f"+0.40; n = 5; {MINUS}0.09 to +0.89"]
+    assert row[9] == "+48.26"
+    assert page.tables["mini-table3"][WRN][6:8] == ["\u2013", "\u2013"]
+    assert list(page.tables["mini-table3"]) == list(TABLE3_ERRORS)
+    assert (
+        "| WRN-SRS (here wrn-10-1 on cifar100) | 64 | (120, 150, 175) (here 24, 30, 35 of 40) | 0.1 | 12.34 |"
+        in markdown
+    )
+    assert "| 60.60 (n = 5; 60.40 to 61.90 (93.75 %)) |" in markdown
+
+
+def test_the_headline_is_what_the_numbers_allow(table3_runs: Path) -> None:
+    page, markdown = report_of(table3_runs)
+    said = (
+        f"WRN-SRS ended 0.40 points above WRN with the same schedule (95 % interval {MINUS}0.09 to +0.89, n = 5 seeds, "
+        "paired): no difference larger than 0.89 points."
+    )
+    for text in (page.text.replace("\u00a0", " "), markdown):
+        assert said in text
+        assert "The paper reports 7.08 points below, at its own scale." in text
+        assert "This is not the paper's scale" in text
+
+
+def test_the_best_epoch_is_labelled_and_apart(tmp_path: Path) -> None:
+    config = experiments()["mini"][WRN]
+    for seed, best in enumerate((50.0, 51.0, 52.0)):
+        write_run(tmp_path, config.with_seed(seed), 60.0 + seed, result={"best_test_error": best})
+    page, markdown = report_of(tmp_path)
+    row = page.tables["mini-table3"][WRN]
+    assert row[5].startswith("61.00; n = 3; 60.00 to 62.00 (75 %)")
+    assert row[8].startswith("51.00; n = 3")
+    assert "Best epoch(chosen on the test set, for information)" in page.text
+    assert "Best epoch (chosen on the test set, for information)" in markdown
+
+
+def test_one_seed_has_no_interval(tmp_path: Path) -> None:
+    write_run(tmp_path, experiments()["mini"][WRN], 60.0)
+    write_run(tmp_path, experiments()["mini"][SRS], 61.0)
+    page, _ = report_of(tmp_path)
+    assert page.tables["mini-table3"][SRS][5] == "61.00; n = 1; no interval"
+    assert "a single pair allows nothing to be said" in page.text
+
+
+def test_at_full_scale_ours_is_set_against_the_paper(tmp_path: Path) -> None:
+    for seed, error in enumerate((12.0, 12.5, 13.0, 12.2, 12.8)):
+        write_run(tmp_path, experiments()["full"][SRS].with_seed(seed), error)
+        write_run(tmp_path, experiments()["full"][WRN].with_seed(seed), error + 7.0 + 0.1 * seed)
+    page, _ = report_of(tmp_path)
+    row = page.tables["full-table3"][SRS]
+    assert row[9] == f"+0.16; n = 5; {MINUS}0.34 to +0.66 (93.75 %)"
+    assert row[2] == "(120, 150, 175)"
+    assert "which lies inside this interval" in page.text.replace("\u00a0", " ")
+    assert "not comparable" not in page.text
+
+
+def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> None:
+    configs = experiments()["mini"]
+    for seed, error in enumerate((30.0, 31.0, 32.0)):
+        write_run(tmp_path, configs["table2/wrn-28-10/cifar10"].with_seed(seed), error)
+        write_run(tmp_path, configs["table2/wrn-28-10-srs/cifar10"].with_seed(seed), error - 1 - 0.1 * seed)
+    page, markdown = report_of(tmp_path)
+    table = page.tables["mini-table2"]
+    assert list(table) == ["table2/wrn-28-10", "table2/wrn-28-10-srs"]
+    row = table["table2/wrn-28-10-srs"]
+    assert row[:5] == ["WRN-SRS; here wrn-10-1", "ours; median of 5", "28-10", "36.5M; here 78,330", "4.06"]
+    assert row[5].startswith("29.90; n = 3; 29.00 to 30.80 (75 %); best epoch 29.90")
+    assert row[6].replace(MINUS, "-") == (
+        "-1.10; n = 3; -1.35 to -0.85; paper -0.31; ours - paper +25.84; (not comparable)"
+    )
+    assert row[7:9] == ["12.34", "\u2013; no runs"]
+    for text in (page.text, markdown):
+        assert "No runs yet on CIFAR-10 of 20 rows: nin, all-cnn, dsn," in text
+        assert "No runs yet on CIFAR-100 of 22 rows:" in text
+
+
+def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
+    page, markdown = report_of(table3_runs)
+    figure = page.figures["mini-figure2"]
+    assert [line["label"] for line in figure["lines"]] == ["WRN 60-120-160", "WRN 120-150-175", "WRN-SRS 120-150-175"]
+    line = figure["lines"][2]
+    assert line["drops"] == [24.0, 30.0, 35.0]
+    config = experiments()["mini"][SRS]
+    for quantity in ("train_loss", "test_error"):
+        seeds = [metrics(config.with_seed(seed), error, 40) for seed, error in enumerate(TABLE3_ERRORS[SRS])]
+        by_epoch = [[run[epoch][quantity] for run in seeds] for epoch in range(40)]
+        assert line[quantity]["median"] == [statistics.median(values) for values in by_epoch]
+        assert line[quantity]["low"] == [min(values) for values in by_epoch]
+        assert line[quantity]["high"] == [max(values) for values in by_epoch]
+    values = page.tables["mini-figure2-values"]
+    assert len(values) == 40
+    assert values["epoch 40"][6] == "60.60 (60.40 to 61.90)"
+    assert "| 60.60 (60.40 to 61.90) |" in markdown
+    # Figure 3 has one line of the four: the same runs as table 3.
+    (line,) = page.figures["mini-figure3"]["lines"]
+    assert line["name"] == "figure3/srs-120-150-175"
+    assert "No runs yet of: WRN-SRS 60-120-160" in page.figures["mini-figure3"]["caption"]
+
+
+def test_the_drawn_line_is_at_its_values(table3_runs: Path) -> None:
+    """The last point of the SVG, mapped back to percent, is the median that the folders give."""
+    source = write_report(table3_runs, experiments=experiments())[0].read_text()
+    panel = source[source.index('id="mini-figure2"') :].split('data-quantity="test_error"')[1].split("</svg>")[0]
+    scale = {name: float(value) for name, value in re.findall(r'data-(\w+)="([\d.]+)"', panel.split("<clipPath")[0])}
+    path = re.findall(r'class="line c2" d="M([^"]+)"', panel)[0]
+    at, height = map(float, path.split("L")[-1].split())
+    share = (scale["bottom"] - height) / (scale["bottom"] - scale["top"])
+    assert scale["low"] + share * (scale["high"] - scale["low"]) == pytest.approx(60.6, abs=0.05)
+    assert at == scale["right"]
+    assert re.findall(r'class="drop [^"]*" data-epoch="([\d.]+)"', panel) == ["12", "24", "30", "32", "35"]
+
+
+def test_the_report_is_a_function_of_the_folders_alone(
+    table3_runs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write_run(table3_runs, mini_config(order="replacement"), 63.0)
+    runs = read_runs(table3_runs)
+    first = make_report(runs, experiments())
+    random.Random(1).shuffle(runs)
+    assert make_report(runs, experiments()) == first
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "copy"
+    shutil.copytree(table3_runs, elsewhere)
+    page, markdown = write_report(elsewhere, experiments=experiments())
+    assert (page.read_text(), markdown.read_text()) == (first.html, first.markdown)
+    assert str(elsewhere) not in first.html
+    # A report that lies among the runs already changes nothing.
+    write_report(elsewhere, experiments=experiments())
+    assert page.read_text() == first.html
+    assert not list(elsewhere.glob("*.new"))
+
+
+def test_strings_from_users_are_escaped(tmp_path: Path) -> None:
+    nasty = "<script>alert(1)</script>|`x` *y* </script>"
+    for seed in range(2):
+        for order in ("srs", "reshuffling"):
+            config = mini_config(dataset=nasty, model=f"<img src=x onerror=alert(1)>{nasty}", order=order, seed=seed)
+            told = {"command": nasty, "commit": nasty, "machine": {"processor": nasty}, "weights_sha256": nasty}
+            write_run(tmp_path, config, 60.0 + seed, result=told, folder=f"a<b>|c/{order}{seed}")
+    write_run(
+        tmp_path, mini_config(model=nasty, seed=9), None, status="diverged", result={"message": nasty}, folder="d|<i>"
+    )
+    page, markdown = write_report(tmp_path, experiments=experiments(), title=nasty)
+    parsed = Page(page.read_text())
+    # The data of the figures aside, the page has one script of its own.
+    assert parsed.tags.count("script") == 1 + len(parsed.figures)
+    assert "img" not in parsed.tags
+    assert nasty in parsed.text
+    assert not re.search(
+        r"(?<!\\)<(script|img|i)\b", re.sub(r"`+[^`\n]*`+", "", markdown.read_text().replace("`x`", "x"))
+    )
+    for line in markdown.read_text().splitlines():
+        if line.startswith("|") and "---" not in line:
+            assert line.endswith("|")
+    rows = [line for line in markdown.read_text().splitlines() if line.startswith("| `a<b>")]
+    assert len(rows) == 4
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {12}
+
+
+def test_half_finished_and_diverged_runs_are_named_and_not_counted(table3_runs: Path) -> None:
+    config = experiments()["mini"][SRS]
+    write_run(table3_runs, config.with_seed(5), None, status="diverged", epochs=7)
+    half = write_run(table3_runs, config.with_seed(6), 60.0, status=None, epochs=9)
+    torn = half / "metrics.jsonl"
+    torn.write_text(torn.read_text() + '{"epoch": 10, "test_er')
+    page, markdown = report_of(table3_runs)
+    row = page.tables["mini-table3"][SRS]
+    assert row[5] == "60.60; n = 5; 60.40 to 61.90 (93.75 %); 1 diverged; 1 unfinished"
+    for text in (page.text, markdown.replace("\\", "")):
+        assert f"{config.slug}/seed5: after 7 of 40 epochs, the loss was not a number at step 300" in text
+        assert f"{config.slug}/seed6: 9 of 40 epochs" in text
+    line = page.figures["mini-figure2"]["lines"][2]
+    assert len(line["runs"]) == 5
+    assert [(stray["status"], stray["epochs"][-1]) for stray in line["strays"]] == [("diverged", 7), ("unfinished", 9)]
+    assert "Not in these numbers: 1 diverged of WRN-SRS, 1 unfinished of WRN-SRS." in page.text
+    assert page.tables["runs"][f"{config.slug}/seed5"][3:6] == ["diverged", "7 of 40", "\u2013"]
+
+
+def test_only_unfinished_runs_make_a_report_too(tmp_path: Path) -> None:
+    write_run(tmp_path, experiments()["mini"][SRS], None, status="diverged", epochs=3)
+    write_run(tmp_path, experiments()["mini"][WRN], None, status=None, epochs=0)
+    page, _ = report_of(tmp_path)
+    assert page.tables["mini-table3"][SRS][5] == "\u2013; n = 0; 1 diverged"
+    assert page.tables["mini-table3"][WRN][5] == "\u2013; n = 0; 1 unfinished"
+    assert "nothing can be said about their difference yet" in page.text
+
+
+def test_losses_that_are_no_numbers_do_not_break_the_figures(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, mini_config(), 60.0)
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    lines[4] = lines[4].replace('"train_loss": ', '"train_loss": NaN, "was": ')
+    (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    page, _ = report_of(tmp_path)
+    (figure,) = page.figures.values()
+    assert figure["lines"][0]["train_loss"]["median"][4] is None
+    assert "NaN" not in (tmp_path / "report.html").read_text()
+
+
+def test_samplers_of_a_user_are_compared_pair_by_pair(tmp_path: Path) -> None:
+    errors = {"srs": (3.0, 3.4, 3.1), "reshuffling": (2.5, 2.8, 2.7), "replacement": (3.2, 3.3, 3.5)}
+    for order, by_seed in errors.items():
+        for seed, error in enumerate(by_seed):
+            config = mini_config(dataset="/home/somebody/digits", order=order, seed=seed, batch_size=32)
+            write_run(tmp_path, config, error, result={"command": "replenish compare digits"})
+    page, markdown = report_of(tmp_path)
+    assert page.tables["samplers-1-samplers"]["srs"][1] == "3.17; n = 3; 2.65 to 3.68 (95 %)"
+    differences = page.tables["samplers-1-differences"]
+    assert [row[0] for row in differences.values()] == ["srs minus reshuffling", "srs minus replacement"]
+    first, second = differences.values()
+    # By scipy.stats.ttest_rel: p = 0.0131 and 0.3701; Holm doubles the smaller.
+    assert first[1:] == ["+0.50; n = 3; +0.25 to +0.75", "0.013", "0.026"]
+    assert second[2:] == ["0.370", "0.370"]
+    for text in (page.text.replace("\u00a0", " "), markdown):
+        assert "srs ended 0.50 points above reshuffling (95 % interval +0.25 to +0.75, n = 3 seeds, paired)" in text
+        assert "/home/somebody" not in text
+    assert [line["label"] for line in page.figures["samplers-1-curves"]["lines"]] == [
+        "srs",
+        "reshuffling",
+        "replacement",
+    ]
+
+
+def test_every_run_is_listed_with_what_made_it(table3_runs: Path) -> None:
+    page, markdown = report_of(table3_runs)
+    assert len(page.tables["runs"]) == 20
+    path = f"{experiments()['mini'][WRN].slug}/seed3"
+    result = json.loads((table3_runs / path / "result.json").read_text())
+    row = page.tables["runs"][path]
+    assert row[1:7] == ["reshuffling", "3", "finished", "40 of 40", "59.80", "4 min"]
+    assert row[7:] == [result["weights_sha256"][:12], "abc1234", "A", result["command"]]
+    assert "processor A processor, cores 2" in page.tables["machines"]["A"][2]
+    assert "torch 2.13.0" in page.tables["machines"]["A"][4]
+    made_by = "`replenish run table3 --scale mini --seeds 5` at commit `abc1234`: 20 runs"
+    assert made_by in markdown
+
+
+def test_the_same_run_in_two_folders_is_counted_once(tmp_path: Path) -> None:
+    config = experiments()["mini"][WRN]
+    write_run(tmp_path, config, 60.0, folder="a")
+    write_run(tmp_path, config, 60.0, folder="b")
+    write_run(tmp_path, config, 61.0, folder="c")
+    page, _ = report_of(tmp_path)
+    assert page.tables["mini-table3"][WRN][5] == "60.00; n = 1; no interval"
+    assert "b is the same run as a, with the same weights" in page.text
+    assert "c is the same run as a, with other weights: the run was not reproduced" in page.text
+
+
+def test_scale_section_is_one_part_of_it(table3_runs: Path) -> None:
+    section = scale_section("mini", read_runs(table3_runs), experiments()["mini"])
+    assert section.name == "scale-mini"
+    with pytest.raises(ValueError, match="a run of an experiment at the scale full, but got none"):
+        scale_section("full", read_runs(table3_runs), experiments()["full"])
+
+
+def test_nothing_to_report_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there are no runs in .*: no folder below it has a config.json"):
+        write_report(tmp_path, experiments=experiments())
+    with pytest.raises(FileNotFoundError, match="there is no directory"):
+        write_report(tmp_path / "absent", experiments=experiments())
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NotADirectoryError, match="is a file, and should be the directory"):
+        write_report(tmp_path / "file", experiments=experiments())
+    with pytest.raises(ValueError, match="ends in .html, but got 'a.pdf'"):
+        write_report(tmp_path, "a.pdf", experiments=experiments())
+    assert not list(tmp_path.glob("report.*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("config.json", b"{", "config.json should hold JSON, but is garbled"),
+        ("config.json", b"[]", "config.json should hold a JSON object, but holds list"),
+        ("config.json", b'{"epochs": 3}', "config.json is not the config of a run: .* missing or unknown"),
+        ("result.json", b"\xff\xfe\x00", "result.json should hold text, but is garbled"),
+        ("result.json", b'{"status": "great"}', "status of finished or diverged, but has 'great'"),
+        ("result.json", b'{"status": "finished"}', "should have a test_error, but has None"),
+        ("metrics.jsonl", b'{"epoch": 1}\n{"epo', "line 2 of .*metrics.jsonl should hold JSON"),
+        (
+            "metrics.jsonl",
+            b'{"epoch": "one"}\n',
+            "line 1 of .*metrics.jsonl should have an effective epoch, but has 'one'",
+        ),
+    ],
+)
+def test_garbled_files_are_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    folder = write_run(tmp_path, mini_config(), 60.0)
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=said) as caught:
+        write_report(tmp_path, experiments=experiments())
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_an_epoch_measured_again_counts_once(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, mini_config(), 60.0, status=None, epochs=2)
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 2, "test_error": 77.0}\n')
+    (run,) = read_runs(tmp_path)
+    assert [line["epoch"] for line in run.metrics] == [1, 2]
+    assert run.metrics[-1]["test_error"] == 77.0
