@@ -1,4 +1,4 @@
-"""Draw docs/pool.svg, the picture in the README: two steps of SRS, from a trace of the reference.
+"""Draw docs/pool.svg, the picture in the README: two steps of SRS, from the trace that the explorer plays.
 
 python docs/pool_picture.py
 """
@@ -7,63 +7,129 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replenish.reference import ReferencePool
+from replenish.trace import Step, compute_trace
 
-STEPS = [[1, 4], [0, 1]]  # the slots of the paper's figure 1
-COLOURS = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756"]
-SIZE, GAP = 34, 6
+SEED = 390  # draws the slots of the paper's figure 1, in which the second batch has a sample twice
+STEPS = 2
+SAMPLES = 5
+TILE, GAP = 32, 4
+LEFT, PANEL = 84, 5 * (TILE + GAP) + 24  # where the panels begin; the width of one
+QUEUE, POOL, BATCH = 50, 122, 194  # the top of each row
+HEIGHT = BATCH + TILE + 18
+
+LIGHT = {
+    "card": "#ffffff",
+    "ink": "#1a1d23",
+    "muted": "#59626f",
+    "draw": "#c2410c",
+    "hole": "#ffedd5",
+    "refill": "#047857",
+    "line": "#c9d0d9",
+    "tiles": ["#ffbfb8", "#e4d594", "#9be7cb", "#a2dcff", "#e8c4fd"],
+}
+DARK = {
+    "card": "#171b22",
+    "ink": "#e9ecf1",
+    "muted": "#a0a9b6",
+    "draw": "#fb923c",
+    "hole": "#43240f",
+    "refill": "#34d399",
+    "line": "#3a424e",
+    "tiles": ["#7c3834", "#5f4f00", "#006047", "#0c557f", "#623f75"],
+}
 
 
-def cell(x: float, y: float, sample: int, *, ring: str = "none", faint: bool = False) -> str:
-    centre = (x + SIZE / 2, y + SIZE / 2 + 5)
+def rules(colours: dict[str, object]) -> str:
+    tiles = colours["tiles"]
+    assert isinstance(tiles, list)
+    each = "".join(f".s{sample}{{fill:{colour}}}" for sample, colour in enumerate(tiles))
     return (
-        f'<rect x="{x}" y="{y}" width="{SIZE}" height="{SIZE}" rx="6" fill="{COLOURS[sample - 1]}" stroke="{ring}" '
-        f'stroke-width="3" opacity="{0.45 if faint else 1}"/>'
-        f'<text x="{centre[0]}" y="{centre[1]}" text-anchor="middle" fill="#fff" font-weight="bold">{sample}</text>'
+        f"text{{fill:{colours['ink']}}}.quiet{{fill:{colours['muted']}}}.divide{{stroke:{colours['line']}}}.card{{fill:{colours['card']}}}"
+        f".draw{{stroke:{colours['draw']}}}.refill{{stroke:{colours['refill']}}}.hole{{fill:{colours['hole']}}}"
+        f".head-draw{{fill:{colours['draw']}}}.head-refill{{fill:{colours['refill']}}}{each}"
     )
 
 
-def row(x: float, y: float, samples: list[int], rings: dict[int, str]) -> str:
-    return "".join(
-        cell(x + place * (SIZE + GAP), y, sample, ring=rings.get(place, "none")) for place, sample in enumerate(samples)
+def middle(x: float, place: int) -> float:
+    return x + place * (TILE + GAP) + TILE / 2
+
+
+def tile(x: float, y: float, place: int, sample: int | None, kind: str = "") -> str:
+    """Return one sample: plain, ringed as drawn or refilled, or only the dashed place that one has left."""
+    left = x + place * (TILE + GAP)
+    box = f'x="{left + 1:g}" y="{y + 1}" width="{TILE - 2}" height="{TILE - 2}" rx="6"'
+    number = f'<text x="{left + TILE / 2:g}" y="{y + 21}" class="number{{}}">{sample}</text>'
+    if kind == "hole":
+        return f'<rect {box} class="hole draw dashed"/>'
+    if kind == "gone":
+        return f'<rect {box} class="none refill dashed"/>' + number.format(" quiet")
+    return f'<rect {box} class="s{sample} {kind}"/>' + number.format("")
+
+
+def arrow(start: tuple[float, float], end: tuple[float, float], kind: str) -> str:
+    (x, y), (to_x, to_y) = start, end
+    half = (y + to_y) / 2
+    return (
+        f'<path d="M{x:g} {y}C{x:g} {half:g} {to_x:g} {half:g} {to_x:g} {to_y - 6}" class="none {kind}"/>'
+        f'<path d="M{to_x:g} {to_y}l-4.5 -8h9z" class="head-{kind}"/>'
     )
 
 
-def label(x: float, y: float, text: str, *, weight: str = "normal") -> str:
-    return f'<text x="{x}" y="{y}" fill="#8a8f98" font-weight="{weight}">{text}</text>'
+def drawn_panel(x: float, step: Step) -> list[str]:
+    slots = step.slots.tolist()
+    parts = [tile(x, QUEUE, place, sample) for place, sample in enumerate(step.queue[:SAMPLES].tolist())]
+    for slot, sample in enumerate(step.pool_before.tolist()):
+        parts.append(tile(x, POOL, slot, None, "hole") if slot in slots else tile(x, POOL, slot, sample))
+    for place, (slot, sample) in enumerate(zip(slots, step.batch.tolist(), strict=True)):
+        parts.append(tile(x, BATCH, place, sample, "draw"))
+        parts.append(arrow((middle(x, slot), POOL + TILE), (middle(x, place), BATCH - 1), "draw"))
+    return parts
+
+
+def refilled_panel(x: float, step: Step) -> list[str]:
+    slots = step.slots.tolist()
+    parts = []
+    for place, sample in enumerate(step.queue[:SAMPLES].tolist()):
+        parts.append(tile(x, QUEUE, place, sample, "gone" if place < len(slots) else ""))
+    for slot, sample in enumerate(step.pool_after.tolist()):
+        parts.append(tile(x, POOL, slot, sample, "refill" if slot in slots else ""))
+    for place, slot in enumerate(slots):
+        parts.append(arrow((middle(x, place), QUEUE + TILE), (middle(x, slot), POOL - 1), "refill"))
+    parts.append(f'<text x="{x}" y="{BATCH + 21}" class="quiet">the batch is trained on</text>')
+    return parts
 
 
 def picture() -> str:
-    """Return the SVG: a column a step, from the pool over the batch to the refilled pool."""
-    pool = ReferencePool([1, 2, 3, 4, 5])
-    parts, width = [], 5 * (SIZE + GAP)
-    for number, slots in enumerate(STEPS):
-        x = 20 + number * (width + 210)
-        drawn = dict.fromkeys(slots, "#f2c14e")
-        parts += [label(x, 24, f"step {number + 1}", weight="bold"), label(x, 50, "pool: draw at random")]
-        parts.append(row(x, 60, pool.pool, drawn))
-        queue = list(pool.queue)
-        batch = pool.step(slots)
-        parts += [label(x + width + 20, 50, "batch"), row(x + width + 20, 60, batch, {})]
-        parts.append(f'<path d="M {x + width + 2} {60 + SIZE / 2} h 12" stroke="#8a8f98" stroke-width="2"/>')
-        parts += [
-            label(x, 132, "queue: the next of the sequence"),
-            row(x, 142, queue, dict.fromkeys(range(2), "#54d1b0")),
-        ]
-        parts += [label(x + width + 20, 246, "pool: refilled"), row(x, 224, pool.pool, dict.fromkeys(slots, "#54d1b0"))]
-        for place, slot in enumerate(slots):
-            start = x + place * (SIZE + GAP) + SIZE / 2
-            end = x + slot * (SIZE + GAP) + SIZE / 2
+    """Return the SVG: for each step a panel of its draw and one of its refill."""
+    trace = compute_trace(num_samples=SAMPLES, batch_size=2, steps=STEPS, seed=SEED)
+    width = LEFT + 2 * STEPS * PANEL - 8
+    # A card of its own: a page may be dark where the system is light, and the other way round.
+    parts = [f'<rect x=".5" y=".5" width="{width - 1}" height="{HEIGHT - 1}" rx="10" class="card divide"/>']
+    parts += [
+        f'<text x="20" y="{y + 21}" class="name">{name}</text>'
+        for name, y in (("Queue", QUEUE), ("Pool", POOL), ("Batch", BATCH))
+    ]
+    for number in range(STEPS):
+        step = trace.step(number)
+        for half, (name, draw_panel) in enumerate((("draw", drawn_panel), ("refill", refilled_panel))):
+            x = LEFT + (2 * number + half) * PANEL
             parts.append(
-                f'<path d="M {start} {142 + SIZE} C {start} 200, {end} 200, {end} 222" fill="none" stroke="#54d1b0" '
-                f'stroke-width="2"/>'
+                f'<text x="{x}" y="30">step {number + 1}: <tspan class="name head-{name}">{name}</tspan></text>'
             )
-    total = 2 * width + 330
+            parts += draw_panel(x, step)
+            if number or half:
+                parts.append(f'<path d="M{x - 14} 16V{HEIGHT - 16}" class="divide"/>')
+    style = (
+        "text{font:14px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}.name{font-weight:700}"
+        ".number{font-weight:600;text-anchor:middle}.none{fill:none}.dashed{stroke-dasharray:4 3}"
+        ".draw,.refill{stroke-width:2.5}.dashed.draw,.dashed.refill{stroke-width:1.5}"
+        f"{rules(LIGHT)}@media (prefers-color-scheme:dark){{{rules(DARK)}}}"
+    )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} 272" width="{total}" font-family="sans-serif" '
-        f'font-size="13" role="img" aria-label="Two steps of sequenced-replacement sampling">{"".join(parts)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" role="img" '
+        f'aria-label="Two steps of sequenced-replacement sampling"><style>{style}</style>{"".join(parts)}</svg>\n'
     )
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "pool.svg").write_text(picture())
+    (Path(__file__).parent / "pool.svg").write_text(picture(), encoding="utf-8")

@@ -13,6 +13,7 @@ except ImportError:  # the core needs numpy alone; the command is a part of the 
 
 from replenish import __version__
 from replenish.lab.data_commands import data_app
+from replenish.lab.explain_command import explain
 from replenish.lab.inspect_commands import count, inspect
 from replenish.lab.list_commands import list_app
 from replenish.lab.run_commands import compare, demo, report, run
@@ -31,6 +32,7 @@ app.command("run")(run)
 app.command("compare")(compare)
 app.command("report")(report)
 app.command("demo")(demo)
+app.command("explain")(explain)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,148 @@
+"""A trace in the terminal: the paper's figure 1, four rows a step, marked so that it can be read without colour too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from replenish.draws import Int64Array
+from replenish.trace import ORDERS, Step, Trace
+
+DRAWN, REFILLED, QUIET = "bold black on yellow", "bold black on green", "dim"
+# A pool that takes more lines than this is shown by the slots drawn alone.
+MAX_POOL_LINES = 4
+INDENT = 9  # "  batch  "
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A sample as it is printed: `3`, `[3]` for one drawn, `<3>` for one that the queue gave."""
+
+    text: str
+    style: str = ""
+    brackets: str = "  "
+
+    def padded(self, width: int) -> Text:
+        """Return the cell in brackets or blanks, `width` digits wide."""
+        return Text(f"{self.brackets[0]}{self.text}{self.brackets[1]}".center(width + 2), style=self.style)
+
+
+def show(trace: Trace, console: Console) -> None:
+    """Print every step of a trace, one after another, and at the end how the three orders compare.
+
+    Args:
+        trace: What to show.
+        console: Where; the pictures are as wide as it is.
+
+    Example:
+        >>> from replenish.trace import compute_trace
+        >>> show(compute_trace(num_samples=5, batch_size=2, steps=1), Console(width=72, no_color=True))
+        ... # doctest: +ELLIPSIS +NORMALIZE_WHITESPACE
+        5 samples, batches of 2, a pool of 5 slots, identity sequence, seed 0
+        ...
+        step 1 of 1
+          pool   [0]  1   2  [3]  4
+          batch   0   3
+          queue  <0> <1>  2   3   4   0 ...
+          pool   <0>  1   2  <1>  4
+        ...
+    """
+    view = _View(trace, console)
+    view.show_heading()
+    for number in range(len(trace)):
+        view.show_step(trace.step(number))
+    view.show_comparison()
+
+
+class _View:
+    """What all steps of a trace share: the width of a cell, how many fit a line, the console."""
+
+    def __init__(self, trace: Trace, console: Console) -> None:
+        self._trace, self._console = trace, console
+        self._digits = len(str(max(trace.num_samples, trace.pool_size) - 1))
+        self._per_line = max(1, (console.width - INDENT) // (self._digits + 3))
+        self._whole_pool = trace.pool_size <= MAX_POOL_LINES * self._per_line
+        self._more = "..." if console.options.ascii_only else "…"
+
+    def show_heading(self) -> None:
+        trace = self._trace
+        self._print(
+            Text(
+                f"{trace.num_samples:,} samples, batches of {trace.batch_size:,}, a pool of {trace.pool_size:,} slots, "
+                f"{trace.sequence} sequence, seed {trace.seed}",
+                style="bold",
+            )
+        )
+        self._print(Text())
+        keys = [
+            (Cell("3", DRAWN, "[]"), "drawn: leaves its slot for the batch, and is not put back"),
+            (Cell("0", REFILLED, "<>"), "refill: the next of the queue goes into the slot that was left"),
+        ]
+        for cell, meaning in keys:
+            self._print(Text.assemble("  ", cell.padded(1), f"  {meaning}"))
+
+    def show_step(self, step: Step) -> None:
+        drawn = step.slots.tolist()
+        slots: Iterable[int | None] = range(self._trace.pool_size) if self._whole_pool else self._slots_around(drawn)
+        columns = list(slots)
+        self._print(Text())
+        self._print(Text(f"step {step.number + 1} of {len(self._trace)}", style="bold"))
+        if not self._whole_pool:
+            self._print_cells("slot", [self._cell(slot, QUIET) for slot in columns])
+        self._print_cells("pool", self._pool(step.pool_before, columns, set(drawn), DRAWN, "[]"))
+        self._print_cells("batch", [Cell(str(sample), DRAWN) for sample in step.batch.tolist()])
+        # The queue has no end: all of the refill, and of the rest what fits the line, up to the figure's N samples.
+        fitting = min(self._per_line - 1, max(self._trace.num_samples, len(drawn) + 4))
+        queue = [
+            Cell(str(sample), REFILLED, "<>") if place < len(drawn) else Cell(str(sample))
+            for place, sample in enumerate(step.queue.tolist()[: max(len(drawn), fitting)])
+        ]
+        self._print_cells("queue", [*queue, self._cell(None)])
+        self._print_cells("pool", self._pool(step.pool_after, columns, set(drawn), REFILLED, "<>"))
+
+    def show_comparison(self) -> None:
+        trace, steps = self._trace, len(self._trace)
+        table = Table("", "SRS", "reshuffling", "replacement", title="at the end", title_justify="left")
+        counts = [trace.counts(order, steps) for order in ORDERS]
+        table.add_row("not drawn yet", *(f"{(found == 0).sum():,}" for found in counts))
+        table.add_row("draws of a sample", *(f"{found.min()} to {found.max()}" for found in counts))
+        self._print(Text())
+        self._console.print(table)
+
+    def _pool(
+        self, samples: Int64Array, columns: Sequence[int | None], marked: set[int], style: str, brackets: str
+    ) -> list[Cell]:
+        return [
+            self._cell(None)
+            if slot is None
+            else Cell(str(samples[slot]), style, brackets)
+            if slot in marked
+            else Cell(str(samples[slot]))
+            for slot in columns
+        ]
+
+    def _slots_around(self, drawn: Sequence[int]) -> list[int | None]:
+        """Return the slots drawn, in the pool's order, with None where others are left out."""
+        columns: list[int | None] = []
+        last = -1
+        for slot in sorted(drawn):
+            columns += [None, slot] if slot > last + 1 else [slot]
+            last = slot
+        return columns if last == self._trace.pool_size - 1 else [*columns, None]
+
+    def _cell(self, number: int | None, style: str = "") -> Cell:
+        return Cell(self._more, QUIET) if number is None else Cell(str(number), style)
+
+    def _print_cells(self, name: str, cells: Sequence[Cell]) -> None:
+        for start in range(0, len(cells), self._per_line):
+            label = name if start == 0 else ""
+            row = Text(" ").join(cell.padded(self._digits) for cell in cells[start : start + self._per_line])
+            self._print(Text.assemble((f"  {label:<7}", QUIET), row))
+
+    def _print(self, text: Text) -> None:
+        text.rstrip()
+        self._console.print(text, overflow="ignore", crop=False, no_wrap=True)

@@ -1,0 +1,217 @@
+"""What sequenced-replacement sampling does, step by step: the numbers that every picture of it is drawn from.
+
+`compute_trace` runs the library's own orders for some steps and writes down the pool, the slots drawn, the batch, the
+refill and the queue, and beside them what reshuffling and replacement sampling draw at the same steps. The terminal
+view, the page of `replenish explain` and the picture in the README show a trace; none of them samples by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import checks
+from replenish.baselines import BatchedReplacement, RandomReshuffling
+from replenish.draws import Int64Array
+from replenish.sequenced import SequencedReplacement
+from replenish.sequences import Sequence, make_sequence
+
+ORDERS = ("srs", "reshuffling", "replacement")
+
+# How far the queue is shown beyond the next refill.
+QUEUE_AHEAD = 24
+# A pool is kept for every step, 8 bytes a slot: half a gigabyte at most.
+MAX_SLOTS_KEPT = 2**26
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of SRS: the paper's figure 1, (a) to (c).
+
+    Attributes:
+        number: The step t, counted from 0 as in `order.batch(t)`.
+        pool_before: The sample in each slot before the draw.
+        slots: The slots drawn, in the order of the draw.
+        batch: The samples that they held.
+        queue: The next samples of the sequence before the refill, which are the first `batch_size` of them.
+        refill: The samples that the slots drawn are refilled with, in the same order.
+        positions: Where those stand in the sequence, counted without end.
+        pool_after: The sample in each slot after the refill.
+    """
+
+    number: int
+    pool_before: Int64Array
+    slots: Int64Array
+    batch: Int64Array
+    queue: Int64Array
+    refill: Int64Array
+    positions: Int64Array
+    pool_after: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Some steps of SRS, and of two other orders at the same steps; make one with `compute_trace`.
+
+    Attributes:
+        num_samples: How many samples there are: N.
+        batch_size: How many are drawn at a step: B.
+        pool_size: How many slots the pool has: M.
+        seed: The seed of all three orders.
+        sequence: The name of the sequence, as in the order's config.
+        pools: (steps + 1, M): the sample in each slot before step 0, 1, ... and after the last.
+        slots: (steps, B): the slots drawn.
+        positions: (steps, B): the positions in the sequence that refill them, counted without end.
+        queues: (steps + 1, B + QUEUE_AHEAD): the next samples of the sequence before each step and after the last.
+        batches: The batches of each of `ORDERS`; reshuffling ends an epoch with a short one if B does not divide N.
+    """
+
+    num_samples: int
+    batch_size: int
+    pool_size: int
+    seed: int
+    sequence: str
+    pools: Int64Array
+    slots: Int64Array
+    positions: Int64Array
+    queues: Int64Array
+    batches: dict[str, list[Int64Array]]
+
+    def __len__(self) -> int:
+        """Return how many steps there are."""
+        return len(self.slots)
+
+    def step(self, number: int) -> Step:
+        """Return one step, counted from 0."""
+        number = checks.integer("number", number, minimum=0, maximum=len(self) - 1)
+        return Step(
+            number=number,
+            pool_before=self.pools[number],
+            slots=self.slots[number],
+            batch=self.batches["srs"][number],
+            queue=self.queues[number],
+            refill=self.pools[number + 1][self.slots[number]],
+            positions=self.positions[number],
+            pool_after=self.pools[number + 1],
+        )
+
+    def counts(self, order: str, steps: int) -> Int64Array:
+        """Return how often each sample was drawn in the first `steps` steps of one of `ORDERS`."""
+        drawn = self.batches[order][: checks.integer("steps", steps, minimum=0, maximum=len(self))]
+        counts = np.zeros(self.num_samples, dtype=np.int64)
+        for batch in drawn:
+            np.add.at(counts, batch, 1)
+        return counts
+
+    def unseen(self, order: str) -> Int64Array:
+        """Return how many samples one of `ORDERS` has not drawn yet, before step 0, 1, ... and after the last."""
+        seen = np.zeros(self.num_samples, dtype=np.bool_)
+        left = [self.num_samples]
+        for batch in self.batches[order]:
+            seen[batch] = True
+            left.append(self.num_samples - int(seen.sum()))
+        return np.array(left, dtype=np.int64)
+
+    def copies(self, steps: int) -> Int64Array:
+        """Return how many copies of each sample the pool holds after `steps` steps."""
+        steps = checks.integer("steps", steps, minimum=0, maximum=len(self))
+        return np.bincount(self.pools[steps], minlength=self.num_samples)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain ints, strings, lists and dicts, ready for JSON."""
+        return {
+            "num_samples": self.num_samples,
+            "batch_size": self.batch_size,
+            "pool_size": self.pool_size,
+            "steps": len(self),
+            "seed": self.seed,
+            "sequence": self.sequence,
+            "pools": self.pools.tolist(),
+            "slots": self.slots.tolist(),
+            "refills": [self.step(number).refill.tolist() for number in range(len(self))],
+            "positions": self.positions.tolist(),
+            "queues": self.queues.tolist(),
+            "batches": {order: [batch.tolist() for batch in self.batches[order]] for order in ORDERS},
+            "unseen": {order: self.unseen(order).tolist() for order in ORDERS},
+        }
+
+
+def compute_trace(
+    num_samples: int,
+    batch_size: int,
+    steps: int,
+    *,
+    seed: int = 0,
+    pool_size: int | None = None,
+    sequence: str | npt.ArrayLike = "identity",
+) -> Trace:
+    """Run SRS, reshuffling and replacement sampling for some steps and write down what happens.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many are drawn at a step, at most N and at most `pool_size`: B.
+        steps: How many steps to run.
+        seed: The seed of all three orders.
+        pool_size: The slots of the pool; None means N, the paper's.
+        sequence: What refills the pool, as for `SequencedReplacement`; here the paper's own order is the default.
+
+    Example:
+        >>> trace = compute_trace(num_samples=5, batch_size=2, steps=20)
+        >>> first = trace.step(0)
+        >>> first.slots.tolist(), first.batch.tolist(), first.refill.tolist()
+        ([0, 3], [0, 3], [0, 1])
+        >>> first.pool_before.tolist(), first.pool_after.tolist()
+        ([0, 1, 2, 3, 4], [0, 1, 2, 1, 4])
+    """
+    order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size, sequence=sequence)
+    num_samples, batch_size, slots_in_pool = order.num_samples, order.batch_size, order.pool_size
+    reshuffling = RandomReshuffling(num_samples, batch_size, seed=seed)
+    replacement = BatchedReplacement(num_samples, batch_size, seed=seed)
+    steps = checks.integer("steps", steps, minimum=1)
+    if (steps + 1) * slots_in_pool > MAX_SLOTS_KEPT:
+        raise ValueError(
+            f"(steps + 1) * pool_size should be at most {MAX_SLOTS_KEPT}, since the pool is kept for every step, but "
+            f"got steps={steps} and pool_size={slots_in_pool}; take fewer steps or a smaller pool"
+        )
+    firsts = slots_in_pool + batch_size * np.arange(steps + 1)  # the position that each step's refill begins with
+    filled = make_sequence(sequence, num_samples, order.seed)
+    pools, slots = _pools_and_slots(order, filled, firsts)
+    ahead = firsts[:, np.newaxis] + np.arange(batch_size + QUEUE_AHEAD)
+    return Trace(
+        num_samples=num_samples,
+        batch_size=batch_size,
+        pool_size=slots_in_pool,
+        seed=order.seed,
+        sequence=str(order.config()["sequence"]),
+        pools=pools,
+        slots=slots,
+        positions=firsts[:-1, np.newaxis] + np.arange(batch_size),
+        queues=filled.at(ahead % filled.length),
+        batches={
+            name: list(kind.batches(0, steps))
+            for name, kind in zip(ORDERS, (order, reshuffling, replacement), strict=True)
+        },
+    )
+
+
+def _pools_and_slots(
+    order: SequencedReplacement, filled: Sequence, firsts: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Return the pool before each step and after the last, and the slots that each step draws, in order.
+
+    Draw number d refills its slot with position M + d. So in the same pool over a sequence that never comes round, the
+    slots drawn at a step are those that hold its positions afterwards.
+    """
+    sizes = {"batch_size": order.batch_size, "seed": order.seed, "pool_size": order.pool_size}
+    endless = SequencedReplacement(2**62, sequence="identity", **sizes).cursor()
+    pools, drawn = [], []
+    for step, first in enumerate(firsts):
+        positions = endless.positions_before(step)
+        pools.append(filled.at(positions % filled.length))
+        if step > 0:
+            slots = np.flatnonzero(positions >= first - order.batch_size)
+            drawn.append(slots[np.argsort(positions[slots])])
+    return np.stack(pools), np.stack(drawn)
