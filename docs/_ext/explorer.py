@@ -1,0 +1,23 @@
+"""The explorer page beside the site's own: made by the package while building, embedded by how_it_works.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from replenish.lab.explain import page
+from replenish.trace import compute_trace
+
+
+def write_explorer(app: Sphinx, error: Exception | None) -> None:
+    """Write `_static/explorer.html` into what was built."""
+    if error is None and app.builder.format == "html":
+        trace = compute_trace(num_samples=12, batch_size=3, steps=80)
+        page.write(trace, Path(app.outdir) / "_static" / "explorer.html")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Make the page when all others are there."""
+    app.connect("build-finished", write_explorer)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,79 @@
+"""How Sphinx builds the site (`make docs`). Nothing comes from a network, neither while building nor while reading."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import replenish
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "Replenish"
+author = "The Replenish authors"
+project_copyright = author
+version = release = replenish.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    # The next five are in docs/_ext.
+    "dead_links",
+    "docstrings",
+    "explorer",
+    "mathml",
+    "repository",
+]
+exclude_patterns = ["_build"]
+nitpicky = True
+
+# ---- Pages ----
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+copybutton_exclude = ".linenos, .gp, .go"  # a prompt and what a program printed are not to be copied
+
+html_theme = "furo"
+pygments_dark_style = "github-dark"
+html_title = "Replenish"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_search_summary = False  # it fetches pages, which browsers refuse where the site is opened from files
+html_theme_options = {"top_of_page_buttons": []}
+
+# ---- API reference, from the docstrings ----
+
+autodoc_member_order = "bysource"
+maximum_signature_line_length = 90
+python_use_unqualified_type_names = True
+autosummary_generate = False
+autodoc_preserve_defaults = True
+default_role = "name"  # docstrings write `names` as Markdown does
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+# Each is needed by one adapter alone, and all of them together are gigabytes.
+autodoc_mock_imports = ["accelerate", "grain", "keras", "lightning", "ray", "torchdata", "transformers"]
+# Written out, these would fill half a page each.
+autodoc_type_aliases = {
+    "ArrayLike": "ArrayLike",
+    "npt.ArrayLike": "ArrayLike",
+    "Int64Array": "Int64Array",
+    "UInt8Array": "UInt8Array",
+    "Float64Array": "Floats",
+    "Floats": "Floats",
+    "Integers": "Int64Array",
+    "Index": "ArrayLike | None",
+    "Source": "Source",
+}
+
+# What has no page here: other packages, whose indices would have to be fetched, and in annotations the names that a
+# module has for types of arrays and functions, or imports for the type checker alone.
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
+    ("py:class", r"((nn|np|npt)\.|replenish\.stream\.shards\.)?[A-Z]\w*"),
+]

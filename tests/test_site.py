@@ -1,0 +1,115 @@
+"""The documentation builds without a warning; its links lead somewhere; nothing in it comes from a network."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
+pytest.importorskip("furo", reason="the site needs the extra `docs`")
+
+from site_pages import DOCS, build_site  # isort: skip  # it makes the two below importable
+from dead_links import Page, find_dead_links
+from mathml import mathml
+
+DOCUMENTED = [
+    "replenish",
+    "replenish.theory",
+    "replenish.diagnostics",
+    "replenish.trace",
+    "replenish.mixing",
+    "replenish.stream",
+    "replenish.torch",
+    "replenish.lab.data",
+    "replenish.lab.models",
+    "replenish.lab.statistics",
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def documented(site: Path) -> set[str]:
+    return set().union(*(Page(path).anchors for path in (site / "api").glob("*.html")))
+
+
+@pytest.mark.slow
+def test_every_page_is_built(site: Path) -> None:
+    sources = [path.relative_to(DOCS) for path in DOCS.rglob("*.md") if "_build" not in path.parts]
+    missing = [str(path) for path in sources if not (site / path.with_suffix(".html")).is_file()]
+    assert len(sources) > 20
+    assert not missing
+
+
+@pytest.mark.slow
+def test_links_lead_somewhere(site: Path) -> None:
+    assert not find_dead_links(site)
+
+
+@pytest.mark.slow
+def test_nothing_comes_from_a_network(site: Path) -> None:
+    fetched = [(path.name, address) for path in site.rglob("*.html") for address in Page(path).fetched]
+    assert len(fetched) > 100
+    assert not [pair for pair in fetched if "://" in pair[1] or pair[1].startswith("//")]
+    for style in site.rglob("*.css"):
+        text = style.read_text(encoding="utf-8")
+        assert not re.findall(r"""(?:url\(|@import )['"]?(?:https?:)?//""", text), style.name
+
+
+@pytest.mark.slow
+def test_formulas_are_mathml(site: Path) -> None:
+    page = (site / "theory.html").read_text(encoding="utf-8")
+    assert page.count('display="block"') > 20
+    assert page.count('display="inline"') > 100
+    assert "$" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)  # none was left as it was typed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", DOCUMENTED)
+def test_every_public_name_is_in_the_reference(documented: set[str], module: str) -> None:
+    found = importlib.import_module(module)
+    public = []
+    for name in getattr(found, "__all__", vars(found)):
+        value = getattr(found, name)
+        if name.startswith("_") or not (inspect.isclass(value) or inspect.isfunction(value)):
+            continue
+        if f"{value.__module__}.".startswith(f"{module}."):  # not what it imports from elsewhere
+            public.append(f"{module}.{name}")
+    assert public
+    assert not set(public) - documented
+
+
+@pytest.mark.slow
+def test_a_dead_link_in_raw_html_fails_the_build(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name in ("conf.py", "_ext", "_static"):
+        copy = shutil.copytree if (DOCS / name).is_dir() else shutil.copy
+        copy(DOCS / name, docs / name)
+    (docs / "index.md").write_text('# Title\n\n```{raw} html\n<a href="gone.html">x</a>\n```\n')
+    with pytest.raises(RuntimeError, match=r"a link leads nowhere: index\.html -> gone\.html"):
+        build_site(tmp_path, docs)
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "one.html").write_text('<a href="two.html#here">x</a> <a href="two.html#gone">x</a> <a href="#">x</a>')
+    (tmp_path / "two.html").write_text('<p id="here"></p> <a href="three.html">x</a> <img src="no.png">')
+    assert find_dead_links(tmp_path) == ["one.html -> two.html#gone", "two.html -> three.html", "two.html -> no.png"]
+
+
+def test_limits_stand_above_and_below_a_sum() -> None:
+    assert "<munderover><mo>∑</mo>" in mathml(r"\sum_{j=0}^{n} j", "block")
+
+
+@pytest.mark.parametrize("tex", [r"\unknowncommand x", r"\begin{aligned} a &= b \\ &= c \end{aligned}"])
+def test_a_formula_that_is_not_understood_is_an_error(tex: str) -> None:
+    with pytest.raises(ValueError, match="does not know a part of it"):
+        mathml(tex, "block")
