@@ -1,14 +1,14 @@
-"""What a measurement was made on: the machine, the versions, the commit."""
+"""The sentence under a benchmark's table: the machine, the versions, the commit."""
 
 from __future__ import annotations
 
 import os
 import platform
-import subprocess
-from pathlib import Path
 
 import numpy
 import torch
+
+from replenish.lab.machine import commit, processor
 
 
 def describe(rounds: int) -> str:
@@ -19,22 +19,3 @@ def describe(rounds: int) -> str:
         f"{numpy.__version__}, torch {torch.__version__}; commit {commit()}; median of n = {rounds} rounds (fewer at "
         f"the largest size), peer and product alternating."
     )
-
-
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        if names:
-            return names[0]
-    return platform.processor() or platform.machine()
-
-
-def commit() -> str:
-    here = Path(__file__).parent
-    run = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=False
-    )
-    return run.stdout.strip() or "unknown"

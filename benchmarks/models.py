@@ -22,10 +22,10 @@ from unittest import mock
 
 import torch
 import torch.nn.functional as F
-from machine import commit, processor
 from pages import write_between
 from torch import Tensor, nn
 
+from replenish.lab.machine import commit, processor
 from replenish.lab.models import build, layout
 from replenish.lab.models.dropout import Dropout
 from replenish.lab.models.table import markdown

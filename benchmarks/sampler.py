@@ -17,53 +17,15 @@ import resource
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from machine import describe
 from pages import write_between
-from torch.utils.data import BatchSampler, RandomSampler
 
 from replenish import SequencedReplacement
+from replenish.lab.sampler_benchmark import alternately, exhaust, one_epoch, ratio, seconds, torch_batches
 from replenish.torch import SRSBatchSampler
-
-
-def seconds(run: Callable[[], object]) -> float:
-    gc.collect()  # cheap, for what was there at the start is frozen: a walk through it would empty the caches
-    gc.disable()  # a collection in the middle would be counted to whoever happens to run
-    start = time.perf_counter()
-    run()
-    elapsed = time.perf_counter() - start
-    gc.enable()
-    return elapsed
-
-
-def exhaust(batches: Iterable[object]) -> None:
-    for _ in batches:
-        pass
-
-
-def alternately(rounds: int, **runs: Callable[[], object]) -> dict[str, list[float]]:
-    """Time each of `runs` in turn, `rounds` times over, after one round that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(rounds + 1):
-        for name, run in runs.items():
-            elapsed = seconds(run)
-            if number:
-                times[name].append(elapsed)
-    return times
-
-
-def torch_batches(num_samples: int, batch_size: int) -> BatchSampler:
-    return BatchSampler(RandomSampler(range(num_samples)), batch_size, drop_last=False)
-
-
-def ratio(over: list[float], under: list[float], digits: int = 1, unit: str = "x") -> str:
-    """Return the median and the quartiles of over / under: both of a round were measured next to each other."""
-    ratios = [first / second for first, second in zip(over, under, strict=True)]
-    low, middle, high = (f"{value:.{digits}f}" for value in statistics.quantiles(ratios, n=4, method="inclusive"))
-    return f"{middle}{unit} ({low} to {high})"
 
 
 def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
@@ -76,7 +38,7 @@ def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
             n = rounds if num_samples < 10**7 else max(3, rounds // 4)
             times = alternately(n, **one_epoch(num_samples, batch_size, n))
             each = {name: statistics.median(values) / num_samples * 1e9 for name, values in times.items()}
-            ratios = {name: ratio(times["torch"], values) for name, values in times.items()}
+            ratios = {name: ratio(times["torch"], values).text() for name, values in times.items()}
             lines.append(
                 f"| {num_samples:,} | {batch_size} | {each['torch']:.0f} ns "
                 f"| {each['lists']:.0f} ns | {ratios['lists']} | {ratios['built_lists']} "
@@ -84,21 +46,6 @@ def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
             )
             print(lines[-1], flush=True)
     return lines
-
-
-def one_epoch(num_samples: int, batch_size: int, rounds: int) -> dict[str, Callable[[], object]]:
-    """Return the ways to go through the first epoch, by name; samplers that are not to be built are built here."""
-    order = SequencedReplacement(num_samples, batch_size)
-    fresh = iter([SRSBatchSampler(range(num_samples), batch_size) for _ in range(rounds + 1)])
-    return {
-        "torch": lambda: exhaust(torch_batches(num_samples, batch_size)),
-        "lists": lambda: exhaust(next(fresh)),
-        "arrays": lambda: exhaust(order.batches(0, order.steps_per_epoch)),
-        "built_lists": lambda: exhaust(SRSBatchSampler(range(num_samples), batch_size)),
-        "built_arrays": lambda: exhaust(
-            SequencedReplacement(num_samples, batch_size).batches(0, order.steps_per_epoch)
-        ),
-    }
 
 
 def first_batch(num_samples: int, rounds: int) -> list[str]:
@@ -124,7 +71,7 @@ def first_batch(num_samples: int, rounds: int) -> list[str]:
         ("shuffled", "SRS, shuffled (the default)"),
     ]:
         shown = statistics.median(times[name]) * 1e3
-        lines.append(f"| {label} | {shown:,.1f} ms | {ratio(times['torch'], times[name], 0)} |")
+        lines.append(f"| {label} | {shown:,.1f} ms | {ratio(times['torch'], times[name]).text(0)} |")
         print(lines[-1], flush=True)
     return lines
 
@@ -143,7 +90,7 @@ def jumps(rounds: int) -> list[str]:
     )
     for name, label in [("epoch", "one effective epoch"), ("million", "jump to step 10^6"), ("billion", "to 10^9")]:
         shown = statistics.median(times[name]) * 1e3
-        lines.append(f"| {label} | {shown:.1f} ms | {ratio(times[name], times['epoch'], 1, '')} |")
+        lines.append(f"| {label} | {shown:.1f} ms | {ratio(times[name], times['epoch']).text(1, '')} |")
         print(lines[-1], flush=True)
     return lines
 
@@ -217,15 +164,15 @@ def in_short(
     """Return the README's table: what was measured at B = 64, and the rest at the largest size."""
     lines = ["| | torch | SRS | |", "|---|---|---|---|"]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in epoch_table[2:]]
-    for size, batch, torch, lists, ratio, _, arrays, array_ratio, _ in rows:
+    for size, batch, torch, lists, list_ratio, _, arrays, array_ratio, _ in rows:
         if batch == "64":
-            lines.append(f"| an index, N = {size}, B = 64, as lists | {torch} | {lists} | {ratio} |")
+            lines.append(f"| an index, N = {size}, B = 64, as lists | {torch} | {lists} | {list_ratio} |")
             lines.append(f"| ... as arrays | | {arrays} | {array_ratio} |")
     for table, label in ((first_table, "the first batch"), (memory_table, "memory")):
-        (_, torch, _), (_, ours, ratio) = (
+        (_, torch, _), (_, ours, times) = (
             [cell.strip() for cell in line.strip("|").split("|")] for line in (table[2], table[-1])
         )
-        lines.append(f"| {label}, N = {rows[-1][0]} | {torch} | {ours} | {ratio} |")
+        lines.append(f"| {label}, N = {rows[-1][0]} | {torch} | {ours} | {times} |")
     far = [cell.strip() for cell in jump_table[-1].strip("|").split("|")]
     lines.append(f"| jump to step 10^9, N = 50,000 | | {far[1]} | {far[2]} epochs |")
     return lines

@@ -24,12 +24,12 @@ import time
 from pathlib import Path
 
 import numpy
-from machine import commit, processor
 from pages import write_between
 
 from replenish import SequencedReplacement, state
 from replenish.integrations.node import NodeOrder, serve
 from replenish.integrations.recent import KEPT_STEPS
+from replenish.lab.machine import commit, processor
 
 BATCH, RANKS, RANKS_PER_NODE, STEPS = 65_536, 1024, 8, 100
 

@@ -12,6 +12,7 @@ except ImportError:  # the core needs numpy alone; the command is a part of the 
     raise SystemExit(2) from None
 
 from replenish import __version__
+from replenish.lab.bench_command import bench
 from replenish.lab.data_commands import data_app
 from replenish.lab.explain_command import explain
 from replenish.lab.inspect_commands import count, inspect
@@ -24,15 +25,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Sequenced-replacement sampling (SRS) for deep learning: the lab.",
 )
-app.add_typer(data_app, name="data")
+# In the order of `--help`: first look, then run, then understand.
+app.command("demo")(demo)
 app.add_typer(list_app, name="list")
-app.command("count")(count)
-app.command("inspect")(inspect)
 app.command("run")(run)
 app.command("compare")(compare)
 app.command("report")(report)
-app.command("demo")(demo)
 app.command("explain")(explain)
+app.command("inspect")(inspect)
+app.command("count")(count)
+app.add_typer(data_app, name="data")
+app.command("bench")(bench)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,6 +11,7 @@ from contracts import ORDERS
 
 from replenish import IndependentDraws, Order, RandomReshuffling, SequencedReplacement, theory
 from replenish.diagnostics import PARTS_PER_EPOCH, measure, plot
+from replenish.draws import DistinctDraws
 
 
 @pytest.mark.parametrize("name", list(ORDERS))
@@ -33,11 +34,14 @@ def test_equals_a_slow_count(name: str) -> None:
 
     pairs = sum(a == b for batch in batches for a, b in combinations(batch, 2))
     assert found.equal_pairs == pytest.approx(pairs / len(batches))
-    gaps: Counter[int] = Counter()
+    gaps: list[int] = []
     for index in range(order.num_samples):
         steps = [step for step, batch in enumerate(batches) if index in batch]
-        gaps.update(min((b - a) * PARTS_PER_EPOCH // per_epoch, PARTS_PER_EPOCH * epochs) for a, b in pairwise(steps))
-    assert {part: count for part, count in enumerate(found.gaps.tolist()) if count} == gaps
+        gaps += [later - earlier for earlier, later in pairwise(steps)]
+    parts = Counter(min(gap * PARTS_PER_EPOCH // per_epoch, PARTS_PER_EPOCH * epochs) for gap in gaps)
+    assert {part: count for part, count in enumerate(found.gaps.tolist()) if count} == parts
+    assert found.mean_gap == pytest.approx(np.mean(gaps) / per_epoch)
+    assert found.repeats == pytest.approx(gaps.count(1) / len(gaps))
 
 
 def test_an_order_of_the_users_own_is_measured_alike() -> None:
@@ -76,8 +80,27 @@ def test_srs_obeys_the_laws() -> None:
     ages = found.pool.ages / 40_000
     expected = np.exp(-np.arange(len(ages)) / PARTS_PER_EPOCH) * (1 - np.exp(-1 / PARTS_PER_EPOCH))
     assert np.abs(ages - expected)[:60].max() < 0.006
+    assert found.pool.mean_age == pytest.approx(1, abs=0.025)  # in epochs; M/B - 1 draws, five standard errors
     independent = measure(IndependentDraws(40_000, 40), 3)
     assert independent.unseen.mean() == pytest.approx(np.exp(-1), abs=0.006)
+
+
+def test_the_age_of_the_pool_is_counted_in_draws_escaped() -> None:
+    """One step after the start: B slots are new, the others have escaped the one draw."""
+    order = SequencedReplacement(40, 10, seed=3)  # an epoch is 4 steps
+    pool = measure(order, 1).pool
+    assert pool is not None
+    drawn = [set(slots) for slots in DistinctDraws(40, 10, 3).block(0)[:4].tolist()]
+    ages = [next((age for age, slots in enumerate(reversed(drawn)) if slot in slots), 4) for slot in range(40)]
+    assert pool.mean_age == pytest.approx(np.mean(ages) / 4)
+    assert pool.ages.tolist() == np.bincount(np.array(ages) * PARTS_PER_EPOCH // 4).tolist()
+
+
+def test_no_gap_is_no_number() -> None:
+    found = measure(RandomReshuffling(100, 10), 1)
+    assert found.gaps.sum() == 0
+    assert np.isnan(found.mean_gap)
+    assert np.isnan(found.repeats)
 
 
 def test_classes() -> None:

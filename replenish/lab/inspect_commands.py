@@ -1,19 +1,25 @@
-"""`replenish inspect` and `replenish count`."""
+"""`replenish inspect` and `replenish count`: what an order draws, and what it could."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from replenish.lab.command_errors import one_sentence
 
+if TYPE_CHECKING:
+    from replenish.lab.inspection import Inspection
+
+Samples = Annotated[int, typer.Argument(metavar="N", help="samples")]
+BatchSize = Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")]
+
 
 def count(
-    num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
-    batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
+    num_samples: Samples,
+    batch_size: BatchSize,
     epochs: Annotated[int, typer.Option(help="effective epochs of training")] = 1,
 ) -> None:
     """Count the mini-batches within reach, as the paper's section 2 does."""
@@ -41,64 +47,79 @@ def power_of_ten(log10: float) -> str:
 
 
 def inspect(
-    num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
-    batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
+    num_samples: Samples,
+    batch_size: BatchSize,
     pool_size: Annotated[int | None, typer.Option(help="slots of the pool; by default N, as in the paper")] = None,
     epochs: Annotated[int, typer.Option(help="effective epochs to run")] = 10,
+    classes: Annotated[
+        int | None, typer.Option(help="equal classes of a sorted dataset; by default 10, or N if that is less")
+    ] = None,
     seed: Annotated[int, typer.Option(help="the seed of all orders")] = 0,
     png: Annotated[Path | None, typer.Option(help="also draw what was measured to this file")] = None,
+    html: Annotated[Path | None, typer.Option(help="also write a page with tables and charts to this file")] = None,
 ) -> None:
     """Measure SRS beside its closed forms and beside reshuffling and replacement sampling."""
     from rich.console import Console
     from rich.table import Table
 
-    from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement, theory
-    from replenish.diagnostics import Measurement, measure, plot
+    from replenish.lab.inspection import inspect_orders
+    from replenish.lab.inspection.tables import LONG_RUN, class_table, draws_table
+    from replenish.lab.records import write_whole
 
-    def cells(found: Measurement) -> list[str]:
-        return [
-            f"{100 * found.unseen[0]:.2f} %",
-            f"{100 * found.unseen[-1]:.2f} %",
-            f"{found.smallest[-1]} to {found.largest[-1]}",
-            f"{found.count_spread[-1]:.3f}",
-            f"{found.equal_pairs:.4f}",
-        ]
-
-    messages = Console(stderr=True)
     with one_sentence():
-        if png is not None and png.suffix.lower() != ".png":
-            raise ValueError(f"--png should be the name of a .png file, but got {png}")
-        if png is not None and not png.parent.is_dir():
-            raise ValueError(f"--png should be in a folder that is there, but got {png}")
-        srs = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size)
-        others = [kind(num_samples, batch_size, seed=seed) for kind in (RandomReshuffling, BatchedReplacement)]
-        found = {}
-        for name, order in zip(("SRS", "reshuffling", "replacement"), (srs, *others), strict=True):
-            with messages.status(f"running {name}"):  # silent without a terminal
-                found[name] = measure(order, epochs)
-        step = epochs * srs.steps_per_epoch
-        sizes = {"num_samples": num_samples, "batch_size": batch_size, "pool_size": srs.pool_size}
-        with messages.status("working out the closed forms"):
-            law = [
-                f"{100 * theory.unseen_fraction(**sizes):.2f} %",
-                f"{100 * theory.limit_unseen_fraction(srs.pool_size / num_samples):.2f} % (limit)",
-                "",
-                f"{theory.count_spread(step=step, **sizes):.3f}",
-                f"{theory.limit_equal_pairs(**sizes):.4f} (limit)",
-            ]
-    columns = {"SRS, closed form": law, **{name: cells(measured) for name, measured in found.items()}}
-    table = Table("", *columns)
-    labels = [
-        "unseen in the first epoch",
-        f"unseen in epoch {epochs}",
-        f"draws of a sample in epoch {epochs}",
-        f"variance of the draws in {epochs} epochs",
-        "equal pairs in a batch",
-    ]
-    for label, *row in zip(labels, *columns.values(), strict=True):
-        table.add_row(label, *row)
-    (Console() if sys.stdout.isatty() else Console(width=160)).print(table)
-    if png is not None:
-        with one_sentence():
-            plot(found).savefig(png, dpi=150)
-        typer.echo(f"drawn to {png}")
+        _check_file("--png", png, (".png",))
+        _check_file("--html", html, (".html", ".htm"))
+        with Console(stderr=True).status("") as status:  # silent without a terminal
+            inspection = inspect_orders(
+                num_samples,
+                batch_size,
+                pool_size=pool_size,
+                epochs=epochs,
+                classes=classes,
+                seed=seed,
+                progress=status.update,
+            )
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    for table in (draws_table(inspection), class_table(inspection)):
+        shown = Table("", *table.columns, title=table.title, title_justify="left")
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown)
+    console.print(LONG_RUN)
+    with one_sentence():
+        if png is not None:
+            from replenish.lab.inspection.picture import picture
+
+            write_whole(png, picture(inspection))
+            typer.echo(f"drawn to {png}")
+        if html is not None:
+            from replenish.lab.inspection.page import page
+
+            write_whole(html, page(inspection, _command(inspection, html)).encode())
+            typer.echo(f"written to {html}")
+
+
+def _command(inspection: Inspection, html: Path) -> list[str]:
+    """Return the words that make the page again, with the defaults spelt out: they might change."""
+    order = inspection.order
+    options = {
+        "--pool-size": order.pool_size,
+        "--epochs": inspection.epochs,
+        "--classes": inspection.classes,
+        "--seed": order.seed,
+        "--html": html,
+    }
+    words = ["replenish", "inspect", str(order.num_samples), str(order.batch_size)]
+    return words + [word for option, value in options.items() for word in (option, str(value))]
+
+
+def _check_file(option: str, path: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Raise before the work is done if what comes of it could not be written."""
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{option} should be the name of a {suffixes[0]} file, but got {path}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} should be in a folder that is there, but got {path}")
+    if path.is_dir():
+        raise ValueError(f"{option} should be the name of a file, but got the folder {path}")

@@ -1,0 +1,62 @@
+"""`replenish bench`: the sampler's speed on this machine, beside torch's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from replenish.lab.command_errors import one_sentence
+
+
+def bench(
+    n: Annotated[int, typer.Option("--n", metavar="N", help="samples")] = 50_000,
+    batch_size: Annotated[int, typer.Option(metavar="B", help="samples in a mini-batch")] = 64,
+    rounds: Annotated[int, typer.Option(help="how often each is timed, in turn; at least 2")] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, with the times of all rounds")] = False,
+) -> None:
+    """Time an epoch of the sampler on this machine, in turn with torch's BatchSampler(RandomSampler)."""
+    import torch
+    from rich.console import Console
+    from rich.table import Table
+
+    from replenish.lab.sampler_benchmark import WAYS, measure_epochs, ratio
+
+    torch.set_num_threads(1)  # so that what is timed does not depend on how many cores are idle
+    with one_sentence(), Console(stderr=True).status(f"timing {rounds} rounds"):  # silent without a terminal
+        times = measure_epochs(n, batch_size, rounds)
+    each = {way: statistics.median(times[way]) / n * 1e9 for way in WAYS}
+    ratios = {way: ratio(times["torch"], times[way]) for way in WAYS if way != "torch"}
+    machine = _machine()
+    if as_json:
+        ways = {
+            way: {
+                "name": name,
+                "nanoseconds_per_index": each[way],
+                "speed_over_torch": dataclasses.asdict(ratios[way]) if way in ratios else None,
+                "seconds": times[way],
+            }
+            for way, name in WAYS.items()
+        }
+        found = {"num_samples": n, "batch_size": batch_size, "rounds": rounds, "ways": ways, "machine": machine}
+        typer.echo(json.dumps(found, indent=2))
+        return
+    table = Table("one epoch", "an index", "speed over torch's")
+    for way, name in WAYS.items():
+        table.add_row(name, f"{each[way]:.0f} ns", ratios[way].text() if way in ratios else "")
+    (Console() if sys.stdout.isatty() else Console(width=120)).print(table)
+    typer.echo(
+        f"N = {n:,}, B = {batch_size:,}; medians of {rounds} rounds, quartiles in brackets. {machine['processor']}, "
+        f"{machine['cores']} cores, one thread; Python {machine['python']}, numpy {machine['numpy']}, torch "
+        f"{machine['torch']}, replenish {machine['replenish']}."
+    )
+
+
+def _machine() -> dict[str, Any]:
+    from replenish.lab.machine import describe, versions
+
+    return {**describe(), **versions()}

@@ -1,0 +1,45 @@
+"""Where the marks of an axis are, and where a value lies on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A linear axis from `low` to `high`, drawn from `start` to `stop`.
+
+    Example:
+        >>> Axis(0, 10, start=100, stop=0).at(2.5)
+        75.0
+    """
+
+    low: float
+    high: float
+    start: float
+    stop: float
+
+    def at(self, value: float) -> float:
+        """Return where a value is drawn."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
+
+
+def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
+    """Return round values within [low, high], at most about `most`.
+
+    Example:
+        >>> ticks(0, 37.2, 5), ticks(1, 3, 6, whole=True)
+        ([0.0, 10.0, 20.0, 30.0], [1.0, 2.0, 3.0])
+    """
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power * most >= high - low)
+    if whole:
+        step = max(1.0, round(step))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, 10) for number in range(first, last + 1)]
+
+
+def tick_label(value: float) -> str:
+    """Return a tick's text: 0.5, 10, 2,000."""
+    return f"{value:,.6g}"
