@@ -20,11 +20,12 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    # The next five are in docs/_ext.
+    # The next six are in docs/_ext.
     "dead_links",
     "docstrings",
     "explorer",
     "mathml",
+    "report",
     "repository",
 ]
 exclude_patterns = ["_build"]

@@ -97,8 +97,7 @@ def plan(
         for config in distinct
     ]
     for job in jobs:
-        if job.folder.exists():
-            RunFolder(job.folder).claim(job.config)
+        RunFolder(job.folder).check(job.config)
     return jobs
 
 
@@ -110,7 +109,7 @@ def parse_seeds(text: str) -> list[int]:
         ([0, 1, 2], [0, 3, 7])
     """
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts) or parts == ["0"]:
+    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
         raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
     numbers = [checks.seed(int(part)) for part in parts]
     if len(set(numbers)) != len(numbers):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import astuple
+from typing import Annotated
 
 import typer
 
 from replenish.lab.command_errors import one_sentence
-
-if TYPE_CHECKING:
-    from replenish.lab.experiments.costs import RunCost
 
 list_app = typer.Typer(help="Show the experiments; `list models` shows the networks.", invoke_without_command=True)
 
@@ -19,6 +17,7 @@ list_app = typer.Typer(help="Show the experiments; `list models` shows the netwo
 def list_experiments(
     context: typer.Context,
     scale: Annotated[str, typer.Option(help="full (the paper's), mini (two CPU cores) or digits (seconds)")] = "full",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/reproducing.md.")] = False,
 ) -> None:
     """Show every experiment with the paper's error, the parameters and about what a run costs."""
     if context.invoked_subcommand is not None:
@@ -26,48 +25,23 @@ def list_experiments(
     from rich.console import Console
     from rich.table import Table
 
-    from replenish.lab.experiments import configs
-    from replenish.lab.experiments.costs import known_data, run_cost
-    from replenish.lab.experiments.paper import published_error
+    from replenish.lab.experiments import listing
 
-    with one_sentence():
-        chosen = configs(scale)
-    shown = Table("experiment", "network", "order", "B", "decays", "paper's error", "parameters", "cost of a run")
-    costs: dict[tuple[str, str], RunCost] = {}
-    with Console(stderr=True).status("counting what every network costs"):  # silent without a terminal
-        for name, config in chosen.items():
-            key = (config.model, config.dataset)
-            if key not in costs:
-                costs[key] = run_cost(config, known_data(config))
-            error = published_error(name)
-            decays = f"{'-'.join(f'{epoch:g}' for epoch in config.decays)} of {config.epochs}, x{config.decay_factor:g}"
-            shown.add_row(
-                name,
-                config.model,
-                config.order,
-                str(config.batch_size),
-                decays,
-                "" if error is None else f"{error:.2f} %",
-                _count(costs[key].parameters),
-                _duration(costs[key], scale),
-            )
+    with one_sentence(), Console(stderr=True).status("counting what every network costs"):  # silent without a terminal
+        lines = listing.listed(scale)
+    if markdown:
+        typer.echo(listing.markdown(lines), nl=False)
+        return
+    shown = Table(*listing.HEADINGS)
+    for line in lines:
+        shown.add_row(*astuple(line))
     console = Console() if sys.stdout.isatty() else Console(width=240)
     console.print(shown)
-    where = "one GPU" if scale == "full" else "one CPU thread"
     console.print(
-        f"Costs are estimates for {where}, good to a factor of two or so. Names with the same config share their runs. "
-        f"Run one, or all that begin alike: replenish run table3 --scale {scale} --seeds 5",
+        f"Costs are estimates for {listing.where(scale)}, good to a factor of two or so. Names with the same config "
+        f"share their runs. Run one, or all that begin alike: replenish run table3 --scale {scale} --seeds 5",
         highlight=False,
     )
-
-
-def _count(parameters: int) -> str:
-    return f"{parameters / 1e6:.1f}M" if parameters >= 1e6 else f"{parameters / 1e3:.0f}k"
-
-
-def _duration(cost: RunCost, scale: str) -> str:
-    hours = cost.gpu_hours if scale == "full" else cost.cpu_hours
-    return f"{hours:.0f} h" if hours >= 10 else f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.0f} min"
 
 
 @list_app.command("models")

@@ -9,10 +9,10 @@ result.json              how it ended; a folder without it is a run that has not
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +22,8 @@ from replenish.lab.config import RunConfig
 
 CONFIG, METRICS, RESULT = "config.json", "metrics.jsonl", "result.json"
 CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.pt", "checkpoint-previous.pt"
+#: A zip file ends with the length of its comment; torch writes none. The seal is a SHA-256 in hexadecimal.
+NO_COMMENT, SEAL_LENGTH = bytes(2), 64
 
 
 class RunFolder:
@@ -33,6 +35,7 @@ class RunFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._last_is_damaged = False
 
     @contextmanager
     def owned_by(self, config: RunConfig) -> Iterator[None]:
@@ -58,14 +61,21 @@ class RunFolder:
 
     def claim(self, config: RunConfig) -> None:
         """Write `config.json`, or refuse a folder that another config has."""
-        path = self.path / CONFIG
-        if not path.exists():
+        self.check(config)
+        if not (self.path / CONFIG).exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_whole(self.path / CONFIG, _json(config.to_dict()))
+
+    def check(self, config: RunConfig) -> None:
+        """Refuse a folder that another config has; nothing is written.
+
+        Raises:
+            ValueError: It has another, or a run without its config.
+        """
+        if not (self.path / CONFIG).exists():
             if any(self.path.glob("*.pt")) or (self.path / RESULT).exists():
                 raise ValueError(f"{self.path} holds a run without its {CONFIG}; give another folder")
-            self.path.mkdir(parents=True, exist_ok=True)
-            write_whole(path, _json(config.to_dict()))
-            return
-        if differing := self.config().differences(config):
+        elif differing := self.config().differences(config):
             fields = "; ".join(
                 f"{name} is {there!r} there and {here!r} here" for name, (there, here) in differing.items()
             )
@@ -73,7 +83,12 @@ class RunFolder:
 
     def config(self) -> RunConfig:
         """Return the config that the folder was made for."""
-        return RunConfig.from_dict(_read_json(self.path / CONFIG))
+        path = self.path / CONFIG
+        values = _read_json(path)
+        try:
+            return RunConfig.from_dict(values)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} should hold the config of a run, but: {error}") from None
 
     def result(self) -> dict[str, Any] | None:
         """Return how the run ended, or None if it has not."""
@@ -93,50 +108,66 @@ class RunFolder:
         Raises:
             OSError: It could not be written, for instance for want of space; the last checkpoint is as it was.
         """
-        import torch
-
-        buffer = io.BytesIO()
-        torch.save(dict(checkpoint), buffer)
+        content = _sealed(checkpoint)
         current, previous = self.path / CHECKPOINT, self.path / PREVIOUS_CHECKPOINT
         new = self.path / f"{CHECKPOINT}.new"
         try:
-            _write_flushed(new, buffer.getbuffer())
+            _write_flushed(new, content)
         except OSError as error:
             if error.errno != errno.ENOSPC or not previous.exists():
                 raise _said(error, current) from error
             # A finished epoch is worth more than a second copy of an older one.
             previous.unlink()
             try:
-                _write_flushed(new, buffer.getbuffer())
+                _write_flushed(new, content)
             except OSError as again:
                 raise _said(again, current) from again
-        if current.exists():
+        if current.exists() and not self._last_is_damaged:  # a whole one before it is worth more
             os.replace(current, previous)
         os.replace(new, current)
+        self._last_is_damaged = False
         _flush_folder(self.path)
 
     def load_checkpoint(self) -> tuple[dict[str, Any] | None, list[str]]:
         """Return the last checkpoint that is whole, or None; and a sentence on each that is not.
 
-        A truncated or altered file is noticed by the checksums that torch's format has for each of its parts.
+        A truncated or altered file is noticed by its checksum, wherever the damage is.
         """
-        import torch
-
         faults: list[str] = []
         for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
             path = self.path / name
             if not path.exists():
                 continue
             try:
-                with zipfile.ZipFile(path) as parts:
-                    if (broken := parts.testzip()) is not None:
-                        raise zipfile.BadZipFile(f"{broken} has another checksum")
-                return torch.load(path, map_location="cpu", weights_only=True), faults
+                return _unsealed(path.read_bytes()), faults
             except Exception as error:  # a damaged file can fail in any way, and each means: not this one
-                faults.append(
-                    f"{path} is damaged ({type(error).__name__}: {str(error).splitlines()[0]:.100}); left out"
-                )
+                self._last_is_damaged |= name == CHECKPOINT
+                said = " ".join(f"{type(error).__name__}: {error}".split())
+                faults.append(f"{path} is damaged ({said:.120}); left out")
         return None, faults
+
+
+def _sealed(checkpoint: Mapping[str, Any]) -> bytes:
+    """Return torch's file of a checkpoint with its SHA-256 at the end, where the zip format has room for a comment.
+
+    So `torch.load` reads it as any other. The format's own checksums are not enough: they leave out the table of
+    contents, and with one byte of that changed torch may return whatever is in memory.
+    """
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save(dict(checkpoint), buffer)
+    body = buffer.getvalue()[: -len(NO_COMMENT)] + SEAL_LENGTH.to_bytes(len(NO_COMMENT), "little")
+    return body + hashlib.sha256(body).hexdigest().encode()
+
+
+def _unsealed(content: bytes) -> dict[str, Any]:
+    import torch
+
+    body, seal = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
+    if hashlib.sha256(body).hexdigest().encode() != seal:
+        raise ValueError("its checksum is another")
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -190,6 +221,6 @@ def _json(values: Mapping[str, Any]) -> bytes:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text())
-    except json.JSONDecodeError as error:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # no JSON, or no text
         raise ValueError(f"{path} should hold JSON, but is damaged: {error}") from None

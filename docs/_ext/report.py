@@ -1,0 +1,24 @@
+"""The report of results/ beside the site's pages: made from the records while building, linked by what_we_found.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from replenish.lab.experiments import SCALES, configs
+from replenish.lab.report import write_report
+
+
+def write_page(app: Sphinx, error: Exception | None) -> None:
+    """Write `_static/report.html` into what was built."""
+    if error is None and app.builder.format == "html":
+        experiments = {scale: configs(scale) for scale in SCALES}
+        page = Path(app.outdir) / "_static" / "report.html"
+        write_report(Path(app.srcdir).parent / "results", page, experiments=experiments)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Make the page when all others are there."""
+    app.connect("build-finished", write_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
