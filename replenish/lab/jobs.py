@@ -35,6 +35,10 @@ class Job:
 
     def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
         """Train here and now, and return the result."""
+        if (result := self.ended()) is not None:
+            if watch is not None:
+                watch({"event": "end", "result": result})
+            return result
         from replenish.lab.training import train  # torch takes seconds, and planning needs none of it
 
         return train(
@@ -45,6 +49,17 @@ class Job:
             tensorboard=self.tensorboard,
             command=self.command,
         )
+
+    def ended(self) -> dict[str, Any] | None:
+        """Return how the run ended if it has: so neither data nor torch is needed for what is finished.
+
+        None for a run of several processes too: they have to find it out together.
+        """
+        if self.hardware.devices * self.hardware.num_nodes > 1:
+            return None
+        folder = RunFolder(self.folder)
+        folder.check(self.config)
+        return folder.result()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -44,7 +44,7 @@ class _Processes:
         with ThreadPoolExecutor(parallel) as threads:
             futures = [threads.submit(self._one, place) for place in range(len(self._jobs))]
             try:
-                with _terminating_like_interrupting():
+                with terminating_like_interrupting():
                     wait(futures, return_when=FIRST_EXCEPTION)
             except KeyboardInterrupt:
                 self._stop(futures, signal.SIGINT)
@@ -68,8 +68,9 @@ class _Processes:
 
     def _one(self, place: int) -> dict[str, Any]:
         job = self._jobs[place]
-        if (known := RunFolder(job.folder).result()) is not None:
-            return known
+        if (result := RunFolder(job.folder).result()) is not None:
+            self._watch(place, {"event": "end", "result": result})
+            return result
         environment = {**os.environ, "OMP_NUM_THREADS": str(job.hardware.threads)}
         with self._lock:
             if self._stopping:
@@ -85,19 +86,20 @@ class _Processes:
             )
             self._running.add(process)
         complaints: list[str] = []
-        drain = threading.Thread(target=lambda: complaints.extend(process.stderr or ()), daemon=True)
-        drain.start()
-        result: dict[str, Any] | None = None
-        assert process.stdout is not None
-        for line in process.stdout:
-            event = json.loads(line)
-            if event["event"] == "end":
-                result = event["result"]
-            if event["event"] == "error":
-                complaints = [event["message"]]
-            self._watch(place, event)
-        process.wait()
-        drain.join()
+        with process:  # closes the pipes
+            drain = threading.Thread(target=lambda: complaints.extend(process.stderr or ()), daemon=True)
+            drain.start()
+            assert process.stdout is not None
+            for line in process.stdout:
+                event = _event(line)
+                if event["event"] == "end":
+                    result = event["result"]
+                if event["event"] == "error":
+                    complaints = [event["message"]]
+                if event["event"] != "none":
+                    self._watch(place, event)
+            process.wait()
+            drain.join()
         with self._lock:
             self._running.discard(process)
         if result is None:
@@ -106,8 +108,17 @@ class _Processes:
         return result
 
 
+def _event(line: str) -> dict[str, Any]:
+    """Return a worker's event; what a library printed is none."""
+    try:
+        event = json.loads(line)
+    except json.JSONDecodeError:
+        event = None
+    return event if isinstance(event, dict) and "event" in event else {"event": "none"}
+
+
 @contextmanager
-def _terminating_like_interrupting() -> Iterator[None]:
+def terminating_like_interrupting() -> Iterator[None]:
     """Let SIGTERM, which clusters send, raise what Ctrl-C raises."""
     if threading.current_thread() is not threading.main_thread():
         yield

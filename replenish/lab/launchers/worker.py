@@ -17,6 +17,8 @@ def main() -> int:
 
     def tell(event: dict[str, Any]) -> None:
         nonlocal told
+        if os.environ.get("LOCAL_RANK", "0") != "0":  # another process of the same run, started by Fabric
+            return
         told = told or event["event"] == "end"
         try:
             print(json.dumps(event), flush=True)

@@ -1,0 +1,157 @@
+"""The lab's runs on a Ray of this machine: processes of their own, lost and started again."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from integration_support import environment, free_port
+from launching import CONFIG, Heard, in_this_process, send, weights
+
+from replenish.lab.config import Hardware, RunConfig
+from replenish.lab.jobs import plan
+from replenish.lab.launchers import launch
+from replenish.lab.launchers.following import PROGRESS
+from replenish.lab.records import METRICS, RunFolder
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def local_ray() -> Iterator[None]:
+    """One Ray for all tests, since it takes seconds to start; the launcher finds it there."""
+    with pytest.MonkeyPatch.context() as variables:
+        variables.delenv("RAY_ADDRESS", raising=False)
+        variables.setenv("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent from a test
+        ray.init(address="local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
+        yield
+        ray.shutdown()
+
+
+@pytest.mark.slow
+def test_runs_end_as_in_this_process_and_are_not_run_again(tmp_path: Path) -> None:
+    jobs = plan([CONFIG], [0, 1], tmp_path / "cluster")
+    heard = Heard()
+    results = launch(jobs, "ray", 2, heard)
+    assert weights(results) == in_this_process(CONFIG, [0, 1], tmp_path / "here")
+    for place in (0, 1):
+        assert heard.kinds(place) == ["start", "epoch", "epoch", "epoch", "end"]
+    assert not list(tmp_path.glob(f"*/*/*/{PROGRESS}"))
+
+    again = Heard()
+    assert launch(jobs, "ray", 2, again) == results
+    assert again.kinds(0) == again.kinds(1) == ["end"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_whose_process_is_lost_is_started_again(tmp_path: Path, number: int) -> None:
+    [job] = plan([CONFIG], [3], tmp_path / "cluster")
+    killing = send(number, job, epochs=1)
+    heard = Heard()
+    results = launch([job], "ray", 1, heard)
+    killing.join()
+    first, second = [event["step"] for _, event in heard.events if event["event"] == "start"]
+    assert first == 0
+    assert second in (23, 46) if number == signal.SIGKILL else second > 23  # SIGTERM leaves time to save
+    assert weights(results) == in_this_process(CONFIG, [3], tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_and_the_same_call_goes_on(tmp_path: Path) -> None:
+    jobs = plan([CONFIG], [4, 5], tmp_path / "cluster")
+
+    def interrupt() -> None:
+        while not (jobs[0].folder / METRICS).exists():
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands"):
+        launch(jobs, "ray", 1, Heard())
+    thread.join()
+    assert not jobs[1].folder.joinpath(METRICS).exists()  # one at once: it had not begun
+    checkpoint, _ = RunFolder(jobs[0].folder).load_checkpoint()
+    assert checkpoint is not None
+    assert 23 < checkpoint["step"] < 69
+    assert weights(launch(jobs, "ray", 1, Heard())) == in_this_process(CONFIG, [4, 5], tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_says_why_and_the_others_are_run(tmp_path: Path) -> None:
+    good, bad = plan([CONFIG.for_epochs(1), RunConfig(dataset="nowhere.npz", epochs=1)], [0], tmp_path)
+    heard = Heard()
+    with pytest.raises(ChildProcessError) as raised:
+        launch([bad, good], "ray", 2, heard)
+    assert str(raised.value).startswith(f"the run in {bad.folder} could not be run: ")
+    assert "nowhere.npz" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert heard.kinds(0) == ["error"]
+    assert heard.kinds(1)[-1] == "end"
+
+
+def test_a_run_of_several_processes_is_refused(tmp_path: Path) -> None:
+    jobs = plan([CONFIG], [0], tmp_path / "runs", hardware=Hardware(devices=2))
+    with pytest.raises(ValueError, match="one process, but got devices=2 and num_nodes=1; use --launcher slurm"):
+        launch(jobs, "ray", 1, Heard())
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_that_no_machine_has_room_for_is_waited_for_but_not_in_silence(tmp_path: Path) -> None:
+    jobs = plan([CONFIG], [0], tmp_path / "runs", hardware=Hardware(threads=3))
+
+    def interrupt(place: int, event: dict[str, Any]) -> None:
+        assert event["message"] == "no machine of the Ray cluster has 3 CPUs and 0 GPUs; waiting for one"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        launch(jobs, "ray", 1, interrupt)
+
+
+def test_without_ray_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"Ray is not installed: pip install 'replenish\[ray\]'"):
+        launch(plan([CONFIG], [0], tmp_path / "runs"), "ray", 1, Heard())
+    assert not (tmp_path / "runs").exists()
+
+
+def replenish_on_ray(folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "replenish.cli", "run", "figure2/wrn-60-120-160", "--launcher", "ray"]
+    command += ["--scale", "digits", "--epochs", "1", *options]
+    return subprocess.run(
+        command, cwd=folder, env=environment(**variables), capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@pytest.mark.slow
+def test_the_command_starts_a_ray_of_its_own_where_there_is_none_for_all(tmp_path: Path) -> None:
+    """It does not take the one of these tests, which would be gone when they end."""
+    done = replenish_on_ray(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "replenish report runs" in done.stdout
+    assert "test error" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_command_takes_the_cluster_of_the_variable(tmp_path: Path) -> None:
+    """The cluster here is said to have a GPU: so a run that wants one gets as far as to see that there is none."""
+    address = ray.get_runtime_context().gcs_address
+    done = replenish_on_ray(tmp_path, "--accelerator", "cuda", RAY_ADDRESS=address)
+    assert torch.cuda.is_available() or "accelerator='cuda' with devices=1 cannot be used here" in done.stderr
+
+
+def test_an_address_where_nobody_listens_is_refused(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    done = replenish_on_ray(tmp_path, RAY_ADDRESS=address)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"replenish: RAY_ADDRESS should be a Ray cluster that answers, but got '{address}': ")
+    assert done.stderr.count("\n") == 1

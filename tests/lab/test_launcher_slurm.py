@@ -1,0 +1,254 @@
+"""The Slurm launcher, on submitit's processes of this machine, and on a Slurm of a few shell scripts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import CONFIG, Heard, in_this_process, send, weights
+
+from replenish.lab.config import Hardware, RunConfig
+from replenish.lab.jobs import Job, plan
+from replenish.lab.launchers import preemptible, slurm
+from replenish.lab.launchers.following import PROGRESS
+from replenish.lab.launchers.slurm import options, run_on_slurm
+from replenish.lab.records import METRICS, RunFolder
+
+pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
+
+
+@pytest.mark.slow
+def test_two_jobs_end_as_in_this_process_and_are_not_run_again(tmp_path: Path) -> None:
+    jobs = plan([CONFIG], [0, 1], tmp_path / "cluster")
+    heard = Heard()
+    results = run_on_slurm(jobs, 2, heard, cluster="local")
+    assert weights(results) == in_this_process(CONFIG, [0, 1], tmp_path / "here")
+    for place in (0, 1):
+        assert heard.kinds(place) == ["start", "epoch", "epoch", "epoch", "end"]
+    assert [event["step"] for _, event in heard.events if event["event"] == "start"] == [0, 0]
+    assert not list(tmp_path.glob(f"*/*/*/{PROGRESS}"))
+
+    submitted = sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir())
+    again = Heard()
+    assert run_on_slurm(jobs, 2, again, cluster="local") == results
+    assert again.kinds(0) == again.kinds(1) == ["end"]
+    assert sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir()) == submitted
+
+
+@pytest.mark.slow
+def test_a_killed_job_is_gone_on_with_by_the_same_call(tmp_path: Path) -> None:
+    [job] = plan([CONFIG], [3], tmp_path / "cluster")
+    killing = send(signal.SIGKILL, job, epochs=1)
+    with pytest.raises(ChildProcessError) as raised:
+        run_on_slurm([job], 1, Heard(), cluster="local")
+    killing.join()
+    assert str(job.folder) in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert len((job.folder / METRICS).read_text().splitlines()) < 3
+
+    heard = Heard()
+    results = run_on_slurm([job], 1, heard, cluster="local")
+    assert [event["step"] for _, event in heard.events if event["event"] == "start"] in ([23], [46])
+    assert weights(results) == in_this_process(CONFIG, [3], tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_job_whose_time_is_over_saves_and_is_queued_again(tmp_path: Path) -> None:
+    [job] = plan([CONFIG], [4], tmp_path / "cluster")
+    warning = send(signal.SIGUSR2, job, epochs=1)
+    heard = Heard()
+    results = run_on_slurm([job], 1, heard, cluster="local")
+    warning.join()
+    first, second = [event["step"] for _, event in heard.events if event["event"] == "start"]
+    assert first == 0
+    assert 23 < second < 69  # it goes on after the step it was at, not after its last whole epoch
+    assert "stopped" in heard.kinds(0)
+    assert weights(results) == in_this_process(CONFIG, [4], tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_job_that_fails_says_why_and_the_others_are_run(tmp_path: Path) -> None:
+    good, bad = plan([CONFIG.for_epochs(1), RunConfig(dataset="nowhere.npz", epochs=1)], [0], tmp_path)
+    heard = Heard()
+    with pytest.raises(ChildProcessError) as raised:
+        run_on_slurm([bad, good], 2, heard, cluster="local")
+    assert str(raised.value).startswith(f"the run in {bad.folder} could not be run: ")
+    assert "nowhere.npz" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert heard.kinds(0) == ["error"]
+    assert heard.kinds(1)[-1] == "end"
+    assert RunFolder(good.folder).result() is not None
+
+
+def test_without_slurm_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    jobs = plan([CONFIG], [0], tmp_path / "runs")
+    with pytest.raises(ValueError, match="srun and sbatch, which are not found here; give the command on a login node"):
+        run_on_slurm(jobs, 1, Heard())
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_submitit_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(ValueError, match=r"submitit is not installed: pip install 'replenish\[slurm\]'"):
+        run_on_slurm(plan([CONFIG], [0], tmp_path / "runs"), 1, Heard(), cluster="local")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("partition=gpu", "such as --partition=gpu or --exclusive, but got 'partition=gpu'"),
+        ("--partition gpu", "but got 'gpu'"),
+        ("--time=", "but got '--time='"),
+        ("--comment='open", "No closing quotation"),
+        ("--nodes=2", "should leave --nodes to the launcher"),
+        ("--ntasks-per-node=2", "should leave --ntasks-per-node to the launcher"),
+    ],
+)
+def test_bad_options_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match="REPLENISH_SLURM") as raised:
+        options(text)
+    assert complaint in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+# -- a Slurm of a few shell scripts: it takes jobs, and lists them as long as there is a file `queued`
+
+
+@pytest.fixture
+def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+
+    def program(name: str, script: str) -> None:
+        (programs / name).write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n")
+        (programs / name).chmod(0o755)
+
+    program("srun", "exit 1")
+    program("sbatch", 'cat "$1" > sbatch.sh; touch queued; echo "Submitted batch job 17"')
+    program("squeue", "test -e queued && echo RUNNING || true")
+    program("sacct", "echo 'JobID|State|NodeList'; test -e queued || echo '17_[0-1]|FAILED|here'")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    # The states of jobs are kept for the whole process, and the job here has always the same number.
+    import submitit
+
+    submitit.SlurmJob.watcher.clear()
+    monkeypatch.setattr(submitit.SlurmJob.watcher, "_delay_s", 1)
+    monkeypatch.setattr(slurm, "SECONDS_FOR_FILES", 0)
+    return program
+
+
+def interrupting(jobs: list[Job]) -> None:
+    """Stop waiting for jobs as Ctrl-C does, as soon as they have been submitted."""
+
+    def interrupt() -> None:
+        while not all((job.folder / slurm.JOB_ID).exists() for job in jobs):
+            time.sleep(0.02)
+        time.sleep(0.2)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt, match="the jobs go on on the cluster.*scancel 17_0 17_1"):
+        run_on_slurm(jobs, 1, Heard())
+    thread.join()
+
+
+@pytest.mark.usefixtures("fake_slurm")
+def test_jobs_are_submitted_once_with_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPLENISH_SLURM", "--partition=gpu --time=4:00:00 --cpus-per-task=9 --exclusive")
+    jobs = plan([CONFIG], [0, 1], tmp_path / "runs", hardware=Hardware("cuda", devices=2, num_nodes=3, threads=4))
+    interrupting(jobs)
+    lines = {line.removeprefix("#SBATCH --") for line in (tmp_path / "sbatch.sh").read_text().splitlines()}
+    assert {"array=0-1%1", "nodes=3", "ntasks-per-node=2", "gpus-per-node=2", "cpus-per-task=9"} <= lines
+    assert {"partition=gpu", "time=4:00:00", "exclusive", "job-name=replenish", "signal=USR2@90"} <= lines
+    assert "cpus-per-task=4" not in lines
+
+    # The same command waits for the jobs that are in the queue, and does not submit them again.
+    (tmp_path / "sbatch.sh").unlink()
+    interrupting(jobs)
+    assert not (tmp_path / "sbatch.sh").exists()
+    for job in jobs:
+        RunFolder(job.folder).write_result({"status": "finished", "seed": job.config.seed})
+    assert [result["seed"] for result in run_on_slurm(jobs, 1, Heard())] == [0, 1]
+    assert not (tmp_path / "sbatch.sh").exists()
+
+
+@pytest.mark.usefixtures("fake_slurm")
+def test_a_job_that_leaves_the_queue_without_a_result_has_failed(tmp_path: Path) -> None:
+    jobs = plan([CONFIG], [0, 1], tmp_path / "runs")
+    threading.Timer(1.5, (tmp_path / "queued").unlink).start()
+    log = tmp_path / "runs" / slurm.LOGS / "17_0_0_log.err"
+    log.parent.mkdir(parents=True)
+    log.write_text("many words\nslurmstepd: error: Detected 1 oom_kill event\n\n")
+    with pytest.raises(ChildProcessError, match="Detected 1 oom_kill event .*and so for 1 others"):
+        run_on_slurm(jobs, 2, Heard())
+
+
+def test_what_slurm_refuses_is_said(
+    fake_slurm: Callable[[str, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_slurm("sbatch", "echo 'sbatch: error: invalid partition specified: gpuu' >&2; exit 1")
+    monkeypatch.setenv("REPLENISH_SLURM", "--partition=gpuu")
+    with pytest.raises(ValueError, match="refused the jobs: sbatch: error: invalid partition .*--partition=gpuu"):
+        run_on_slurm(plan([CONFIG], [0], tmp_path / "runs"), 1, Heard())
+
+
+# -- signals in the job
+
+
+class Queued(Exception):  # noqa: N818
+    """Stands for the end of the process after it has been queued again."""
+
+
+@pytest.fixture
+def queue_again(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Handlers such as submitit's, which are in place when the job starts."""
+
+    def queue(number: int, frame: object) -> None:
+        raise Queued
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGUSR2, signal.SIGTERM)}
+    signal.signal(signal.SIGUSR2, queue)
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("queue_again")
+def test_sigterm_then_the_other_signal_is_queued_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Preemption: SIGTERM comes first, and is answered by saving; the job is there for what follows."""
+    [job] = plan([CONFIG], [0], tmp_path)
+    asking = send(signal.SIGTERM, job, epochs=0)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        assert RunFolder(job.folder).load_checkpoint()[0] is not None
+        signal.raise_signal(signal.SIGUSR2)
+
+    monkeypatch.setattr(preemptible.time, "sleep", lambda seconds: sleep(seconds) if seconds > 60 else None)
+    with pytest.raises(Queued):
+        preemptible.Preemptible(job)()
+    asking.join()
+    assert slept == [preemptible.SECONDS_TO_BE_KILLED]
+
+
+@pytest.mark.usefixtures("queue_again")
+def test_a_job_that_does_not_train_yet_is_queued_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Job, "run", lambda self, watch: signal.raise_signal(signal.SIGUSR2))
+    [job] = plan([CONFIG], [0], tmp_path)
+    again = preemptible.Preemptible(job)
+    with pytest.raises(Queued):
+        again()
+    assert again.checkpoint().function.job == again.job
