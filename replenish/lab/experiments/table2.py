@@ -12,8 +12,8 @@ from functools import partial
 from replenish.lab.config import RunConfig
 
 DATASETS = ("cifar10", "cifar100")
-#: Without batch normalization the recipe's 0.1 makes the loss overflow within some steps; a tenth of it does not
-#: (our choice).
+#: These start at a tenth of the recipe's learning rate, which was chosen for networks with batch normalization (our
+#: choice).
 WITHOUT_BATCH_NORM = ("nin", "all-cnn", "dsn", "fitnet", "highway", "elu")
 RESHUFFLED = (
     *WITHOUT_BATCH_NORM,
