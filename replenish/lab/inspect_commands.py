@@ -64,7 +64,7 @@ def inspect(
 
     from replenish.lab.inspection import inspect_orders
     from replenish.lab.inspection.tables import LONG_RUN, class_table, draws_table
-    from replenish.lab.records import write_whole
+    from replenish.lab.whole_files import write_whole
 
     with one_sentence():
         _check_file("--png", png, (".png",))

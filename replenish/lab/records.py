@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from replenish.lab.config import RunConfig
+from replenish.lab.whole_files import flush_folder, not_written, write_flushed, write_whole
 
 CONFIG, METRICS, RESULT = "config.json", "metrics.jsonl", "result.json"
 CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.pt", "checkpoint-previous.pt"
@@ -112,21 +113,21 @@ class RunFolder:
         current, previous = self.path / CHECKPOINT, self.path / PREVIOUS_CHECKPOINT
         new = self.path / f"{CHECKPOINT}.new"
         try:
-            _write_flushed(new, content)
+            write_flushed(new, content)
         except OSError as error:
             if error.errno != errno.ENOSPC or not previous.exists():
-                raise _said(error, current) from error
+                raise not_written(error, current) from error
             # A finished epoch is worth more than a second copy of an older one.
             previous.unlink()
             try:
-                _write_flushed(new, content)
+                write_flushed(new, content)
             except OSError as again:
-                raise _said(again, current) from again
+                raise not_written(again, current) from again
         if current.exists() and not self._last_is_damaged:  # a whole one before it is worth more
             os.replace(current, previous)
         os.replace(new, current)
         self._last_is_damaged = False
-        _flush_folder(self.path)
+        flush_folder(self.path)
 
     def load_checkpoint(self) -> tuple[dict[str, Any] | None, list[str]]:
         """Return the last checkpoint that is whole, or None; and a sentence on each that is not.
@@ -168,51 +169,6 @@ def _unsealed(content: bytes) -> dict[str, Any]:
     if hashlib.sha256(body).hexdigest().encode() != seal:
         raise ValueError("its checksum is another")
     return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also if the machine stops.
-
-    Raises:
-        OSError: It could not be written; what was there is as it was.
-    """
-    new = path.with_name(f"{path.name}.new")
-    try:
-        _write_flushed(new, content)
-        os.replace(new, path)
-        _flush_folder(path.parent)
-    except OSError as error:
-        raise _said(error, path) from error
-
-
-def _write_flushed(path: Path, content: bytes | memoryview) -> None:
-    try:
-        with path.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        path.unlink(missing_ok=True)  # half a file would only take the room that is missing
-        raise
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _said(error: OSError, path: Path) -> OSError:
-    if error.errno == errno.ENOSPC:
-        return OSError(
-            f"the disk is full: {path} could not be written; the epochs finished before are kept, so free some space "
-            f"and give the same command again"
-        )
-    return OSError(f"{path} could not be written: {error.strerror or error}")
 
 
 def _json(values: Mapping[str, Any]) -> bytes:

@@ -25,7 +25,9 @@ Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which
 Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
 Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
 Devices = Annotated[int, typer.Option(min=1, help="devices of one run, which share its batches")]
-NumNodes = Annotated[int, typer.Option("--num-nodes", min=1, help="machines of one run; start it with torchrun, or --launcher slurm")]
+NumNodes = Annotated[
+    int, typer.Option("--num-nodes", min=1, help="machines of one run; start it with torchrun, or --launcher slurm")
+]
 Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
 Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]

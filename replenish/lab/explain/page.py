@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import html
 import json
-import os
-import tempfile
 from importlib import resources
 from pathlib import Path
 
+from replenish.lab.whole_files import write_whole
 from replenish.trace import QUEUE_AHEAD, Trace
 
 # Beyond these a page has tiles too small to read, or takes long to load: a million numbers are about 4 MB.
@@ -79,18 +78,7 @@ def write(trace: Trace, path: Path) -> None:
         path: A name that ends in .html, in a folder that is there; see `check_path`.
     """
     check_path(path)
-    page = build(trace)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(part, 0o666 & ~umask)  # a temporary file is the owner's alone; a page is to be shown
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    write_whole(path, build(trace).encode())
 
 
 def check_path(path: Path) -> None:

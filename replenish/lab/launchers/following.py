@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from replenish.lab.jobs import Job, WatchJobs
-from replenish.lab.records import METRICS, RunFolder, write_whole
+from replenish.lab.records import METRICS, RunFolder
+from replenish.lab.whole_files import write_whole
 
 PROGRESS = ".progress.json"
 #: Steps are reported often by a run; a shared file system need not carry them all.

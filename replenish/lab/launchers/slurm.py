@@ -19,7 +19,8 @@ from replenish.lab.config import Hardware
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launchers.following import SECONDS_BETWEEN_LOOKS, Following, first_line, forget_progress
 from replenish.lab.launchers.preemptible import Preemptible
-from replenish.lab.records import RunFolder, write_whole
+from replenish.lab.records import RunFolder
+from replenish.lab.whole_files import write_whole
 
 if TYPE_CHECKING:
     import submitit

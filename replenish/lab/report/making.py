@@ -9,7 +9,6 @@ from pathlib import Path
 
 from replenish.lab.config import RunConfig
 from replenish.lab.experiments import paper
-from replenish.lab.records import write_whole
 from replenish.lab.report.cells import data_words, listed
 from replenish.lab.report.comparisons import claims, differences_table, findings
 from replenish.lab.report.document import Document, Figure, Section, Table
@@ -21,6 +20,7 @@ from replenish.lab.report.page import html
 from replenish.lab.report.reading import RunRecord, read_runs
 from replenish.lab.report.samplers import samplers_section
 from replenish.lab.report.tables import FULL_SCALE, table2, table3
+from replenish.lab.whole_files import write_whole
 
 #: A config by scale and by the name of its experiment.
 Experiments = Mapping[str, Mapping[str, RunConfig]]
