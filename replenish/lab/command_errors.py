@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,5 +25,11 @@ def one_sentence(interrupted: str = "interrupted") -> Iterator[None]:
         sentence, code = str(stopped) or interrupted, 128 + getattr(stopped, "signal_number", 2)
     else:
         return
-    typer.echo(f"replenish: {sentence}", err=True)
+    if first_process():  # the others of a run that has several found the same
+        typer.echo(f"replenish: {sentence}", err=True)
     raise typer.Exit(code)
+
+
+def first_process() -> bool:
+    """Tell whether this is the process that speaks: with several, the first."""
+    return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")

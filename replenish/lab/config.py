@@ -79,20 +79,23 @@ class RunConfig:
     def __post_init__(self) -> None:
         _text("dataset", self.dataset)
         _text("model", self.model)
+        # Kept as plain ints: numpy's are no JSON.
+        object.__setattr__(self, "seed", checks.seed(self.seed))
+        for name, least in {"pad": 0, "batch_size": 1, "epochs": 1}.items():
+            object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=least))
         for name in ("images_per_class", "image_size", "pool_size"):
             if getattr(self, name) is not None:
-                checks.integer(name, getattr(self, name), minimum=1)
-        checks.integer("pad", self.pad, minimum=0)
+                object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=1))
         checks.boolean("flip", self.flip)
         _one_of("order", self.order, ORDER_NAMES)
         _one_of("sequence", self.sequence, ("shuffled", "identity"))
         if self.order != "srs" and (self.pool_size is not None or self.sequence != "shuffled"):
             raise ValueError(f"pool_size and sequence are for the order 'srs', but got the order {self.order!r}")
-        checks.integer("batch_size", self.batch_size, minimum=1)
-        checks.integer("epochs", self.epochs, minimum=1)
         decays = self.decay_epochs
         if decays is None:
             decays = tuple(_scaled(epoch, self.epochs, PAPER_EPOCHS) for epoch in PAPER_DECAY_EPOCHS)
+        if not isinstance(decays, (tuple, list)):
+            raise TypeError(f"decay_epochs should be a tuple of numbers, but got {decays!r}")
         decays = tuple(_number("decay_epochs", epoch, above=0.0) for epoch in decays)
         if list(decays) != sorted(set(decays)) or (decays and decays[-1] >= self.epochs):
             raise ValueError(
@@ -104,7 +107,6 @@ class RunConfig:
         for name in ("momentum", "weight_decay"):
             object.__setattr__(self, name, _number(name, getattr(self, name), least=0.0))
         _one_of("precision", self.precision, PRECISIONS)
-        checks.seed(self.seed)
 
     @property
     def decays(self) -> tuple[float, ...]:
@@ -213,7 +215,11 @@ def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
 def _number(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} should be a number, but got {value!r} of type {type(value).__name__}")
-    if not math.isfinite(value) or value <= above or value < least:
+    try:
+        number = float(value) + 0.0  # -0.0 becomes 0.0, which it is equal to
+    except OverflowError:  # an int beyond all floats
+        number = math.inf
+    if not math.isfinite(number) or number <= above or number < least:
         bound = f"above {above:g}" if math.isfinite(above) else f"at least {least:g}"
         raise ValueError(f"{name} should be a number {bound}, but got {value!r}")
-    return float(value)
+    return number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replenish.lab.command_errors import one_sentence
+from replenish.lab.command_errors import first_process, one_sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,9 +23,18 @@ RunsDir = Annotated[Path, typer.Option("--runs", help="the folder that the runs'
 Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
 Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
 Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
-Devices = Annotated[int, typer.Option(min=1, help="devices of one run, which share its batches")]
+# torchrun tells its processes how many they are.
+Devices = Annotated[
+    int, typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches")
+]
 NumNodes = Annotated[
-    int, typer.Option("--num-nodes", min=1, help="machines of one run; start it with torchrun, or --launcher slurm")
+    int,
+    typer.Option(
+        "--num-nodes",
+        min=1,
+        envvar="GROUP_WORLD_SIZE",
+        help="machines of one run; start it with torchrun, or --launcher slurm",
+    ),
 ]
 Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
@@ -219,11 +227,6 @@ def labels_of(jobs: Sequence[Job], names: Mapping[str, RunConfig]) -> list[str]:
 def command_line() -> str:
     """Return the command as it was typed, with the program's plain name."""
     return shlex.join(["replenish", *sys.argv[1:]])
-
-
-def first_process() -> bool:
-    """Tell whether this is the process that speaks: with several, the first."""
-    return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")
 
 
 def _say_how_to_go_on(results: Sequence[Mapping[str, Any]], runs: Path) -> None:

@@ -8,6 +8,7 @@ the seed. On one CPU process a run that was killed and started again ends in the
 from __future__ import annotations
 
 import hashlib
+import math
 import signal
 import threading
 import time
@@ -32,6 +33,7 @@ from replenish.lab.models import build, training_loss
 from replenish.lab.orders import build_order
 from replenish.lab.records import RunFolder
 from replenish.order import Order
+from replenish.sharding import check_shares
 
 #: Told of everything that happens: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
 Watch = Callable[[dict[str, Any]], None]
@@ -99,7 +101,11 @@ def train(
     hardware = hardware or Hardware()
     torch.set_num_threads(hardware.threads)
     torch.manual_seed(_seed_for(config, WEIGHTS))  # before the network: equal seeds are equal initial weights
+    if isinstance(model, nn.Module):
+        raise TypeError("model should make a network, as a class or a function does, but got a network itself")
     dataset = dataset or load(config.dataset, images_per_class=config.images_per_class, image_size=config.image_size)
+    # Before processes start: what cannot be shared is refused once, and nothing is written.
+    check_shares(build_order(config, len(dataset.train_labels)), hardware.devices * hardware.num_nodes)
     network = (model or named_model(config, dataset))()
     fabric = _start(hardware, config, network)
     records = RunFolder(folder)
@@ -107,6 +113,11 @@ def train(
         # The first process decides and writes; the others do as it does.
         _on_first(fabric, lambda: stack.enter_context(records.owned_by(config)))
         if (result := _on_first(fabric, records.result)) is not None:
+            if result["data"]["fingerprint"] != dataset.fingerprint:
+                raise ValueError(
+                    f"{records.path} holds a finished run on other data: {dataset.name} has changed since; give "
+                    f"another folder"
+                )
             return result
         events = stack.enter_context(_tensorboard(records.path, tensorboard and fabric.is_global_zero))
         stop = stack.enter_context(_stop_signals())
@@ -194,6 +205,8 @@ class _Run:
             self.save()
             self._show_events()
             self.watch({"event": "epoch", **self.metrics[-1]})
+            if self.step < self.total_steps:
+                self._stop_if_asked(saved=True)
 
     def train_until(self, stop_step: int) -> None:
         """Train up to a step; the sums of the loss are left for `measure`."""
@@ -215,7 +228,8 @@ class _Run:
             self.step += 1
             if self._looks_now(stop_step):
                 self._stop_if_diverged()
-                self._stop_if_asked()
+                if self.step < stop_step:  # an epoch that is complete is measured first
+                    self._stop_if_asked()
             now = time.perf_counter()
             if now - reported > SECONDS_BETWEEN_REPORTS:
                 speed = (self.step - reported_step) * self.config.batch_size / (now - reported)
@@ -253,10 +267,11 @@ class _Run:
             f"learning rate {rate:g}); the batch's samples are {indices}"
         )
 
-    def _stop_if_asked(self) -> None:
+    def _stop_if_asked(self, *, saved: bool = False) -> None:
         asked = torch.tensor(self.stop.asked, device=self.fabric.device)
         if number := int(_agreed(self.fabric, asked, "max")):
-            self.save()
+            if not saved:
+                self.save()
             raise Stopped(
                 f"stopped at step {self.step} of {self.total_steps} and saved in {self.records.path}; give the same "
                 f"command again to go on",
@@ -275,6 +290,12 @@ class _Run:
         for indices in self.order.batches(self.step - per_epoch, self.step):
             self.seen[indices] = True
         test_loss, test_error = self.test()
+        if not math.isfinite(test_loss):
+            raise DivergedError(
+                f"the test loss is not a finite number after step {self.step - 1} (effective epoch {epoch}, learning "
+                f"rate {self.config.learning_rate_at(self.step - 1, per_epoch):g}); the batch's samples are "
+                f"{self.order.batch(self.step - 1).tolist()}"
+            )
         return {
             "epoch": epoch,
             "step": self.step,
@@ -337,6 +358,7 @@ class _Run:
             for name, value in self.metrics[-1].items():
                 if name not in ("epoch", "step"):
                     self.events.add_scalar(name, value, self.step)
+            self.events.flush()  # a kill would take what is not written yet
 
     # -- checkpoints
 
@@ -401,6 +423,8 @@ class _Run:
         packed = checkpoint["seen"].numpy()
         self.seen = np.unpackbits(packed, count=self.order.num_samples).astype(np.bool_)
         self.seconds_before = checkpoint["seconds"]
+        # The process may have been killed between the two files, or an older checkpoint was taken up.
+        _on_first(self.fabric, lambda: self.records.write_metrics(self.metrics))
 
 
 def weights_sha256(network: nn.Module) -> str:
@@ -520,6 +544,8 @@ def _stop_signals() -> Iterator[_StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if request.asked:  # so late that the run ended; whoever started it still has to stop
+        signal.raise_signal(request.asked)
 
 
 @contextmanager

@@ -1,0 +1,93 @@
+"""Runs of seconds for the tests of the lab: a config, a network, a dataset, the command, and what to compare."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from replenish.lab import RunConfig
+from replenish.lab.data import Dataset
+
+#: 23 steps an epoch, about 0.4 s.
+DIGITS = RunConfig(dataset="digits", model="wrn-10-1", pad=1, flip=False, epochs=2)
+#: For `Plain` on `blobs()`: 4 steps an epoch, about 0.01 s.
+TINY = RunConfig(dataset="blobs", model="plain", pad=1, flip=False, epochs=3, batch_size=16, learning_rate=0.05)
+
+
+class Plain(nn.Module):
+    """A network without dropout and without batch normalization: what it computes depends on no other sample."""
+
+    def __init__(self, width: int = 8, classes: int = 3, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.hidden, self.out = nn.Linear(36, width), nn.Linear(width, classes)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.out(self.dropout(torch.tanh(self.hidden(images.flatten(1)))))
+
+
+def dropping() -> nn.Module:
+    """A network whose training depends on the state of torch's generator."""
+    return Plain(dropout=0.3)
+
+
+def blobs(train: int = 64, test: int = 21, *, seed: int = 0) -> Dataset:
+    """Images of 6 x 6 of three classes, each bright in rows of its own."""
+    rng = np.random.default_rng(seed)
+    splits = []
+    for count in (train, test):
+        labels = (np.arange(count) % 3).astype(np.int64)
+        images = rng.integers(0, 120, (count, 6, 6, 1)).astype(np.uint8)
+        for label in range(3):
+            images[labels == label, 2 * label : 2 * label + 2] += np.uint8(100)
+        splits += [images, labels]
+    return Dataset(*splits, ("a", "b", "c"), "blobs")
+
+
+def replenish(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments),
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "replenish.cli", *arguments]
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl without the seconds, which no two runs share."""
+    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in found]
+
+
+def only_run(runs: Path) -> Path:
+    """The one run's folder under a folder of runs."""
+    (folder,) = runs.glob("*/seed*")
+    return folder
+
+
+def same(one: Any, two: Any) -> bool:
+    """Whether two nests of plain values and tensors are equal to the last bit."""
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, Tensor):
+        return one.dtype == two.dtype and torch.equal(one, two)
+    if isinstance(one, dict):
+        return list(one) == list(two) and all(same(one[name], two[name]) for name in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(two) and all(map(same, one, two))
+    return bool(one == two)

@@ -1,0 +1,237 @@
+"""The recipe, its schedule, and the names of runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from replenish.lab import Hardware, RunConfig
+from replenish.lab.config import ORDER_NAMES, PRECISIONS
+
+OTHER_VALUES: dict[str, Any] = {
+    "dataset": "cifar10",
+    "images_per_class": 100,
+    "image_size": 16,
+    "pad": 2,
+    "flip": False,
+    "model": "wrn-28-9",
+    "order": "reshuffling",
+    "pool_size": 10,
+    "sequence": "identity",
+    "batch_size": 128,
+    "epochs": 201,
+    "learning_rate": 0.2,
+    "decay_epochs": (120.0, 150.0),
+    "decay_factor": 0.2,
+    "momentum": 0.8,
+    "weight_decay": 0.0,
+    "precision": "bf16-mixed",
+}
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> RunConfig:
+    order = draw(st.sampled_from(ORDER_NAMES))
+    epochs = draw(st.integers(1, 400))
+    srs = {"pool_size": st.none() | st.integers(1, 99), "sequence": st.sampled_from(("shuffled", "identity"))}
+    decays = st.lists(st.floats(0.01, epochs - 0.01), unique=True, max_size=4).map(lambda found: tuple(sorted(found)))
+    positive = st.floats(1e-6, 10)
+    return RunConfig(
+        dataset=draw(st.sampled_from(("digits", "cifar10", "a/b.npz", "a/c/b.npz", "Ω/ü")) | st.text(min_size=1)),
+        images_per_class=draw(st.none() | st.integers(1, 99)),
+        image_size=draw(st.none() | st.integers(1, 99)),
+        pad=draw(st.integers(0, 8)),
+        flip=draw(st.booleans()),
+        model=draw(st.sampled_from(("wrn-10-1", "wrn-10-2", "mine")) | st.text(min_size=1, max_size=300)),
+        order=order,
+        **({name: draw(values) for name, values in srs.items()} if order == "srs" else {}),
+        batch_size=draw(st.integers(1, 512)),
+        epochs=epochs,
+        learning_rate=draw(positive),
+        decay_epochs=draw(st.none() | decays),
+        decay_factor=draw(positive),
+        momentum=draw(st.just(0.0) | positive),
+        weight_decay=draw(st.just(0.0) | positive),
+        precision=draw(st.sampled_from(PRECISIONS)),
+        seed=draw(st.integers(0, 2**63 - 1)),
+    )
+
+
+def test_the_default_is_the_papers_recipe() -> None:
+    assert RunConfig().to_dict() == {
+        "dataset": "cifar100",
+        "images_per_class": None,
+        "image_size": None,
+        "pad": 4,
+        "flip": True,
+        "model": "wrn-28-10",
+        "order": "srs",
+        "pool_size": None,
+        "sequence": "shuffled",
+        "batch_size": 64,
+        "epochs": 200,
+        "learning_rate": 0.1,
+        "decay_epochs": [120.0, 150.0, 175.0],
+        "decay_factor": 0.1,
+        "momentum": 0.9,
+        "weight_decay": 0.0005,
+        "precision": "32-true",
+        "seed": 0,
+    }
+
+
+def test_schedules_scale_with_the_total() -> None:
+    assert RunConfig(epochs=40).decays == (24, 30, 35)
+    assert RunConfig().for_epochs(40) == RunConfig(epochs=40)
+    assert RunConfig(decay_epochs=(60, 120, 160)).for_epochs(40).decays == (12, 24, 32)
+    assert RunConfig(epochs=40).for_epochs(200) == RunConfig()
+    assert RunConfig(decay_epochs=()).for_epochs(3).decays == ()
+    assert RunConfig(epochs=1).decays == (0.6, 0.75, 0.875)
+
+
+@pytest.mark.parametrize(
+    ("config", "steps_per_epoch", "decay_steps"),
+    [
+        (RunConfig(), 782, (93_840, 117_300, 136_850)),
+        (RunConfig(epochs=40), 782, (18_768, 23_460, 27_370)),
+        (RunConfig(epochs=40), 23, (552, 690, 805)),
+        (RunConfig(epochs=1), 23, (14, 17, 20)),  # 13.8, 17.25 and 20.125 steps, to the nearest
+        (RunConfig(epochs=3, decay_epochs=()), 5, ()),
+    ],
+)
+def test_the_learning_rate_at_every_step(config: RunConfig, steps_per_epoch: int, decay_steps: tuple[int, ...]) -> None:
+    steps = config.epochs * steps_per_epoch
+    rates = np.array([config.learning_rate_at(step, steps_per_epoch) for step in range(steps)])
+    expected = np.full(steps, 0.1)
+    for decay in decay_steps:
+        expected[decay:] *= 0.1
+    assert np.flatnonzero(np.diff(rates)).tolist() == [decay - 1 for decay in decay_steps]
+    np.testing.assert_allclose(rates, expected, rtol=1e-12)
+
+
+@settings(deadline=None)
+@given(configs())
+def test_a_config_survives_json(config: RunConfig) -> None:
+    again = RunConfig.from_dict(json.loads(json.dumps(config.to_dict())))
+    assert again == config
+    assert again.slug == config.slug
+
+
+@pytest.mark.parametrize("change", [{"seeds": 3}, {"seed": None}])
+def test_other_fields_are_refused(change: dict[str, Any]) -> None:
+    values = {**RunConfig().to_dict(), **change}
+    values = {name: value for name, value in values.items() if value is not None or name not in change}
+    with pytest.raises(ValueError, match=f"missing or unknown: {next(iter(change))}$"):
+        RunConfig.from_dict(values)
+
+
+def test_every_field_has_another_value_below() -> None:
+    assert {*OTHER_VALUES, "seed"} == {field.name for field in dataclasses.fields(RunConfig)}
+
+
+@pytest.mark.parametrize(("name", "value"), OTHER_VALUES.items())
+def test_a_change_of_any_field_is_another_slug_and_is_named(name: str, value: Any) -> None:
+    before, after = RunConfig(), dataclasses.replace(RunConfig(), **{name: value})
+    assert before.slug != after.slug
+    assert before.differences(after) == {name: (getattr(before, name), value)}
+
+
+@settings(deadline=None)
+@given(configs(), configs())
+@example(RunConfig(dataset="a/data.npz"), RunConfig(dataset="b/data.npz"))
+@example(RunConfig(dataset="a b"), RunConfig(dataset="a_b"))
+@example(RunConfig(model="m" * 300), RunConfig(model="n" + "m" * 299))
+@example(RunConfig(learning_rate=0.1), RunConfig(learning_rate=0.1 + 1e-17))
+@example(RunConfig(learning_rate=0.1), RunConfig(learning_rate=np.nextafter(0.1, 1)))
+@example(RunConfig(decay_epochs=(60, 120)), RunConfig(decay_epochs=(60.0, 120.0)))
+@example(RunConfig(momentum=0.0), RunConfig(momentum=-0.0))
+def test_equal_configs_share_a_slug_and_different_ones_never_do(one: RunConfig, two: RunConfig) -> None:
+    assert (one.slug == two.slug) == (one.with_seed(0) == two.with_seed(0))
+
+
+@settings(deadline=None)
+@given(configs())
+def test_a_slug_is_the_name_of_a_folder(config: RunConfig) -> None:
+    slug = config.slug
+    assert slug.isascii()
+    assert 0 < len(slug) <= 180
+    assert not set(slug) & set("/\\: \t\n\0*?\"'")
+    assert slug.strip(".")
+    assert slug == config.with_seed(7).slug
+    assert slug.endswith(f"-of{config.epochs}-{slug[-8:]}")
+
+
+def test_numpys_integers_are_plain_ones() -> None:
+    config = RunConfig(batch_size=np.int64(64), epochs=np.int32(200), pad=np.int8(4), seed=np.int64(0))  # type: ignore[arg-type]
+    assert config == RunConfig()
+    assert json.loads(json.dumps(config.to_dict())) == RunConfig().to_dict()
+    assert config.slug == RunConfig().slug
+
+
+def test_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        RunConfig().seed = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("dataset", "", TypeError),
+        ("dataset", None, TypeError),
+        ("model", 3, TypeError),
+        ("images_per_class", 0, ValueError),
+        ("image_size", 2.0, TypeError),
+        ("pad", -1, ValueError),
+        ("flip", 1, TypeError),
+        ("order", "random", ValueError),
+        ("pool_size", 0, ValueError),
+        ("sequence", "sorted", ValueError),
+        ("batch_size", 0, ValueError),
+        ("batch_size", True, TypeError),
+        ("epochs", 0, ValueError),
+        ("epochs", 1.5, TypeError),
+        ("learning_rate", 0.0, ValueError),
+        ("learning_rate", float("nan"), ValueError),
+        ("learning_rate", "0.1", TypeError),
+        ("learning_rate", True, TypeError),
+        pytest.param("learning_rate", 10**400, ValueError, id="learning_rate-huge"),
+        ("decay_epochs", (150, 120), ValueError),
+        ("decay_epochs", (120, 120), ValueError),
+        ("decay_epochs", (0, 120), ValueError),
+        ("decay_epochs", (120, 200), ValueError),
+        ("decay_epochs", ("120",), TypeError),
+        ("decay_epochs", 120, TypeError),
+        ("decay_factor", 0, ValueError),
+        ("momentum", -0.1, ValueError),
+        ("weight_decay", float("inf"), ValueError),
+        ("precision", "8", ValueError),
+        ("seed", -1, ValueError),
+        ("seed", 2**63, ValueError),
+        ("seed", "0", TypeError),
+    ],
+)
+def test_bad_values_are_named(name: str, value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=rf"^{name} should .*, but got ") as caught:
+        RunConfig(**{name: value})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("change", [{"pool_size": 10}, {"sequence": "identity"}])
+def test_the_pool_is_for_srs_alone(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="are for the order 'srs', but got the order 'reshuffling'"):
+        RunConfig(order="reshuffling", **change)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("accelerator", "tpu"), ("devices", 0), ("num_nodes", 0), ("threads", -1), ("compile", 1)],
+)
+def test_bad_hardware_is_named(name: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=rf"^{name} should .*, but got {value!r}"):
+        Hardware(**{name: value})

@@ -1,0 +1,115 @@
+"""The live display, on a terminal and without one."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from replenish.lab.display import RunsDisplay
+
+RESULT = {"status": "finished", "test_error": 12.345, "seconds": 61.0, "message": None}
+EVENTS: list[dict[str, Any]] = [
+    {"event": "start", "step": 0, "total_steps": 2000, "epochs": 40},
+    {"event": "step", "step": 40, "loss": 2.3456, "learning_rate": 0.1, "samples_per_second": 1234.5},
+    {"event": "epoch", "epoch": 1, "step": 50, "test_error": 45.678},
+    {"event": "step", "step": 1025, "loss": 1.2345, "learning_rate": 0.1, "samples_per_second": 2345.6},
+]
+
+
+def shown(
+    events: list[dict[str, Any]], *, terminal: bool, width: int = 200, labels: tuple[str, ...] = ("srs, seed 0",)
+) -> str:
+    """What is on the screen after the events, before the display is left."""
+    console = Console(force_terminal=terminal, width=width, file=io.StringIO(), legacy_windows=False, color_system=None)
+    with RunsDisplay(labels, console) as display:
+        for event in events:
+            display.watch(0, event)
+        display._progress.refresh()
+        return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.mark.parametrize("width", [200, 120])
+def test_a_terminal_shows_how_a_run_goes(width: int) -> None:
+    screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(EVENTS, terminal=True, width=width)).split("\r")[-1]
+    for part in (
+        "srs, seed 0",
+        "epoch 20.5/40",
+        "step 1,025",
+        "loss 1.23",
+        "error 45.68 %",
+        "2,346/s",
+        "left",
+        "all runs",
+    ):
+        assert part in screen, part
+    assert re.search(r"left\s+(\d+:\d\d:\d\d|-:--:--)", screen)
+
+
+def test_before_the_first_epoch_there_is_no_error() -> None:
+    assert "error -" in shown(EVENTS[:2], terminal=True)
+
+
+def test_a_run_that_goes_on_says_so() -> None:
+    start = {**EVENTS[0], "step": 1000}
+    for terminal in (True, False):
+        assert "srs, seed 0: going on from step 1,000" in shown([start], terminal=terminal)
+
+
+def test_without_a_terminal_there_is_a_line_a_run() -> None:
+    text = shown([*EVENTS, {"event": "end", "result": RESULT}], terminal=False)
+    assert text == "srs, seed 0: test error 12.35 % after 61 s\n"
+    assert "\x1b" not in text
+    assert shown(EVENTS, terminal=False) == ""
+
+
+def test_a_sentence_is_one_line_however_narrow() -> None:
+    """Logs are searched line by line."""
+    message = "the loss is not a finite number at step 7 (learning rate 0.05); the batch's samples are [1, 2, 3, 4, 5]"
+    events = [
+        EVENTS[0],
+        {
+            "event": "warning",
+            "message": "runs/a/checkpoint.pt is damaged (ValueError: its checksum is another); left out",
+        },
+        {"event": "end", "result": {**RESULT, "status": "diverged", "message": message}},
+    ]
+    lines = shown(events, terminal=False, width=40).splitlines()
+    assert lines == [f"srs, seed 0: {events[1]['message']}", f"srs, seed 0: diverged: {message}"]
+
+
+def test_brackets_are_no_markup() -> None:
+    events = [
+        {**EVENTS[0], "step": 3},
+        {"event": "warning", "message": "odd [red]file[/red] [/]"},
+        {"event": "stopped", "message": "stopped in runs/[bold]"},
+    ]
+    text = shown(events, terminal=False, labels=("data[0] [/x], seed 0",))
+    assert "data[0] [/x], seed 0: going on from step 3" in text
+    assert "odd [red]file[/red] [/]" in text
+    assert "stopped in runs/[bold]" in text
+    assert "data[0] [/x]" in shown(EVENTS, terminal=True, labels=("data[0] [/x], seed 0",))
+
+
+def test_the_line_of_all_runs_counts_those_that_ended() -> None:
+    labels = ("a", "b")
+    events = [*EVENTS, {"event": "end", "result": RESULT}]
+    assert "1 of 2 ended" in shown(events, terminal=True, labels=labels)
+    # A run that had ended before tells of its end alone.
+    assert "1 of 2 ended" in shown(events[-1:], terminal=True, labels=labels)
+
+
+def test_an_error_leaves_no_line_behind() -> None:
+    screen = shown([*EVENTS, {"event": "error", "message": "no data"}], terminal=True)
+    assert "srs, seed 0" not in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen).split("\r")[-1].split("all runs")[-1]
+
+
+def test_eighty_columns_hold_what_matters() -> None:
+    screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(EVENTS, terminal=True, width=80))
+    last = screen.split("\r")[-1]
+    assert all(len(line) <= 80 for line in last.splitlines())
+    for part in ("20.5/40", "1.23", "45.68", "2,346"):
+        assert part in last, part

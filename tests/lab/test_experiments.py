@@ -1,0 +1,150 @@
+"""Every row and curve of the paper by name, and the scales."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import pytest
+
+from replenish.lab import RunConfig
+from replenish.lab.data import load
+from replenish.lab.experiments import EXPERIMENTS, SCALES, configs, find
+from replenish.lab.models import cost
+
+TABLE2_ROWS = {
+    *("nin", "all-cnn", "dsn", "fitnet", "highway", "elu", "resnet-110", "resnet-1202"),
+    *("resnet-110-stochastic-depth", "resnet-1202-stochastic-depth", "shake-shake-26-2x96d", "shake-shake-29-2x4x64d"),
+    *("densenet-bc-190-40", "densenet-bc-190-40-srs", "wide-resnet-40-4", "wide-resnet-16-8", "wide-resnet-28-10"),
+    *("wide-resnet-28-10-srs", "wrn-28-10", "wrn-28-10-srs", "wrn-70-10", "wrn-70-10-srs"),
+}
+TABLE3_ROWS = ("wrn-b128-60-120-160", "wrn-b64-60-120-160", "wrn-b64-120-150-175", "wrn-srs-b64-120-150-175")
+CLASSES = {"cifar10": 10, "cifar100": 100, "digits": 10}
+
+
+def test_every_row_and_curve_is_there() -> None:
+    expected = {f"table2/{row}/{dataset}" for row in TABLE2_ROWS for dataset in ("cifar10", "cifar100")}
+    expected |= {f"table3/{row}" for row in TABLE3_ROWS}
+    expected |= {f"figure2/{line}" for line in ("wrn-60-120-160", "wrn-120-150-175", "wrn-srs-120-150-175")}
+    expected |= {f"figure3/srs-{line}" for line in ("60-120-160", "90-135-168", "120-150-175", "150-175-190")}
+    assert set(EXPERIMENTS) == expected
+
+
+def test_an_experiment_is_a_function_that_returns_a_frozen_config() -> None:
+    for make in EXPERIMENTS.values():
+        config = make()
+        assert isinstance(config, RunConfig)
+        assert config == make()
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            config.seed = 1  # type: ignore[misc]
+
+
+def test_table_3_is_the_papers() -> None:
+    rows = [EXPERIMENTS[f"table3/{row}"]() for row in TABLE3_ROWS]
+    assert [(row.order, row.batch_size, row.decays, row.decay_factor) for row in rows] == [
+        ("reshuffling", 128, (60, 120, 160), 0.2),
+        ("reshuffling", 64, (60, 120, 160), 0.2),
+        ("reshuffling", 64, (120, 150, 175), 0.1),
+        ("srs", 64, (120, 150, 175), 0.1),
+    ]
+    for row in rows:
+        same = ("batch_size", "order", "decay_epochs", "decay_factor")
+        assert set(row.differences(RunConfig())) <= set(same)
+    assert rows[3] == RunConfig() == EXPERIMENTS["table2/wrn-28-10-srs/cifar100"]()
+    assert rows[2] == EXPERIMENTS["table2/wrn-28-10/cifar100"]()
+
+
+def test_table_2_trains_every_row_with_the_papers_recipe() -> None:
+    for row in TABLE2_ROWS:
+        for dataset in CLASSES.keys() - {"digits"}:
+            config = EXPERIMENTS[f"table2/{row}/{dataset}"]()
+            model, srs = row.removesuffix("-srs"), row.endswith("-srs")
+            expected = {"model": model, "order": "srs" if srs else "reshuffling", "dataset": dataset}
+            found = {name: value for name, (_, value) in RunConfig().differences(config).items()}
+            # Without batch normalization 0.1 overflows.
+            if model in ("nin", "all-cnn", "dsn", "fitnet", "highway", "elu"):
+                assert found.pop("learning_rate") == 0.01
+            assert {name: getattr(config, name) for name in expected} == expected
+            assert set(found) <= set(expected)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_figure_2_shows_rows_2_to_4_of_table_3(scale: str) -> None:
+    rows = list(find("table3", scale).values())
+    assert list(find("figure2", scale).values()) == rows[1:4]
+    assert find("figure3/srs-120-150-175", scale) == {"figure3/srs-120-150-175": rows[3]}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_scale_leaves_the_comparison_as_it_is(scale: str) -> None:
+    for name, config in configs(scale).items():
+        full = EXPERIMENTS[name]()
+        for field in ("order", "batch_size", "learning_rate", "decay_factor", "momentum", "weight_decay", "seed"):
+            assert getattr(config, field) == getattr(full, field)
+        assert [decay / config.epochs for decay in config.decays] == pytest.approx(
+            [decay / 200 for decay in full.decays]
+        )
+    # What is one run in the paper is one at every scale; what is two, is two, but for the data.
+    slugs = {name: config.slug for name, config in configs(scale).items()}
+    for name, config in configs("full").items():
+        for other, second in configs("full").items():
+            if config == second:
+                assert slugs[name] == slugs[other]
+            elif scale != "digits" or config.dataset == second.dataset:
+                assert slugs[name] != slugs[other]
+
+
+def test_mini() -> None:
+    config = find("table3/wrn-srs-b64-120-150-175", "mini")["table3/wrn-srs-b64-120-150-175"]
+    expected = RunConfig(images_per_class=100, image_size=16, pad=2, model="wrn-10-1", epochs=40)
+    assert config == expected
+    assert config.decays == (24, 30, 35)
+
+
+@cache
+def parameters(model: str, channels: int, classes: int, size: int) -> int:
+    return cost(model, channels, classes, size).parameters
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_network_builds(scale: str) -> None:
+    """On the meta device: shapes without values."""
+    digits = load("digits")
+    shapes = {"full": (3, 32), "mini": (3, 16), "digits": (digits.channels, digits.image_size[0])}
+    for config in configs(scale).values():
+        channels, size = shapes[scale]
+        found = parameters(config.model, channels, CLASSES[config.dataset], size)
+        assert found > 10_000
+        if config.model == "wrn-28-10":
+            assert round(found / 1e6, 1) == 36.5
+
+
+def test_find_by_name_and_by_group() -> None:
+    assert list(find("table3")) == [f"table3/{row}" for row in TABLE3_ROWS]
+    assert list(find("table2/wrn-28-10")) == ["table2/wrn-28-10/cifar10", "table2/wrn-28-10/cifar100"]  # not -srs
+    assert list(find("table3/wrn-b64-60-120-160/")) == ["table3/wrn-b64-60-120-160"]
+    assert len(find("table2")) == 2 * len(TABLE2_ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("tabel3", "table3"), ("figure4", "figure3"), ("table3/wrn-srs-b64", "table3/wrn-srs-b64-120-150-175")],
+)
+def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(
+        ValueError, match=f"there is no experiment named '{name}'; did you mean .*{nearest}.*"
+    ) as caught:
+        find(name)
+    assert "`replenish list` shows them all" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "/", "qqqqqq", "table"])
+def test_a_name_that_is_nothing(name: str) -> None:
+    with pytest.raises(ValueError, match="there is no experiment named"):
+        find(name)
+
+
+def test_an_unknown_scale() -> None:
+    with pytest.raises(ValueError, match="scale should be one of full, mini, digits, but got 'huge'"):
+        configs("huge")

@@ -1,0 +1,78 @@
+"""Jobs: planned from configs and seeds, plain enough to be sent anywhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from small_runs import TINY
+
+from replenish.lab import Hardware
+from replenish.lab.jobs import Job, parse_seeds, plan
+from replenish.lab.records import RunFolder
+
+OTHER = dataclasses.replace(TINY, order="reshuffling")
+
+
+def test_all_configs_of_a_seed_come_before_the_next_seed(tmp_path: Path) -> None:
+    jobs = plan([TINY, OTHER], [0, 3], tmp_path)
+    assert [(job.config.order, job.config.seed) for job in jobs] == [
+        ("srs", 0),
+        ("reshuffling", 0),
+        ("srs", 3),
+        ("reshuffling", 3),
+    ]
+    assert [job.folder for job in jobs] == [
+        tmp_path / config.slug / f"seed{seed}" for seed in (0, 3) for config in (TINY, OTHER)
+    ]
+    assert list(tmp_path.iterdir()) == []  # a plan writes nothing
+
+
+def test_equal_configs_are_one_job(tmp_path: Path) -> None:
+    assert len(plan([TINY, OTHER, dataclasses.replace(TINY)], [0], tmp_path)) == 2
+
+
+def test_a_job_survives_json(tmp_path: Path) -> None:
+    job = Job(OTHER, tmp_path / "run", Hardware("cpu", 2, threads=2), tensorboard=True, command="replenish run 'a b'")
+    assert Job.from_dict(json.loads(json.dumps(job.to_dict()))) == job
+
+
+def test_a_folder_of_another_config_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    RunFolder(tmp_path / TINY.slug / "seed0").claim(TINY)
+    assert len(plan([TINY], [0, 1], tmp_path)) == 2
+    RunFolder(tmp_path / TINY.slug / "seed1").claim(TINY)  # of seed 0
+    with pytest.raises(ValueError, match="of another config: seed is 0 there and 1 here$"):
+        plan([TINY], [0, 1], tmp_path)
+
+
+def test_a_plan_leaves_folders_as_they_are(tmp_path: Path) -> None:
+    """An empty folder may be one that another process is just making; only the owner writes there."""
+    folder = tmp_path / TINY.slug / "seed0"
+    folder.mkdir(parents=True)
+    plan([TINY], [0], tmp_path)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [
+        ("1", [0]),
+        ("5", [0, 1, 2, 3, 4]),
+        ("0,3,7", [0, 3, 7]),
+        (" 2 , 1 ", [2, 1]),
+        ("0,9223372036854775807", [0, 2**63 - 1]),
+    ],
+)
+def test_seeds(text: str, seeds: list[int]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "-1", "five", "1.5", "1,,2", "1,", "1,1", "1;2", "²", "٣", "10001", "0,9223372036854775808", "9" * 5000],
+)
+def test_seeds_that_are_no_seeds(text: str) -> None:
+    with pytest.raises(ValueError, match="seed"):
+        parse_seeds(text)

@@ -1,0 +1,194 @@
+"""Several runs at once on this machine: the same results, one thread each, and an orderly end."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_runs import DIGITS, lines
+
+from replenish.lab import Hardware
+from replenish.lab.jobs import Job
+from replenish.lab.launchers import launch, worker
+from replenish.lab.launchers.local import run_locally
+from replenish.lab.records import RunFolder
+
+Events = list[tuple[int, dict[str, Any]]]
+ONE_EPOCH = DIGITS.for_epochs(1)
+
+
+def jobs_in(folder: Path, *, seeds: int = 2, **changes: Any) -> list[Job]:
+    config = dataclasses.replace(ONE_EPOCH, **changes)
+    return [Job(config.with_seed(seed), folder / f"seed{seed}") for seed in range(seeds)]
+
+
+@dataclasses.dataclass
+class Both:
+    folders: dict[int, Path]
+    results: dict[int, list[dict[str, Any]]]
+    events: dict[int, Events]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """The same jobs one after the other and two at once."""
+    found = Both({}, {}, {1: [], 2: []})
+    for parallel in (1, 2):
+        found.folders[parallel] = tmp_path_factory.mktemp(f"jobs{parallel}")
+        found.results[parallel] = run_locally(
+            jobs_in(found.folders[parallel], seeds=3),
+            parallel,
+            lambda place, event: found.events[parallel].append((place, event)),  # noqa: B023
+        )
+    return found
+
+
+@pytest.mark.slow
+def test_two_at_once_give_the_results_of_one_after_the_other(both: Both) -> None:
+    hashes = {parallel: [result["weights_sha256"] for result in both.results[parallel]] for parallel in (1, 2)}
+    assert hashes[1] == hashes[2]
+    assert len(set(hashes[1])) == 3
+    for seed in range(3):
+        assert lines(both.folders[1] / f"seed{seed}") == lines(both.folders[2] / f"seed{seed}")
+        result = RunFolder(both.folders[2] / f"seed{seed}").result()
+        assert result == both.results[2][seed]
+        assert result is not None
+        assert result["hardware"]["threads"] == 1
+
+
+@pytest.mark.slow
+def test_two_are_under_way_at_once_and_no_more(both: Both) -> None:
+    for parallel in (1, 2):
+        under_way, most = set(), 0
+        for place, event in both.events[parallel]:
+            if event["event"] == "start":
+                under_way.add(place)
+            if event["event"] == "end":
+                under_way.discard(place)
+            most = max(most, len(under_way))
+        assert most <= parallel
+    for place in range(3):
+        for parallel in (1, 2):
+            kinds = [event["event"] for where, event in both.events[parallel] if where == place]
+            assert [kind for kind in kinds if kind != "step"] == ["start", "epoch", "end"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_finished_runs_are_told_of_and_not_run_again(both: Both, parallel: int) -> None:
+    folder = both.folders[1]
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*/*.*")}
+    events: Events = []
+    results = run_locally(jobs_in(folder, seeds=3), parallel, lambda place, event: events.append((place, event)))
+    assert results == both.results[1]
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*/*.*")} == before
+    assert sorted((place, event["event"]) for place, event in events) == [(place, "end") for place in range(3)]
+
+
+@pytest.mark.slow
+def test_finished_runs_need_neither_data_nor_torch(both: Both, tmp_path: Path) -> None:
+    """A table of a hundred finished runs is looked through at once."""
+    job = dataclasses.replace(jobs_in(both.folders[1])[0], folder=tmp_path / "run")
+    elsewhere = dataclasses.replace(job.config, dataset=str(tmp_path / "gone.npz"))
+    RunFolder(job.folder).claim(elsewhere)
+    RunFolder(job.folder).write_result(both.results[1][0])
+    assert run_locally([dataclasses.replace(job, config=elsewhere)], 1, lambda *_: None) == both.results[1][:1]
+
+
+@pytest.mark.slow
+def test_a_run_that_cannot_be_run_stops_the_others_which_have_saved(tmp_path: Path) -> None:
+    long = jobs_in(tmp_path, seeds=1, epochs=400)
+    missing = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "missing")
+    started = threading.Event()
+    began = time.monotonic()
+    with pytest.raises(ChildProcessError, match=r"^the run in .*missing could not be run: .*none\.npz does not exist$"):
+        run_locally([*long, missing], 2, lambda place, event: started.set() if event["event"] == "step" else None)
+    assert time.monotonic() - began < 100
+    assert not (tmp_path / "missing").exists()
+    assert not (tmp_path / "seed0" / "result.json").exists()
+    if started.is_set():
+        assert (tmp_path / "seed0" / "checkpoint.pt").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_lets_every_run_save(tmp_path: Path, number: int) -> None:
+    stepping: set[int] = set()
+    stopped: list[str] = []
+
+    def watch(place: int, event: dict[str, Any]) -> None:
+        if event["event"] == "stopped":
+            stopped.append(event["message"])
+        if event["event"] == "step" and place not in stepping:
+            stepping.add(place)
+            if len(stepping) == 2:
+                os.kill(os.getpid(), number)
+
+    with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands"):
+        run_locally(jobs_in(tmp_path, seeds=3, epochs=400), 2, watch)
+    assert sorted(path.parent.name for path in tmp_path.glob("*/checkpoint.pt")) == ["seed0", "seed1"]
+    assert not list(tmp_path.glob("*/result.json"))
+    assert len(stopped) == 2
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by the system when memory runs out."""
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\nkill -9 $$\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(ChildProcessError, match=r"seed0 could not be run: it ended with exit code -9$"):
+        run_locally(jobs_in(tmp_path, seeds=1), 2, lambda *_: None)
+
+
+def test_what_is_no_event_is_no_reason_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library may print to standard output too."""
+    script = tmp_path / "python"
+    end = '{"event": "end", "result": {"status": "finished"}}'
+    script.write_text(f"#!/bin/sh\necho Using 16bit precision\necho '{end}'\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    assert run_locally(jobs_in(tmp_path, seeds=1), 2, lambda *_: None) == [{"status": "finished"}]
+
+
+def test_workers_have_the_threads_of_their_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "python"
+    script.write_text('#!/bin/sh\necho "{\\"event\\": \\"end\\", \\"result\\": {\\"threads\\": $OMP_NUM_THREADS}}"\n')
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    (job,) = jobs_in(tmp_path, seeds=1)
+    jobs = [job, dataclasses.replace(job, hardware=Hardware(threads=3))]
+    assert run_locally(jobs, 2, lambda *_: None) == [{"threads": 1}, {"threads": 3}]
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_no_jobs(parallel: int) -> None:
+    assert run_locally([], parallel, lambda *_: None) == []
+
+
+def test_an_unknown_launcher() -> None:
+    with pytest.raises(ValueError, match="--launcher should be one of local, slurm, ray, but got 'k8s'"):
+        launch([], "k8s", 1, lambda *_: None)
+
+
+def test_the_worker_tells_of_an_error_and_of_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import json
+
+    job = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "run")
+    monkeypatch.setattr(sys, "argv", ["worker", json.dumps(job.to_dict())])
+    assert worker.main() == 2
+    assert json.loads(capsys.readouterr().out) == {
+        "event": "error",
+        "message": f"{tmp_path / 'none.npz'} does not exist",
+    }

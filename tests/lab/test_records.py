@@ -1,0 +1,273 @@
+"""A run's folder: nothing half-written, nothing damaged taken for whole, nobody else's run overwritten."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from small_runs import TINY, same
+
+from replenish.lab.records import CHECKPOINT, CONFIG, METRICS, PREVIOUS_CHECKPOINT, RESULT, RunFolder, write_whole
+
+NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def checkpoint(step: int) -> dict[str, Any]:
+    """One of the same kinds of values as the trainer's."""
+    rng = torch.Generator().manual_seed(step)
+    return {
+        "version": 1,
+        "step": step,
+        "sampler": {"step": step, "stream": "v1"},
+        "model": {"weight": torch.randn(5, 3, generator=rng), "count": torch.tensor(step)},
+        "optimizer": {
+            "state": {0: {"momentum_buffer": torch.randn(5, 3, generator=rng)}},
+            "param_groups": [{"lr": 0.1}],
+        },
+        "rng": [torch.randint(0, 255, (40,), generator=rng, dtype=torch.uint8)],
+        "metrics": [{"epoch": 1, "test_error": 50.5}],
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path)
+
+
+@pytest.fixture
+def two_saved(folder: RunFolder) -> RunFolder:
+    folder.save_checkpoint(checkpoint(1))
+    folder.save_checkpoint(checkpoint(2))
+    return folder
+
+
+def names(folder: RunFolder) -> set[str]:
+    return {path.name for path in folder.path.iterdir()}
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch, *, failures: int = 10**9) -> None:
+    """Let the first so many attempts to put bytes on the disk find it full."""
+    left = iter(range(failures))
+    honest = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if next(left, None) is not None:
+            raise NO_SPACE
+        honest(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+# -- config.json, result.json, metrics.jsonl
+
+
+def test_a_folder_is_of_one_config(tmp_path: Path) -> None:
+    path = tmp_path / "not" / "yet" / "there"
+    with RunFolder(path).owned_by(TINY):
+        assert json.loads((path / CONFIG).read_text()) == TINY.to_dict()
+        assert RunFolder(path).config() == TINY
+    before = (path / CONFIG).read_bytes()
+    other = dataclasses.replace(TINY, learning_rate=0.3, seed=5)
+    with (
+        pytest.raises(ValueError, match="learning_rate is 0.05 there and 0.3 here; seed is 0 there and 5 here$"),
+        RunFolder(path).owned_by(other),
+    ):
+        pass
+    assert (path / CONFIG).read_bytes() == before
+    with RunFolder(path).owned_by(TINY):  # a refusal leaves no lock behind
+        pass
+
+
+@pytest.mark.parametrize("left", [CHECKPOINT, RESULT])
+def test_a_run_without_its_config_is_refused(folder: RunFolder, left: str) -> None:
+    (folder.path / left).write_bytes(b"{}")
+    with pytest.raises(ValueError, match="holds a run without its config.json; give another folder"):
+        folder.claim(TINY)
+    assert names(folder) == {left}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"[]", b"3", b"null", b"{}"])
+def test_a_damaged_config_is_a_sentence_that_names_the_file(folder: RunFolder, content: bytes) -> None:
+    (folder.path / CONFIG).write_bytes(content)
+    with pytest.raises(ValueError, match=r"config\.json") as caught:
+        folder.claim(TINY)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_second_owner_is_refused(folder: RunFolder) -> None:
+    with folder.owned_by(TINY):
+        refused = pytest.raises(BlockingIOError, match="another process is training in .*; wait for it or stop it")
+        with refused, RunFolder(folder.path).owned_by(TINY):
+            pass
+    with RunFolder(folder.path).owned_by(TINY):
+        pass
+
+
+def test_result_and_metrics(folder: RunFolder) -> None:
+    assert folder.result() is None
+    folder.write_result({"status": "finished", "test_error": 12.5})
+    assert folder.result() == {"status": "finished", "test_error": 12.5}
+    folder.write_metrics([{"epoch": 1}, {"epoch": 2}])
+    folder.write_metrics([{"epoch": 1}])
+    assert (folder.path / METRICS).read_text() == '{"epoch": 1}\n'
+
+
+def test_write_whole_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"before")
+    full_disk(monkeypatch)
+    with pytest.raises(OSError, match="the disk is full: .*file could not be written; .*give the same command again"):
+        write_whole(path, b"after")
+    assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("file", b"before")]
+
+
+def test_other_failures_to_write_say_what_failed(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    for write in (lambda: folder.save_checkpoint(checkpoint(1)), lambda: folder.write_metrics([])):
+        with pytest.raises(OSError, match=r"(checkpoint.pt|metrics.jsonl) could not be written: Input/output error$"):
+            write()
+    assert names(folder) == set()
+
+
+# -- checkpoints
+
+
+def test_two_checkpoints_are_kept(folder: RunFolder) -> None:
+    assert folder.load_checkpoint() == (None, [])
+    for step in (1, 2, 3):
+        folder.save_checkpoint(checkpoint(step))
+    loaded, faults = folder.load_checkpoint()
+    assert same(loaded, checkpoint(3))
+    assert faults == []
+    previous = torch.load(folder.path / PREVIOUS_CHECKPOINT, weights_only=True)
+    assert same(previous, checkpoint(2))
+    assert names(folder) == {CHECKPOINT, PREVIOUS_CHECKPOINT}
+
+
+def damaged(whole: bytes) -> Iterator[bytes]:
+    """Bytes altered, each one in the last 1500, where the table of contents is; blocks of zeros; truncations."""
+    for place in {*range(0, len(whole), 5), *range(len(whole) - 1500, len(whole))}:
+        yield whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :]
+    for start in range(0, len(whole), 64):
+        if any(whole[start : start + 512]):
+            yield whole[:start] + bytes(min(512, len(whole) - start)) + whole[start + 512 :]
+    for length in {*range(0, len(whole), 101), *range(len(whole) - 100, len(whole))}:
+        yield whole[:length]
+
+
+def test_every_altered_or_truncated_checkpoint_is_noticed(folder: RunFolder) -> None:
+    """Torch's format has checksums of its parts, but not of its table of contents."""
+    folder.save_checkpoint(checkpoint(2))
+    path = folder.path / CHECKPOINT
+    for content in damaged(path.read_bytes()):
+        path.write_bytes(content)
+        loaded, (fault,) = folder.load_checkpoint()
+        assert loaded is None
+        assert fault == f"{path} is damaged (ValueError: its checksum is another); left out"
+
+
+def test_then_the_one_before_it_is_used(two_saved: RunFolder) -> None:
+    path = two_saved.path / CHECKPOINT
+    for content in list(damaged(path.read_bytes()))[::500]:
+        path.write_bytes(content)
+        loaded, faults = two_saved.load_checkpoint()
+        assert len(faults) == 1
+        assert same(loaded, checkpoint(1))
+
+
+def test_torch_reads_a_checkpoint_as_any_other_file(two_saved: RunFolder) -> None:
+    path = two_saved.path / CHECKPOINT
+    assert same(torch.load(path, weights_only=True), checkpoint(2))
+    assert same(torch.load(path, weights_only=True, mmap=True), checkpoint(2))
+    with zipfile.ZipFile(path) as parts:
+        assert parts.testzip() is None
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a checkpoint"])
+def test_if_both_are_damaged_there_is_none(two_saved: RunFolder, content: bytes) -> None:
+    for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
+        (two_saved.path / name).write_bytes(content)
+    loaded, faults = two_saved.load_checkpoint()
+    assert loaded is None
+    assert [CHECKPOINT in faults[0], PREVIOUS_CHECKPOINT in faults[1]] == [True, True]
+
+
+def test_a_checkpoint_that_would_run_code_is_not_loaded(two_saved: RunFolder, tmp_path: Path) -> None:
+    class Hostile:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os.mkdir, (str(tmp_path / "owned"),)
+
+    two_saved.save_checkpoint({"version": 1, "model": Hostile()})
+    loaded, faults = two_saved.load_checkpoint()
+    assert same(loaded, checkpoint(2))
+    assert "UnpicklingError" in faults[0]
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_damaged_checkpoint_never_replaces_the_whole_one_before_it(
+    two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gone on with from the one before, the next save has to leave a whole one at each of its moments."""
+    (two_saved.path / CHECKPOINT).write_bytes(b"damaged")
+    assert same(two_saved.load_checkpoint()[0], checkpoint(1))
+    honest = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        honest(source, target)
+        loaded, _ = RunFolder(two_saved.path).load_checkpoint()  # what would be there if the process died now
+        assert loaded is not None
+
+    monkeypatch.setattr(os, "replace", replace)
+    two_saved.save_checkpoint(checkpoint(3))
+    assert same(two_saved.load_checkpoint(), (checkpoint(3), []))
+    (two_saved.path / CHECKPOINT).unlink()
+    assert same(two_saved.load_checkpoint(), (checkpoint(1), []))
+
+
+# -- a full disk
+
+
+def test_a_full_disk_costs_no_finished_epoch(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    full_disk(monkeypatch)
+    with pytest.raises(OSError, match="the disk is full: .*checkpoint.pt could not be written; what was finished"):
+        two_saved.save_checkpoint(checkpoint(3))
+    assert same(two_saved.load_checkpoint(), (checkpoint(2), []))
+    assert not [name for name in names(two_saved) if name.endswith(".new")]  # it would only take room
+
+
+def test_the_older_checkpoint_makes_room_for_the_newer(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    full_disk(monkeypatch, failures=1)
+    two_saved.save_checkpoint(checkpoint(3))
+    assert same(two_saved.load_checkpoint(), (checkpoint(3), []))
+    previous = torch.load(two_saved.path / PREVIOUS_CHECKPOINT, weights_only=True)
+    assert same(previous, checkpoint(2))
+
+
+def test_a_disk_that_fills_up_in_the_middle_of_a_file(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a real limit: a file that may not grow beyond half of a checkpoint."""
+    resource = pytest.importorskip("resource")
+    import signal
+
+    size = (two_saved.path / CHECKPOINT).stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, before[1]))
+    try:
+        with pytest.raises(OSError, match="checkpoint.pt could not be written"):
+            two_saved.save_checkpoint(checkpoint(3))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert same(two_saved.load_checkpoint(), (checkpoint(2), []))
+    assert names(two_saved) == {CHECKPOINT, PREVIOUS_CHECKPOINT}

@@ -1,0 +1,234 @@
+"""`replenish run` as it is typed: what it makes, and what it says to what it cannot do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from small_runs import lines, only_run, replenish
+
+from replenish import cli
+from replenish.lab.experiments import find
+from replenish.lab.records import RunFolder
+
+ROW = "table3/wrn-srs-b64-120-150-175"
+Typed = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Give a command in an empty folder, in this process (torch is here already): exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REPLENISH_DATA", str(tmp_path / "no-data"))
+
+    def give(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["replenish", *arguments])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return give
+
+
+def test_a_run(typed: Typed, tmp_path: Path) -> None:
+    code, out, err = typed("run", ROW, "--scale", "digits", "--epochs", "2", "--runs", "my runs", "--tensorboard")
+    assert code == 0, err
+    folder = only_run(tmp_path / "my runs")
+    config = find(ROW, "digits")[ROW].for_epochs(2)
+    assert folder == tmp_path / "my runs" / config.slug / "seed0"
+    assert RunFolder(folder).config() == config
+    assert [line["epoch"] for line in lines(folder)] == [1, 2]
+    assert list(folder.glob("events.out.tfevents.*"))
+    result = RunFolder(folder).result()
+    assert result is not None
+    assert result["command"] == f"replenish run {ROW} --scale digits --epochs 2 --runs 'my runs' --tensorboard"
+    assert f"{ROW}, seed 0: test error {result['test_error']:.2f} %" in err
+    assert "\x1b" not in err + out
+    assert "replenish report 'my runs'" in out
+
+    again, _, told = typed("run", ROW, "--scale", "digits", "--epochs", "2", "--runs", "my runs")
+    assert again == 0
+    assert RunFolder(folder).result() == result
+    assert "going on" not in told
+
+
+def test_names_that_share_runs_share_folders(typed: Typed, tmp_path: Path) -> None:
+    """Figure 2 shows the runs of table 3, so there is nothing left to run."""
+    assert typed("run", ROW, "--scale", "digits", "--epochs", "1", "--seeds", "0,3")[0] == 0
+    before = {path: path.read_bytes() for path in tmp_path.glob("runs/*/*/result.json")}
+    assert sorted(path.parent.name for path in before) == ["seed0", "seed3"]
+    assert typed("run", "figure2/wrn-srs-120-150-175", "--scale", "digits", "--epochs", "1", "--seeds", "0,3")[0] == 0
+    assert {path: path.read_bytes() for path in tmp_path.glob("runs/*/*/result.json")} == before
+
+
+def test_precision_is_a_part_of_the_run(typed: Typed, tmp_path: Path) -> None:
+    code, _, err = typed("run", ROW, "--scale", "digits", "--epochs", "1", "--precision", "bf16-mixed")
+    assert code == 0, err
+    assert RunFolder(only_run(tmp_path / "runs")).config().precision == "bf16-mixed"
+
+
+def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from replenish.lab import experiments
+
+    config = dataclasses.replace(find(ROW)[ROW], learning_rate=1e30)
+    hot = {"hot/one": lambda: config}
+    monkeypatch.setattr(experiments, "EXPERIMENTS", hot)
+    code, out, err = typed("run", "hot", "--scale", "digits", "--epochs", "1")
+    assert code == 1
+    assert "hot/one, seed 0: diverged: the loss is not a finite number at step 1 " in err
+    assert "1 of them diverged" in out
+    result = RunFolder(only_run(tmp_path / "runs")).result()
+    assert result is not None
+    assert result["status"] == "diverged"
+    assert typed("run", "hot", "--scale", "digits", "--epochs", "1")[0] == 1  # still
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tabel3",), "there is no experiment named 'tabel3'; did you mean table3"),
+        (("",), "there is no experiment named ''"),
+        (("table3", "--scale", "huge"), "scale should be one of full, mini, digits, but got 'huge'"),
+        (
+            ("table3", "--seeds", "five"),
+            "--seeds should be how many, such as 5, or which, such as 0,3,7, but got 'five'",
+        ),
+        (("table3", "--seeds", "0"), "--seeds should be how many"),
+        (("table3", "--seeds", "1,1"), "--seeds should name every seed once, but got '1,1'"),
+        (("table3", "--precision", "8"), "precision should be one of"),
+        (("table3", "--accelerator", "abacus"), "accelerator should be one of auto, cpu, cuda"),
+        (("table3", "--launcher", "k8s"), "--launcher should be one of local, slurm, ray, but got 'k8s'"),
+        (("table3", "--scale", "mini"), "replenish data get cifar100"),
+        (("table2/wrn-28-10/cifar10",), "replenish data get cifar10"),
+        pytest.param(
+            ("table3", "--scale", "digits", "--accelerator", "cuda"),
+            "accelerator='cuda' with devices=1 cannot be used here, where there is cpu",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here"),
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    typed: Typed, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = typed("run", *arguments)
+    assert code == 2
+    assert said in err
+    assert err.startswith("replenish: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []  # nothing half-written
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--epochs", "0"), ("--jobs", "0"), ("--devices", "-1"), ("--seed", "1"), ("--jobs", "x")]
+)
+def test_bad_options_are_exit_code_2(typed: Typed, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    code, _, err = typed("run", "table3", *arguments)
+    assert code == 2
+    assert arguments[0] in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_another_config_is_refused(typed: Typed, tmp_path: Path) -> None:
+    config = find(ROW, "digits")[ROW]
+    folder = tmp_path / "runs" / config.slug / "seed0"
+    RunFolder(folder).claim(dataclasses.replace(config, learning_rate=0.5, pad=0))
+    before = (folder / "config.json").read_bytes()
+    code, _, err = typed("run", ROW, "--scale", "digits")
+    assert code == 2
+    assert "pad is 0 there and 1 here; learning_rate is 0.5 there and 0.1 here" in err
+    assert err.count("\n") == 1
+    assert [path.name for path in folder.iterdir()] == ["config.json"]
+    assert (folder / "config.json").read_bytes() == before
+
+
+def test_a_folder_that_somebody_trains_in_is_refused(typed: Typed, tmp_path: Path) -> None:
+    config = find(ROW, "digits")[ROW]
+    with RunFolder(tmp_path / "runs" / config.slug / "seed0").owned_by(config):
+        code, _, err = typed("run", ROW, "--scale", "digits")
+    assert code == 2
+    assert err.startswith("replenish: another process is training in runs/")
+
+
+def test_a_place_where_nothing_can_be_written(typed: Typed, tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+    code, _, err = typed("run", ROW, "--scale", "digits")
+    assert code == 2
+    assert err.startswith("replenish: ")
+    assert "runs" in err
+    assert "Traceback" not in err
+
+
+def test_a_full_disk_is_one_sentence(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    code, _, err = typed("run", ROW, "--scale", "digits", "--epochs", "1")
+    assert code == 2
+    assert err.startswith("replenish: the disk is full: runs/")
+    assert err.count("\n") == 1
+
+
+def test_ctrl_c_in_the_first_of_two_runs_does_not_begin_the_second(
+    typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it comes so late that the first run ends."""
+    import os
+    import signal
+
+    from replenish.lab.records import RunFolder as Folder
+
+    honest = Folder.write_result
+
+    def write_result(self: Folder, result: dict[str, object]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        honest(self, result)
+
+    monkeypatch.setattr(Folder, "write_result", write_result)
+    code, _, _ = typed("run", ROW, "--scale", "digits", "--epochs", "1", "--seeds", "2")
+    assert code == 130
+    assert not list(tmp_path.glob("runs/*/seed1"))
+
+
+@pytest.mark.slow
+def test_two_at_once_from_the_command_line(tmp_path: Path) -> None:
+    """In processes of their own, from a folder of its own; the second time there is nothing to do."""
+    arguments = ("run", ROW, "--scale", "digits", "--epochs", "1", "--seeds", "2", "--jobs", "2")
+    done = replenish(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("test error") == 2
+    assert "\x1b" not in done.stderr + done.stdout
+    results = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("runs/*/*/result.json"))]
+    assert len({result["weights_sha256"] for result in results}) == 2
+    assert all(result["command"] == f"replenish {' '.join(arguments)}" for result in results)
+
+
+@pytest.mark.slow
+def test_bad_input_as_a_user_sees_it(tmp_path: Path) -> None:
+    done = replenish("run", "table3", "--scale", "mini", "--jobs", "2", cwd=tmp_path, REPLENISH_DATA=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("replenish: the run in runs/")
+    assert "replenish data get cifar100" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_batches_that_cannot_be_shared_are_refused_before_processes_start(tmp_path: Path) -> None:
+    done = replenish("run", ROW, "--scale", "digits", "--devices", "3", "--accelerator", "cpu", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "batch_size=64 and num_replicas=3" in done.stderr
+    assert done.stderr.startswith("replenish: ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,569 @@
+"""The trainer in one process: what it computes, what it measures, what it records."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from small_runs import DIGITS, TINY, Plain, blobs, dropping, lines
+from torch import Tensor, nn
+
+from replenish import diagnostics
+from replenish.lab import Hardware, RunConfig, train, training
+from replenish.lab.data import Augmentation, Batches, load
+from replenish.lab.models import build
+from replenish.lab.orders import build_order
+from replenish.lab.records import RunFolder
+
+# The training loss of the first 20 steps of WRN-10-1 on digits, SRS, seed 0, in one CPU process (torch 2.13).
+GOLDEN_LOSSES = [
+    *(2.354486, 2.333455, 2.335745, 2.333884, 2.274056, 2.335501, 2.383026, 2.266567, 2.297068, 2.297976),
+    *(2.242531, 2.275937, 2.359045, 2.288487, 2.267982, 2.235732, 2.159709, 2.089479, 2.051539, 2.001881),
+]
+
+
+def stream_seed(seed: int, *purpose: int) -> int:
+    """The seed of torch's generator for the weights (1) or for the dropout (2) of a rank."""
+    return int(np.random.SeedSequence([seed, *purpose]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def plain_loop(config: RunConfig) -> tuple[nn.Module, list[float]]:
+    """The same run without the trainer: torch's SGD, torch's schedule, and a loop over the batches."""
+    digits = load("digits")
+    torch.manual_seed(stream_seed(config.seed, 1))
+    network = build(config.model, 1, 10, 8)
+    order = build_order(config, len(digits.train_labels))
+    batches = Batches(order, digits, augment=Augmentation(config.pad, config.flip), seed=config.seed)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=0.0005)
+    milestones = [round(epoch * order.steps_per_epoch) for epoch in config.decays]
+    schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones, gamma=config.decay_factor)
+    torch.manual_seed(stream_seed(config.seed, 2, 0))
+    losses = []
+    for images, labels in batches.batches(0, config.epochs * order.steps_per_epoch):
+        loss = F.cross_entropy(network(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return network, losses
+
+
+class Recorder:
+    """Keeps the events of a run."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event"] == kind]
+
+
+@dataclasses.dataclass
+class Trained:
+    config: RunConfig
+    folder: Path
+    result: dict[str, Any]
+    seen: Recorder
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Three epochs on digits, every step told of."""
+    folder, seen = tmp_path_factory.mktemp("run"), Recorder()
+    config = DIGITS.for_epochs(3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "SECONDS_BETWEEN_REPORTS", -1.0)
+        result = train(config, folder, watch=seen, tensorboard=True, command="replenish run this")
+    return Trained(config, folder, result, seen)
+
+
+# -- what it computes
+
+
+def test_ends_in_the_bits_of_a_plain_loop(trained: Trained) -> None:
+    network, losses = plain_loop(trained.config)
+    assert training.weights_sha256(network) == trained.result["weights_sha256"]
+    assert [event["loss"] for event in trained.seen.of("step")] == losses
+
+
+def test_golden_loss_of_twenty_steps(trained: Trained) -> None:
+    losses = [event["loss"] for event in trained.seen.of("step")][:20]
+    assert losses[:10] == pytest.approx(GOLDEN_LOSSES[:10], rel=1e-4)
+    # Two threads instead of one, or another processor, round otherwise, and training makes more of it at every step.
+    assert losses[10:] == pytest.approx(GOLDEN_LOSSES[10:], rel=1e-3)
+
+
+def test_the_learning_rate_of_every_step(trained: Trained) -> None:
+    """Decays at 1.8, 2.25 and 2.625 epochs of 23 steps: 41.4, 51.75 and 60.375, to the nearest."""
+    rates = [event["learning_rate"] for event in trained.seen.of("step")]
+    assert rates == pytest.approx([0.1] * 41 + [0.01] * 11 + [0.001] * 8 + [0.0001] * 9, rel=1e-12)
+    assert [line["learning_rate"] for line in trained.metrics] == [rates[22], rates[45], rates[68]]
+
+
+def test_weight_decay_is_on_all_weights(trained: Trained) -> None:
+    checkpoint = torch.load(trained.folder / "checkpoint.pt", weights_only=True)
+    (group,) = checkpoint["optimizer"]["param_groups"]
+    names = [name for name, _ in build("wrn-10-1", 1, 10, 8).named_parameters()]
+    assert group["params"] == list(range(len(names)))
+    settings = {name: group[name] for name in ("momentum", "weight_decay", "dampening", "nesterov")}
+    assert settings == {"momentum": 0.9, "weight_decay": 0.0005, "dampening": 0, "nesterov": False}
+
+
+def test_seeds_and_orders_are_other_runs(tmp_path: Path) -> None:
+    changes: list[dict[str, Any]] = [{}, {"seed": 1}, {"order": "reshuffling"}, {"sequence": "identity"}]
+    hashes = [
+        train(dataclasses.replace(TINY, **change), tmp_path / str(place), model=Plain, dataset=blobs())[
+            "weights_sha256"
+        ]
+        for place, change in enumerate(changes)
+    ]
+    assert len(set(hashes)) == len(hashes)
+
+
+# -- what it measures
+
+
+def test_the_train_loss_is_the_mean_over_the_samples_of_the_epoch(tmp_path: Path) -> None:
+    """With reshuffling the last batch of an epoch is smaller, so a mean of the steps' losses would be another."""
+    config = dataclasses.replace(DIGITS, order="reshuffling", epochs=1, decay_epochs=())
+    train(config, tmp_path)
+    _, losses = plain_loop(config)
+    sizes = [64] * 22 + [30]
+    assert lines(tmp_path)[0]["train_loss"] == pytest.approx(np.average(losses, weights=sizes), rel=1e-7)
+    assert lines(tmp_path)[0]["unseen"] == 0
+
+
+def test_unseen_is_what_the_diagnostics_find(trained: Trained) -> None:
+    order = build_order(trained.config, 1438)
+    for line in trained.metrics:
+        assert line["unseen"] == round(diagnostics.measure(order, epochs=line["epoch"]).never_seen[-1] * 1438)
+    assert trained.metrics[0]["unseen"] > trained.metrics[-1]["unseen"] > 0
+
+
+def test_the_test_error_is_that_of_the_saved_weights(trained: Trained) -> None:
+    digits = load("digits")
+    network = build("wrn-10-1", 1, 10, 8)
+    checkpoint = torch.load(trained.folder / "checkpoint.pt", weights_only=True)
+    network.load_state_dict(checkpoint["model"])
+    network.eval()
+    images = torch.from_numpy(digits.test_images.copy()).permute(0, 3, 1, 2).float() / 255
+    images = (images - float(digits.mean[0])) / float(digits.std[0])
+    labels = torch.from_numpy(digits.test_labels.copy())
+    with torch.no_grad():
+        logits = network(images)
+    wrong = int((logits.argmax(1) != labels).sum())
+    assert trained.result["test_error"] == pytest.approx(100 * wrong / len(labels), abs=1e-12)
+    assert trained.result["test_loss"] == pytest.approx(F.cross_entropy(logits, labels).item(), rel=1e-4)
+
+
+def test_a_line_an_effective_epoch(trained: Trained) -> None:
+    fields = ["epoch", "step", "learning_rate", "train_loss", "test_loss", "test_error", "unseen", "seconds"]
+    assert [list(line) for line in trained.metrics] == [fields] * 3
+    assert [(line["epoch"], line["step"]) for line in trained.metrics] == [(1, 23), (2, 46), (3, 69)]
+    seconds = [line["seconds"] for line in trained.metrics]
+    assert 0 < seconds[0] < seconds[1] < seconds[2] <= trained.result["seconds"]
+
+
+def test_the_error_reported_is_the_last_and_the_best_stands_beside_it(tmp_path: Path) -> None:
+    """A learning rate that spoils the network at the end, so that the last epoch is not the best."""
+    errors = iter([30.0, 10.0, 10.0, 20.0])
+    config = TINY.for_epochs(4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training._Run, "test", lambda self: (1.0, next(errors)))
+        result = train(config, tmp_path, model=Plain, dataset=blobs())
+    assert (result["test_error"], result["best_test_error"], result["best_epoch"]) == (20.0, 10.0, 2)
+
+
+# -- what it records
+
+
+def test_the_folder(trained: Trained) -> None:
+    names = {path.name for path in trained.folder.iterdir() if not path.name.startswith(("events.", "."))}
+    assert names == {"config.json", "metrics.jsonl", "checkpoint.pt", "checkpoint-previous.pt", "result.json"}
+    assert json.loads((trained.folder / "config.json").read_text()) == trained.config.to_dict()
+    assert json.loads((trained.folder / "result.json").read_text()) == trained.result
+
+
+def test_the_result(trained: Trained) -> None:
+    result, last = trained.result, trained.metrics[-1]
+    digits = load("digits")
+    expected = {
+        "status": "finished",
+        "test_error": last["test_error"],
+        "train_loss": last["train_loss"],
+        "test_loss": last["test_loss"],
+        "best_test_error": min(line["test_error"] for line in trained.metrics),
+        "steps": 69,
+        "epochs": 3,
+        "parameters": sum(parameter.numel() for parameter in build("wrn-10-1", 1, 10, 8).parameters()),
+        "data": digits.describe(),
+        "command": "replenish run this",
+        "message": None,
+    }
+    assert {name: result[name] for name in expected} == expected
+    assert (
+        result["versions"]["torch"] == torch.__version__.split("+")[0]
+        or result["versions"]["torch"] in torch.__version__
+    )
+    assert {"python", "numpy", "replenish", "lightning-fabric"} <= set(result["versions"])
+    assert {"processor", "cores", "system"} <= set(result["machine"])
+    hardware = {"accelerator": "auto", "devices": 1, "num_nodes": 1, "threads": 1, "compile": False, "processes": 1}
+    assert result["hardware"] == hardware
+    assert result["commit"]
+    assert len(result["weights_sha256"]) == 64
+
+
+def test_the_checkpoint_holds_where_the_run_stands(trained: Trained) -> None:
+    last = torch.load(trained.folder / "checkpoint.pt", weights_only=True)
+    previous = torch.load(trained.folder / "checkpoint-previous.pt", weights_only=True)
+    assert (last["step"], previous["step"]) == (69, 46)
+    assert last["sampler"]["step"] == 69
+    assert last["sampler"]["order"] == "SequencedReplacement" or "stream" in last["sampler"]
+    network = build("wrn-10-1", 1, 10, 8)
+    network.load_state_dict(last["model"])
+    assert training.weights_sha256(network) == trained.result["weights_sha256"]
+    buffers = [state["momentum_buffer"] for state in last["optimizer"]["state"].values()]
+    assert [buffer.shape for buffer in buffers] == [parameter.shape for parameter in network.parameters()]
+    (rng,) = last["rng"]
+    torch.Generator().set_state(rng)
+    assert last["metrics"] == trained.metrics
+
+
+def test_tensorboard_events(trained: Trained) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulator.EventAccumulator(str(trained.folder))
+    events.Reload()
+    for name in ("train_loss", "test_loss", "test_error", "learning_rate", "unseen", "seconds"):
+        found = [(event.step, event.value) for event in events.Scalars(name)]
+        expected = [(line["step"], pytest.approx(line[name], rel=1e-5)) for line in trained.metrics]
+        assert found == expected
+
+
+def test_the_events_of_a_run(trained: Trained) -> None:
+    kinds = [event["event"] for event in trained.seen.events]
+    assert kinds == ["start", *[*["step"] * 23, "epoch"] * 3, "end"]
+    assert trained.seen.events[0] == {"event": "start", "step": 0, "total_steps": 69, "epochs": 3}
+    assert all(event["samples_per_second"] > 0 for event in trained.seen.of("step"))
+    assert trained.seen.events[-1]["result"] == trained.result
+
+
+def test_a_finished_run_is_not_run_again(trained: Trained) -> None:
+    files = {path.name: path.stat().st_mtime_ns for path in trained.folder.iterdir() if path.name != ".lock"}
+    again = train(trained.config, trained.folder)
+    assert again == trained.result
+    assert files == {path.name: path.stat().st_mtime_ns for path in trained.folder.iterdir() if path.name != ".lock"}
+
+
+def test_a_folder_of_another_config_is_refused(trained: Trained) -> None:
+    with pytest.raises(ValueError, match="another config: seed is 0 there and 3 here$"):
+        train(trained.config.with_seed(3), trained.folder)
+
+
+# -- stopping and going on
+
+
+def interrupting(kind: str, number: int, count: int = 1) -> Callable[[dict[str, Any]], None]:
+    """A watch that sends this process a signal, once, at the `count`-th event of a kind."""
+    seen = 0
+
+    def watch(event: dict[str, Any]) -> None:
+        nonlocal seen
+        seen += event["event"] == kind
+        if event["event"] == kind and seen == count:
+            os.kill(os.getpid(), number)
+
+    return watch
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_REPORTS", -1.0)
+    with pytest.raises(training.Stopped):
+        train(trained.config, tmp_path, watch=interrupting("step", signal.SIGINT, 30))
+    result = train(trained.config, tmp_path)
+    assert result["weights_sha256"] == trained.result["weights_sha256"]
+    assert lines(tmp_path) == lines(trained.folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("step", range(1, 11))
+def test_a_run_can_be_stopped_at_any_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, number: int
+) -> None:
+    """Steps 4 and 8 end an epoch; nothing that is measured there may be lost."""
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_REPORTS", -1.0)
+    whole, folder = tmp_path / "whole", tmp_path / "stopped"
+    expected = train(TINY, whole, model=dropping, dataset=blobs())
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    watch = interrupting("step", number, step)
+    with pytest.raises(training.Stopped, match=r"stopped at step \d+ of 12 and saved in .*same command") as stopped:
+        train(TINY, folder, model=dropping, dataset=blobs(), watch=watch)
+    assert stopped.value.signal_number == number
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    at = torch.load(folder / "checkpoint.pt", weights_only=True)["step"]
+    assert step <= at <= step + 1
+    assert not (folder / "result.json").exists()
+    seen = Recorder()
+    result = train(TINY, folder, model=dropping, dataset=blobs(), watch=seen)
+    assert seen.events[0]["step"] == at
+    assert result["weights_sha256"] == expected["weights_sha256"]
+    assert lines(folder) == lines(whole)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("step", 11), ("step", 12), ("epoch", 3), ("end", 1)])
+def test_a_signal_that_comes_with_the_last_step_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, count: int
+) -> None:
+    """The run may end, with its last epoch measured; but whoever runs several must not begin the next."""
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_REPORTS", -1.0)
+    whole, folder = tmp_path / "whole", tmp_path / "stopped"
+    expected = train(TINY, whole, model=dropping, dataset=blobs())
+    interrupted = False
+    try:
+        train(TINY, folder, model=dropping, dataset=blobs(), watch=interrupting(kind, signal.SIGINT, count))
+    except KeyboardInterrupt:
+        interrupted = True
+    result = train(TINY, folder, model=dropping, dataset=blobs())
+    assert result["test_error"] == expected["test_error"]
+    assert lines(folder) == lines(whole)
+    assert interrupted
+
+
+def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
+    request = training._StopRequest()
+    request.ask(signal.SIGINT, None)
+    with pytest.raises(KeyboardInterrupt):
+        request.ask(signal.SIGINT, None)
+
+
+def test_trains_in_another_thread_too(tmp_path: Path) -> None:
+    """Only the main thread can have handlers of signals."""
+    results: list[dict[str, Any]] = []
+    thread = threading.Thread(
+        target=lambda: results.append(train(TINY, tmp_path / "thread", model=Plain, dataset=blobs()))
+    )
+    thread.start()
+    thread.join()
+    here = train(TINY, tmp_path / "main", model=Plain, dataset=blobs())
+    assert results[0]["weights_sha256"] == here["weights_sha256"]
+
+
+def test_a_damaged_checkpoint_costs_an_epoch_and_changes_nothing(tmp_path: Path) -> None:
+    expected = train(TINY, tmp_path / "whole", model=Plain, dataset=blobs())
+    folder = tmp_path / "damaged"
+    with pytest.raises(training.Stopped):
+        train(TINY, folder, model=Plain, dataset=blobs(), watch=interrupting("epoch", signal.SIGINT, 2))
+    path = folder / "checkpoint.pt"
+    path.write_bytes(path.read_bytes()[:-500])
+    previous = torch.load(folder / "checkpoint-previous.pt", weights_only=True)["step"]
+    seen = Recorder()
+    result = train(TINY, folder, model=Plain, dataset=blobs(), watch=seen)
+    assert [event["event"] for event in seen.events[:2]] == ["warning", "start"]
+    assert "checkpoint.pt is damaged" in seen.events[0]["message"]
+    assert seen.events[1]["step"] == previous
+    assert 0 < previous < 12
+    assert result["weights_sha256"] == expected["weights_sha256"]
+    assert lines(folder) == lines(tmp_path / "whole")
+
+
+def test_other_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(training.Stopped):
+        train(TINY, tmp_path, model=Plain, dataset=blobs(), watch=interrupting("epoch", signal.SIGINT))
+    with pytest.raises(ValueError, match="a checkpoint of a run on other data: blobs has changed since"):
+        train(TINY, tmp_path, model=Plain, dataset=blobs(seed=1))
+
+
+def test_a_checkpoint_of_another_release_is_refused(tmp_path: Path) -> None:
+    RunFolder(tmp_path).claim(TINY)
+    RunFolder(tmp_path).save_checkpoint({"version": 0})
+    with pytest.raises(ValueError, match="a checkpoint of version 0, but this release reads version 1"):
+        train(TINY, tmp_path, model=Plain, dataset=blobs())
+
+
+def test_a_full_disk_costs_no_finished_epoch(tmp_path: Path) -> None:
+    expected = train(TINY, tmp_path / "whole", model=Plain, dataset=blobs())
+    folder = tmp_path / "full"
+
+    def fill(event: dict[str, Any]) -> None:
+        if event["event"] == "epoch" and event["epoch"] == 2:
+            patch.setattr(os, "fsync", no_space)
+
+    def no_space(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(OSError, match="the disk is full: .*checkpoint.pt"):
+        train(TINY, folder, model=Plain, dataset=blobs(), watch=fill)
+    assert lines(folder) == lines(tmp_path / "whole")[:2]
+    seen = Recorder()
+    result = train(TINY, folder, model=Plain, dataset=blobs(), watch=seen)
+    assert seen.events[0]["step"] == 8
+    assert result["weights_sha256"] == expected["weights_sha256"]
+
+
+# -- a loss that is no number
+
+
+class BreaksAt(Plain):
+    """Gives a loss that is not finite at one step, and weights that stay finite."""
+
+    def __init__(self, step: int, value: float) -> None:
+        super().__init__()
+        self.step, self.value, self.calls = step, value, 0
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits = super().forward(images)
+        if self.training:
+            self.calls += 1
+            if self.calls == self.step + 1:
+                return logits * self.value
+        return logits
+
+
+@pytest.mark.parametrize(("step", "value"), [(0, math.nan), (3, math.inf), (7, math.nan), (11, math.nan)])
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, step: int, value: float) -> None:
+    seen = Recorder()
+    result = train(TINY, tmp_path, model=lambda: BreaksAt(step, value), dataset=blobs(), watch=seen)
+    assert result["status"] == "diverged"
+    assert result["test_error"] is None
+    indices = build_order(TINY, 64).batch(step).tolist()
+    rate = TINY.learning_rate_at(step, 4)
+    assert result["message"] == (
+        f"the loss is not a finite number at step {step} (effective epoch {step / 4:.2f}, learning rate {rate:g}); the "
+        f"batch's samples are {indices}"
+    )
+    assert json.loads((tmp_path / "result.json").read_text()) == result
+    assert seen.events[-1] == {"event": "end", "result": result}
+    assert result["best_epoch"] is None if step < 4 else result["best_epoch"] is not None
+    assert train(TINY, tmp_path, model=Plain, dataset=blobs()) == result  # that is how it ended
+
+
+def refuse_constant(name: str) -> Any:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_too_large_a_learning_rate_diverges(tmp_path: Path) -> None:
+    result = train(dataclasses.replace(DIGITS, learning_rate=1e30), tmp_path)
+    assert result["status"] == "diverged"
+    assert "at step 1 (effective epoch 0.04, learning rate 1e+30)" in result["message"]
+    json.loads((tmp_path / "result.json").read_text(), parse_constant=refuse_constant)
+
+
+def test_weights_that_the_last_step_has_ruined_are_no_finished_run(tmp_path: Path) -> None:
+    """The loss of the only step is finite; that of the test is not."""
+    config = dataclasses.replace(TINY, learning_rate=1e38, batch_size=64, epochs=1, decay_epochs=())
+    result = train(config, tmp_path, model=Plain, dataset=blobs())
+    json.loads((tmp_path / "result.json").read_text(), parse_constant=refuse_constant)
+    if (tmp_path / "metrics.jsonl").exists():
+        for line in (tmp_path / "metrics.jsonl").read_text().splitlines():
+            json.loads(line, parse_constant=refuse_constant)
+    assert result["status"] == "diverged"
+
+
+# -- a network and data of one's own
+
+
+def test_a_network_and_data_of_ones_own(tmp_path: Path) -> None:
+    made = []
+
+    def make() -> nn.Module:
+        made.append(Plain(width=16))
+        return made[-1]
+
+    config = dataclasses.replace(TINY, epochs=30, learning_rate=0.1, decay_epochs=())
+    result = train(config, tmp_path, model=make, dataset=blobs(train=120, test=30))
+    assert result["status"] == "finished"
+    assert result["parameters"] == 36 * 16 + 16 + 16 * 3 + 3
+    assert result["data"]["name"] == "blobs"
+    assert result["test_error"] < 10  # it has learnt
+    assert result["weights_sha256"] == training.weights_sha256(made[0])
+    torch.manual_seed(stream_seed(0, 1))
+    fresh = Plain(width=16)  # the initial weights are a function of the seed
+    assert not torch.equal(fresh.out.weight, made[0].out.weight)
+
+
+def test_a_class_is_a_maker_and_a_network_is_not(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="^model should "):
+        train(TINY, tmp_path / "run", model=Plain(), dataset=blobs())
+    assert not (tmp_path / "run").exists()
+
+
+def test_images_that_are_not_square_want_a_size(tmp_path: Path) -> None:
+    whole = blobs()
+    flat = dataclasses.replace(whole, train_images=whole.train_images[:, :4], test_images=whole.test_images[:, :4])
+    with pytest.raises(ValueError, match="want square images, but those of blobs are 4 x 6; give an image_size"):
+        train(dataclasses.replace(TINY, model="wrn-10-1"), tmp_path / "run", dataset=flat)
+    assert not (tmp_path / "run").exists()
+
+
+# -- hardware and precision
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.parametrize(("accelerator", "devices"), [("cuda", 1), ("gpu", 1), ("cuda", 2)])
+def test_a_device_that_is_not_there(tmp_path: Path, accelerator: str, devices: int) -> None:
+    with pytest.raises(
+        ValueError, match=f"^accelerator='{accelerator}' with devices={devices} cannot be used here.* cpu"
+    ):
+        train(TINY, tmp_path / "run", hardware=Hardware(accelerator, devices), model=Plain, dataset=blobs())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true", "64-true"])
+def test_other_precisions(tmp_path: Path, precision: str) -> None:
+    config = dataclasses.replace(DIGITS, precision=precision, epochs=1, decay_epochs=())
+    result = train(config, tmp_path)
+    assert result["status"] == "finished"
+    assert result["train_loss"] < 2.5
+    weights = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"].values()
+    expected = {"bf16-mixed": torch.float32, "bf16-true": torch.bfloat16, "64-true": torch.float64}[precision]
+    assert {weight.dtype for weight in weights if weight.is_floating_point()} == {expected}
+
+
+def test_threads_are_set(tmp_path: Path) -> None:
+    seen: list[int] = []
+    for threads in (2, 1):
+        train(
+            TINY,
+            tmp_path / str(threads),
+            hardware=Hardware(threads=threads),
+            model=Plain,
+            dataset=blobs(),
+            watch=lambda event: seen.append(torch.get_num_threads()),
+        )
+    assert (seen[0], seen[-1]) == (2, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # torch's compiler's own
+def test_compiled(tmp_path: Path) -> None:
+    import shutil
+
+    if not any(shutil.which(name) for name in ("c++", "g++", "clang++")):
+        pytest.skip("torch.compile needs a C++ compiler")
+    expected = train(TINY, tmp_path / "plain", model=Plain, dataset=blobs())
+    result = train(TINY, tmp_path / "compiled", hardware=Hardware(compile=True), model=Plain, dataset=blobs())
+    assert result["status"] == "finished"
+    assert result["train_loss"] == pytest.approx(expected["train_loss"], rel=1e-4)
+    assert list(torch.load(tmp_path / "compiled" / "checkpoint.pt", weights_only=True)["model"]) == list(
+        Plain().state_dict()
+    )

@@ -1,0 +1,400 @@
+"""Processes that are killed, that share a run, or that want the same one."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_runs import DIGITS, TINY, Plain, blobs, command, dropping, lines, only_run, replenish
+
+from replenish.lab import Hardware, train
+from replenish.lab.experiments import find
+from replenish.lab.jobs import Job
+from replenish.lab.launchers.local import run_locally
+from replenish.lab.orders import build_order
+from replenish.lab.records import RunFolder
+
+ROW = "table3/wrn-srs-b64-120-150-175"
+
+# -- killed
+
+
+class Writes:
+    """Counts what a process puts on the disk, and kills it at one of these moments, without any warning."""
+
+    def __init__(self, fatal: int | None = None) -> None:
+        self.count, self._fatal = 0, fatal
+        self._replace, self._fsync = os.replace, os.fsync
+
+    def replace(self, source: Any, target: Any) -> None:
+        self._may_die()
+        self._replace(source, target)
+
+    def fsync(self, descriptor: int) -> None:
+        self._may_die(descriptor)
+        self._fsync(descriptor)
+
+    def _may_die(self, descriptor: int | None = None) -> None:
+        self.count += 1
+        if self.count == self._fatal:
+            if descriptor is not None and stat.S_ISREG(os.fstat(descriptor).st_mode):
+                # What was not flushed may be half there after a failure of the power.
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch_over(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(os, "replace", self.replace)
+        patch.setattr(os, "fsync", self.fsync)
+
+
+def train_and_die_writing(folder: str, fatal: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        Writes(fatal).watch_over(patch)
+        train(TINY, folder, model=dropping, dataset=blobs())
+
+
+def train_and_die_later(folder: str, seconds: float) -> None:
+    def watch(event: dict[str, Any]) -> None:
+        if event["event"] == "start":
+            subprocess.Popen([sys.executable, "-c", KILL_LATER, str(os.getpid()), str(seconds)])
+
+    train(DIGITS.for_epochs(4), folder, watch=watch)
+
+
+KILL_LATER = "import os, sys, time; time.sleep(float(sys.argv[2])); os.kill(int(sys.argv[1]), 9)"
+
+
+@pytest.fixture(scope="module")
+def processes() -> multiprocessing.context.ForkServerContext:
+    """Processes that have torch already: it takes seconds to import."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["replenish.lab.training"])
+    return context
+
+
+def ended(process: BaseProcess) -> int | None:
+    process.start()
+    process.join(120)
+    return process.exitcode
+
+
+@pytest.mark.slow
+def test_killed_at_any_write(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
+    """At every single file that is flushed or renamed: the config, checkpoints, metrics, the result."""
+    writes = Writes()
+    with pytest.MonkeyPatch.context() as patch:
+        writes.watch_over(patch)
+        expected = train(TINY, tmp_path / "whole", model=dropping, dataset=blobs())
+    assert writes.count > 25
+    for fatal in range(1, writes.count + 1):
+        folder = tmp_path / str(fatal)
+        died = ended(processes.Process(target=train_and_die_writing, args=(str(folder), fatal)))
+        assert died == -signal.SIGKILL
+        steps: list[int] = []
+        result = train(
+            TINY,
+            folder,
+            model=dropping,
+            dataset=blobs(),
+            watch=lambda event: steps.append(event["step"]) if event["event"] == "start" else None,  # noqa: B023
+        )
+        assert result["weights_sha256"] == expected["weights_sha256"], fatal
+        assert result["test_error"] == expected["test_error"], fatal
+        assert lines(folder) == lines(tmp_path / "whole"), fatal
+        # Three writes for the config, some more for the first checkpoint: from then on something is kept.
+        assert fatal <= 8 or not steps or steps[0] > 0, fatal
+        assert not list(folder.glob("*.new")), fatal
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
+    config = DIGITS.for_epochs(4)
+    expected = train(config, tmp_path / "whole")
+    moments = np.random.default_rng(0).uniform(0.1, 1.5, 4)
+    folder = tmp_path / "killed"
+    codes = [ended(processes.Process(target=train_and_die_later, args=(str(folder), moment))) for moment in moments]
+    assert -signal.SIGKILL in codes
+    result = train(config, folder)
+    assert result["weights_sha256"] == expected["weights_sha256"]
+    assert lines(folder) == lines(tmp_path / "whole")
+
+
+@pytest.fixture(scope="module")
+def twelve_epochs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The weights of the run below, not interrupted."""
+    config = find(ROW, "digits")[ROW].for_epochs(12)
+    return train(config, tmp_path_factory.mktemp("twelve"))["weights_sha256"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_the_command_goes_on_after_a_signal(tmp_path: Path, twelve_epochs: str, number: int) -> None:
+    arguments = ("run", ROW, "--scale", "digits", "--epochs", "12", "--runs", "runs")
+    with subprocess.Popen(command(*arguments), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: list(tmp_path.glob("runs/*/seed0/metrics.jsonl")))
+        process.send_signal(number)
+        _, complaint = process.communicate(timeout=120)
+    assert process.returncode == {signal.SIGKILL: -9, signal.SIGINT: 130}[number]
+    folder = only_run(tmp_path / "runs")
+    assert not (folder / "result.json").exists()
+    if number != signal.SIGKILL:
+        step = torch.load(folder / "checkpoint.pt", weights_only=True)["step"]
+        assert f"replenish: stopped at step {step} of 276 and saved in {Path('runs')}" in complaint.replace("\n", " ")
+    assert "Traceback" not in complaint
+    done = replenish(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "going on from step" in done.stderr
+    found = RunFolder(folder).result()
+    assert found is not None
+    assert [line["epoch"] for line in lines(folder)] == list(range(1, 13))
+    assert found["weights_sha256"] == twelve_epochs
+
+
+def wait_for(condition: Any, seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+# -- two that want the same run
+
+
+def hold(folder: str, held: Any, release: Any) -> None:
+    def watch(event: dict[str, Any]) -> None:
+        held.set()
+        release.wait(60)
+
+    train(TINY, folder, model=Plain, dataset=blobs(), watch=watch)
+
+
+def test_the_second_process_refuses(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
+    held, release = processes.Event(), processes.Event()
+    process = processes.Process(target=hold, args=(str(tmp_path), held, release))
+    process.start()
+    try:
+        assert held.wait(60)
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        with pytest.raises(BlockingIOError, match="another process is training in .*; wait for it or stop it"):
+            train(TINY, tmp_path, model=Plain, dataset=blobs())
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    finally:
+        release.set()
+        process.join(60)
+    assert process.exitcode == 0
+    assert train(TINY, tmp_path, model=Plain, dataset=blobs())["status"] == "finished"
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
+    held, release = processes.Event(), processes.Event()
+    process = processes.Process(target=hold, args=(str(tmp_path), held, release))
+    process.start()
+    assert held.wait(60)
+    process.kill()
+    process.join(60)
+    assert train(TINY, tmp_path, model=Plain, dataset=blobs())["status"] == "finished"
+
+
+# -- two that share a run
+
+# Started by itself twice over, as every script with several devices is.
+SCRIPT = '''
+import dataclasses, json, os, sys
+import torch
+sys.path.insert(0, sys.argv[1])
+from small_runs import DIGITS, TINY, Plain, blobs
+from replenish.lab import Hardware, train
+
+folder, devices = sys.argv[2], int(sys.argv[3])
+rank = int(os.environ.get("LOCAL_RANK", "0"))
+hardware = Hardware("cpu", devices)
+
+class Told(Plain):
+    """Writes down what it is given."""
+    def __init__(self, bad_step=None):
+        super().__init__()
+        self.calls, self.bad_step, self.seen = 0, bad_step, []
+    def forward(self, images):
+        logits = super().forward(images)
+        if self.training:
+            self.seen.append(images.tolist())
+            self.calls += 1
+            if self.calls - 1 == self.bad_step:
+                logits = logits * float("nan")
+        return logits
+
+def told(name, config, dataset, **arguments):
+    made = []
+    def make():
+        made.append(Told(**arguments))
+        return made[-1]
+    train(config, f"{folder}/{name}", hardware=hardware, model=make, dataset=dataset)
+    with open(f"{folder}/{name}-{int(os.environ.get('LOCAL_RANK', '0'))}.json", "w") as file:
+        json.dump(made[0].seen, file)
+
+told("srs", TINY, blobs())
+# 58 = 3 * 16 + 10: the last batch of an epoch is smaller.
+told("reshuffling", dataclasses.replace(TINY, order="reshuffling"), blobs(train=58))
+# On the last process alone, at a step at which nobody looks.
+bad_step = 7 if rank == devices - 1 else None
+told("diverging", dataclasses.replace(TINY, epochs=10, decay_epochs=()), blobs(), bad_step=bad_step)
+train(dataclasses.replace(DIGITS, model="resnet-8-stochastic-depth", epochs=1, decay_epochs=()), f"{folder}/depth",
+      hardware=hardware)
+train(TINY, f"{folder}/resumed", hardware=hardware, model=Plain, dataset=blobs())
+'''
+
+
+@pytest.fixture(scope="module")
+def one_and_two(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """The same runs in one process and in two; one was begun in one process and is gone on with in both."""
+    folder = tmp_path_factory.mktemp("processes")
+    (folder / "script.py").write_text(SCRIPT)
+    folders = {}
+    for devices in (1, 2):
+        folders[devices] = folder / str(devices)
+        folders[devices].mkdir()
+        stop_after_an_epoch(folders[devices] / "resumed")
+        arguments = [str(Path(__file__).parent), str(folders[devices]), str(devices)]
+        done = subprocess.run(
+            [sys.executable, str(folder / "script.py"), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+    return folders
+
+
+def stop_after_an_epoch(folder: Path) -> None:
+    def watch(event: dict[str, Any]) -> None:
+        if event["event"] == "epoch":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(TINY, folder, model=Plain, dataset=blobs(), watch=watch)
+
+
+def result_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "result.json").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["srs", "reshuffling"])
+def test_two_processes_see_the_samples_of_one_at_the_same_steps(one_and_two: dict[int, Path], name: str) -> None:
+    alone = json.loads((one_and_two[1] / f"{name}-0.json").read_text())
+    ranks = [json.loads((one_and_two[2] / f"{name}-{rank}.json").read_text()) for rank in (0, 1)]
+    assert len(alone) == TINY.epochs * 4
+    assert [first + second for first, second in zip(*ranks, strict=True)] == alone
+    assert all(len(first) == len(second) for first, second in zip(*ranks, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["srs", "reshuffling", "resumed"])
+def test_two_processes_compute_what_one_does(one_and_two: dict[int, Path], name: str) -> None:
+    one, two = (result_of(one_and_two[devices] / name) for devices in (1, 2))
+    assert (one["hardware"]["processes"], two["hardware"]["processes"]) == (1, 2)
+    assert two["status"] == "finished"
+    for alone, together in zip(lines(one_and_two[1] / name), lines(one_and_two[2] / name), strict=True):
+        assert together == pytest.approx(alone, rel=1e-4)
+    weights = [
+        torch.load(one_and_two[devices] / name / "checkpoint.pt", weights_only=True)["model"] for devices in (1, 2)
+    ]
+    for key, value in weights[0].items():
+        torch.testing.assert_close(weights[1][key], value, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_two_processes_name_the_step_that_broke(one_and_two: dict[int, Path]) -> None:
+    for devices in (1, 2):
+        result = result_of(one_and_two[devices] / "diverging")
+        assert result["status"] == "diverged"
+        assert result["message"].startswith("the loss is not a finite number at step 7 (")
+        assert str(build_order(TINY, 64).batch(7).tolist()) in result["message"]
+
+
+@pytest.mark.slow
+def test_branches_left_out_at_random_train_on_two_processes(one_and_two: dict[int, Path]) -> None:
+    for devices in (1, 2):
+        result = result_of(one_and_two[devices] / "depth")
+        assert (result["status"], result["steps"], result["hardware"]["processes"]) == ("finished", 23, devices)
+
+
+@pytest.fixture(scope="module")
+def command_on_two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Two runs of one command, each on two processes, under torchrun."""
+    folder = tmp_path_factory.mktemp("torchrun")
+    arguments = ("--scale", "digits", "--epochs", "1", "--devices", "2", "--accelerator", "cpu", "--runs", "runs")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m"]
+    done = subprocess.run(
+        [*torchrun, "replenish.cli", "run", "figure2", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    return folder / "runs", done
+
+
+@pytest.mark.slow
+def test_torchrun(command_on_two: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    runs, done = command_on_two
+    assert done.returncode == 0, done.stderr
+    results = [result_of(path.parent) for path in runs.glob("*/*/result.json")]
+    assert [(result["status"], result["hardware"]["processes"]) for result in results] == [("finished", 2)] * 3
+    assert done.stdout.count("runs have ended") == 1  # the first process speaks, the others are silent
+
+
+@pytest.mark.slow
+def test_the_command_starts_its_processes_by_itself(
+    tmp_path: Path, command_on_two: tuple[Path, subprocess.CompletedProcess[str]]
+) -> None:
+    """Several runs in one command; with torchrun they end in the same weights."""
+    arguments = ("--scale", "digits", "--epochs", "1", "--devices", "2", "--accelerator", "cpu", "--runs", "runs")
+    done = replenish("run", "figure2", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("runs have ended") == 1
+    assert done.stderr.count("test error") == 3
+    for path in (tmp_path / "runs").glob("*/*"):
+        result, other = result_of(path), result_of(command_on_two[0] / path.parent.name / path.name)
+        assert result["hardware"]["processes"] == 2
+        assert result["weights_sha256"] == other["weights_sha256"]
+
+
+@pytest.mark.slow
+def test_two_processes_refuse_in_one_sentence(
+    command_on_two: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """A folder that somebody else trains in."""
+    runs, _ = command_on_two
+    folder = next(runs.glob("*srs*/seed0"))
+    held = tmp_path / "runs" / folder.parent.name / "seed0"
+    arguments = ("--scale", "digits", "--epochs", "1", "--devices", "2", "--accelerator", "cpu", "--runs", "runs")
+    with RunFolder(held).owned_by(RunFolder(folder).config()):
+        done = replenish("run", "figure2/wrn-srs-120-150-175", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("another process is training in") == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_worker_of_two_processes_tells_once(tmp_path: Path) -> None:
+    """Two at once, each on two devices: only the first process of a run speaks."""
+    events: list[str] = []
+    jobs = [Job(DIGITS.for_epochs(1), tmp_path, Hardware("cpu", 2))]
+    (result,) = run_locally(jobs, 2, lambda place, event: events.append(event["event"]))
+    assert result["hardware"]["processes"] == 2
+    assert [kind for kind in events if kind != "step"] == ["start", "epoch", "end"]
