@@ -66,18 +66,17 @@ def table3(found: dict[str, Group]) -> str:
     return "\n".join(lines)
 
 
-def sentences(results: Path) -> str:
-    """Return what every comparison allows to be said."""
+def sentences(results: Path) -> list[str]:
+    """Return what each comparison allows to be said; the first is SRS against reshuffling, all else equal."""
     section = scale_section(SCALE, read_runs(results), configs(SCALE))
-    said = [" ".join(filter(None, (finding.sentence, finding.paper_sentence))) for finding in section.findings]
-    return "\n".join(f"- {escape(sentence)}" for sentence in said)
+    return [escape(" ".join(filter(None, (found.sentence, found.paper_sentence)))) for found in section.findings]
 
 
 def main() -> None:
     page, markdown = write_report(RESULTS, experiments={scale: configs(scale) for scale in SCALES})
-    made = table3(groups(RESULTS))
-    write_between("README.md", "results", made)
-    write_between("docs/what_we_found.md", "results", f"{made}\n\n{sentences(RESULTS)}")
+    table, said = table3(groups(RESULTS)), sentences(RESULTS)
+    write_between("README.md", "results", f"{table}\n**{said[0]}**")
+    write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
     print(f"{page}, {markdown}, README.md and docs/what_we_found.md are written")
 
 
