@@ -12,10 +12,10 @@ from replenish.lab.report import write_report
 
 def write_page(app: Sphinx, error: Exception | None) -> None:
     """Write `_static/report.html` into what was built."""
-    if error is None and app.builder.format == "html":
+    results = Path(app.srcdir).parent / "results"  # if they are not there, the link to the page is found dead
+    if error is None and app.builder.format == "html" and results.is_dir():
         experiments = {scale: configs(scale) for scale in SCALES}
-        page = Path(app.outdir) / "_static" / "report.html"
-        write_report(Path(app.srcdir).parent / "results", page, experiments=experiments)
+        write_report(results, Path(app.outdir) / "_static" / "report.html", experiments=experiments)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

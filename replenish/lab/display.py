@@ -19,7 +19,8 @@ class RunsDisplay:
         console: Where to; by default standard error, so that standard output is left for results.
 
     Example:
-        >>> with RunsDisplay(["srs, seed 0"], Console(file=open("/dev/null", "w"))) as display:
+        >>> import io
+        >>> with RunsDisplay(["srs, seed 0"], Console(file=io.StringIO())) as display:
         ...     display.watch(0, {"event": "start", "step": 0, "total_steps": 100, "epochs": 4})
         ...     display.watch(0, {"event": "step", "step": 50, "loss": 1.2, "samples_per_second": 9})
     """

@@ -7,6 +7,7 @@ the seed. On one CPU process a run that was killed and started again ends in the
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import math
 import signal
@@ -129,6 +130,7 @@ def train(
         except DivergedError as error:
             result = {**run.result("diverged", command), "message": str(error)}
         _on_first(fabric, lambda: records.write_result(result))
+        fabric.barrier()  # nobody leaves while another still listens
         run.watch({"event": "end", "result": result})
         return result
 
@@ -463,7 +465,16 @@ def _start(hardware: Hardware, config: RunConfig, network: nn.Module) -> Fabric:
         ) from error
     fabric.launch()
     torch.set_num_threads(hardware.threads)  # Fabric may have set it
+    if fabric.world_size > 1:
+        atexit.unregister(_leave_processes)  # once, however many runs there are
+        atexit.register(_leave_processes)
     return fabric
+
+
+def _leave_processes() -> None:
+    """End the connection to the other processes; a thread of it that outlives the interpreter would abort this one."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def _on_first(fabric: Fabric, action: Callable[[], T]) -> T:
