@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +177,13 @@ def test_the_command_says_what_is_wrong(arguments: list[str], message: str, tmp_
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+def test_the_example_with_a_network_of_ones_own_runs(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "examples" / "compare_own_network.py"
+    command = [sys.executable, str(script), "--seeds", "2", "--epochs", "1", "--runs", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "srs minus reshuffling" in done.stdout
+    assert len(list(tmp_path.rglob("result.json"))) == 6
