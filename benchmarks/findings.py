@@ -16,7 +16,7 @@ from replenish.lab.report import read_runs, write_report
 from replenish.lab.report.grouping import Group, by_experiment, without_repeats
 from replenish.lab.report.making import scale_section
 from replenish.lab.report.markdown import code, escape
-from replenish.lab.statistics import median_with_interval, paired_difference, signed
+from replenish.lab.report.short_table3 import CAPTION, HEADINGS, short_table3
 
 RESULTS = ROOT / "results"
 SCALE = "mini"
@@ -28,40 +28,21 @@ def groups(results: Path) -> dict[str, Group]:
 
 def table3(found: dict[str, Group]) -> str:
     """Return table 3, the paper's beside ours, small enough for the README."""
-    reference = found[paper.TABLE3_REFERENCE]
-    printed = {row.name: row.error for row in paper.TABLE3}[paper.TABLE3_REFERENCE]
-    lines = [
-        "| sampling | B | decays | paper, WRN-28-10 | minus row 3 | ours, WRN-10-1 | minus row 3, paired |",
-        "|---|---:|---|---:|---:|---:|---:|",
-    ]
-    for row in paper.TABLE3:
-        group = found[row.name]
-        ours = median_with_interval(group.errors.values())
-        shown = f"{ours.value:.2f}"
-        if ours.interval is not None:
-            shown += f" [{ours.interval.low:.2f}, {ours.interval.high:.2f}]"
-        paper_difference = our_difference = ""
-        if row.name != paper.TABLE3_REFERENCE:
-            paper_difference = signed(row.error - printed)
-            difference = paired_difference(group.errors, reference.errors)
-            assert difference.mean is not None
-            our_difference = signed(difference.mean)
-            if difference.interval is not None:
-                our_difference += f" [{signed(difference.interval.low)}, {signed(difference.interval.high)}]"
-        sampling = "SRS" if row.method == "WRN-SRS" else "reshuffling"
-        decays = f"{'-'.join(map(str, row.schedule))}, x{row.decay:g}"
-        lines.append(
-            f"| {sampling} | {row.batch_size} | {decays} | {row.error:.2f} | {paper_difference} | {shown} "
-            f"| {our_difference} |"
+    finished = [run for row in paper.TABLE3 for run in found[row.name].finished]
+    counts, commits, commands = (
+        sorted({value(run) for run in finished})
+        for value in (
+            lambda run: str(sum(other.config.with_seed(0) == run.config.with_seed(0) for other in finished)),
+            lambda run: str((run.result or {})["commit"]),
+            lambda run: code(str((run.result or {})["command"])),
         )
-    counts = sorted({len(found[row.name].errors) for row in paper.TABLE3})
-    commits = sorted({str((run.result or {})["commit"]) for row in paper.TABLE3 for run in found[row.name].finished})
-    command = sorted({str((run.result or {})["command"]) for row in paper.TABLE3 for run in found[row.name].finished})
+    )
+    rules = ("---", "---:", "---", "---:", "---:", "---:", "---:")
+    lines = [f"| {' | '.join(cells)} |" for cells in (HEADINGS, rules, *short_table3(found))]
     lines += [
         "",
-        f"Test error on CIFAR-100 in percent after the last epoch. Ours: n = {', '.join(map(str, counts))} seeds; "
-        "medians with smallest and largest, differences with 95 % intervals; "
-        f"{', '.join(code(each) for each in command)}, commit {', '.join(commits)}.",
+        f"Test error on CIFAR-100 in percent after the last epoch. Ours: n = {', '.join(counts)} seeds; {CAPTION}; "
+        f"{', '.join(commands)}, commit {', '.join(commits)}.",
     ]
     return "\n".join(lines)
 
