@@ -185,5 +185,5 @@ def test_the_example_with_a_network_of_ones_own_runs(tmp_path: Path) -> None:
     command = [sys.executable, str(script), "--seeds", "2", "--epochs", "1", "--runs", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "srs minus reshuffling" in done.stdout
+    assert "* srs ended" in done.stdout
     assert len(list(tmp_path.rglob("result.json"))) == 6
