@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from replenish.lab.command_errors import one_sentence
+from replenish.lab.command_output import output
 
 
 def bench(
@@ -48,7 +48,7 @@ def bench(
     table = Table("one epoch", "an index", "speed over torch's")
     for way, name in WAYS.items():
         table.add_row(name, f"{each[way]:.0f} ns", ratios[way].text() if way in ratios else "")
-    (Console() if sys.stdout.isatty() else Console(width=120)).print(table)
+    output(120).print(table)
     typer.echo(
         f"N = {n:,}, B = {batch_size:,}; medians of {rounds} rounds, quartiles in brackets. {machine['processor']}, "
         f"{machine['cores']} cores, one thread; Python {machine['python']}, numpy {machine['numpy']}, torch "

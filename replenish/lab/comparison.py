@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from replenish import checks
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Dataset, load
-from replenish.lab.jobs import Job, WatchJobs, plan
+from replenish.lab.jobs import Job, WatchJobs, folder_of, plan
 from replenish.lab.records import RunFolder
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def found_in(runs: str | os.PathLike[str], configs: Sequence[RunConfig], seeds: 
     from replenish.lab.report.reading import read_run
     from replenish.lab.report.samplers import samplers_section
 
-    folders = [Path(runs) / config.slug / f"seed{seed}" for config in configs for seed in seeds]
+    folders = [folder_of(config.with_seed(seed), Path(runs)) for config in configs for seed in seeds]
     records = [read_run(Path(runs), folder) for folder in folders if folder.exists()]
     if not any(record.status == "finished" for record in records):
         raise ValueError(f"no run in {runs} finished, so there is nothing to compare")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from replenish.lab.command_errors import one_sentence
+from replenish.lab.command_output import output
 
 if TYPE_CHECKING:
     from replenish.lab.data.cifar import CifarFiles
@@ -78,8 +78,7 @@ def verify_command(
             except DataError as error:
                 fault = True
                 table.add_row(name, "damaged", str(error))
-    # Without a terminal there is no width to fit, and a path broken in two could not be searched for.
-    console = Console() if sys.stdout.isatty() else Console(width=240)
+    console = output(240)
     console.print(table)
     if fault:
         raise typer.Exit(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from replenish.lab.command_errors import one_sentence
+from replenish.lab.command_output import output
 
 if TYPE_CHECKING:
     from replenish.lab.inspection import Inspection
@@ -79,7 +79,7 @@ def inspect(
                 seed=seed,
                 progress=status.update,
             )
-    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console = output()
     for table in (draws_table(inspection), class_table(inspection)):
         shown = Table("", *table.columns, title=table.title, title_justify="left")
         for row in table.rows:

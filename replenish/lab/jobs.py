@@ -83,6 +83,11 @@ class Job:
         )
 
 
+def folder_of(config: RunConfig, runs_dir: str | Path) -> Path:
+    """Return the folder of a run: one for its config, and in it one for its seed."""
+    return Path(runs_dir) / config.slug / f"seed{config.seed}"
+
+
 def plan(
     configs: Iterable[RunConfig],
     seeds: Sequence[int],
@@ -100,17 +105,8 @@ def plan(
         ValueError: A run's folder is of another config.
     """
     distinct = dict.fromkeys(configs)
-    jobs = [
-        Job(
-            config.with_seed(seed),
-            Path(runs_dir) / config.slug / f"seed{seed}",
-            hardware or Hardware(),
-            tensorboard,
-            command,
-        )
-        for seed in seeds
-        for config in distinct
-    ]
+    seeded = [config.with_seed(seed) for seed in seeds for config in distinct]
+    jobs = [Job(config, folder_of(config, runs_dir), hardware or Hardware(), tensorboard, command) for config in seeded]
     for job in jobs:
         RunFolder(job.folder).check(job.config)
     return jobs

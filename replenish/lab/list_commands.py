@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import astuple
 from typing import Annotated
 
 import typer
 
 from replenish.lab.command_errors import one_sentence
+from replenish.lab.command_output import output
 
 list_app = typer.Typer(help="Show the experiments; `list models` shows the networks.", invoke_without_command=True)
 
@@ -35,7 +35,7 @@ def list_experiments(
     shown = Table(*listing.HEADINGS)
     for line in lines:
         shown.add_row(*astuple(line))
-    console = Console() if sys.stdout.isatty() else Console(width=240)
+    console = output(240)
     console.print(shown)
     console.print(
         f"Costs are estimates for {listing.where(scale)}, good to a factor of two or so. Names with the same config "
@@ -65,6 +65,6 @@ def list_models(
         shown.add_row(
             row.name, row.paper_row, *counts, row.paper_parameters, f"{row.multiply_adds / 1e6:,.0f}M", row.remark
         )
-    console = Console() if sys.stdout.isatty() else Console(width=240)
+    console = output(240)
     console.print(shown)
     console.print(f"Other sizes: {', '.join(PATTERNS)}", markup=False)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from replenish.lab.command_errors import first_process, one_sentence
+from replenish.lab.command_output import output
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from replenish.lab.config import Hardware, RunConfig
     from replenish.lab.data import Dataset
     from replenish.lab.jobs import Job
@@ -144,7 +143,7 @@ def compare(
         if not first_process():
             return
         found = found_in(runs, configs, chosen_seeds)
-        print_section(found.section, _output())
+        print_section(found.section, output())
         typer.echo(f"Tables and curves as a page: replenish report {shlex.quote(str(runs))}")
     if any(result["status"] == "diverged" for result in results):
         raise typer.Exit(1)
@@ -179,7 +178,7 @@ def demo(
     from replenish.lab.report.reading import read_runs
     from replenish.lab.report.terminal import print_findings, print_short_table3
 
-    console = _output()
+    console = output()
     with one_sentence():
         chosen = find("table3", "digits")
         planned = plan(chosen.values(), parse_seeds(seeds), runs, command=command_line())
@@ -251,17 +250,9 @@ def _announcement(dataset: Dataset, config: RunConfig, count: int, parallel: int
         dataset.channels,
         dataset.image_size[0],
     )
-    minutes = run_cost(config, size).cpu_hours * 60
-    hours = minutes * count / parallel / 60
+    hours = run_cost(config, size).cpu_hours * count / parallel
     told = f"{hours:,.1f} h" if hours >= 2 else f"{max(hours * 60, 1):.0f} min"
     return (
         f"{dataset.name}: {size.train_images:,} training and {size.test_images:,} test images, {size.classes} classes. "
         f"{count} runs of {config.model}, about {told} in all on CPU threads."
     )
-
-
-def _output() -> Console:
-    from rich.console import Console
-
-    # Without a terminal there is no width to fit.
-    return Console() if sys.stdout.isatty() else Console(width=160)

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement, theory
 from replenish.diagnostics import PARTS_PER_EPOCH, measure
+from replenish.lab.axis import Axis, ticks
 from replenish.lab.inspect_commands import inspect
 from replenish.lab.inspection import Inspection, inspect_orders
-from replenish.lab.inspection.axis import Axis, ticks
 from replenish.lab.inspection.charts import charts
 from replenish.lab.inspection.independent_copies import IndependentCopies
 from replenish.lab.inspection.page import page

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
-from replenish.lab.inspection.axis import Axis, tick_label, ticks
+from replenish.lab.axis import Axis, tick_label, ticks
 from replenish.lab.inspection.charts import Chart, Series
 
 WIDTH, HEIGHT = 480, 300

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from replenish.lab.axis import Axis, round_step
 from replenish.lab.report.document import Figure, Finding, Line, Series
 
 WIDTH, HEIGHT = 560, 330
@@ -17,32 +18,6 @@ _SKIPPED = 0.1
 _FOREST_WIDTH, _FOREST_HEIGHT = 340, 46
 
 
-class _Scale:
-    """A linear map from values to the page, with ticks at round values."""
-
-    def __init__(self, low: float, high: float, start: float, end: float) -> None:
-        self.low, self.high = low, high
-        self._start, self._factor = start, (end - start) / (high - low)
-
-    def __call__(self, value: float) -> float:
-        return self._start + (value - self.low) * self._factor
-
-
-def round_step(span: float, parts: int) -> float:
-    """Return the round number (1, 2 or 5 times a power of ten) that divides a span into at most so many parts.
-
-    Example:
-        >>> round_step(200, 5), round_step(0.7, 5)
-        (50.0, 0.2)
-    """
-    raw = span / parts
-    power = 10.0 ** math.floor(math.log10(raw))
-    for factor in (1, 2, 5, 10):
-        if factor * power >= raw * (1 - 1e-9):
-            return float(f"{factor * power:.12g}")
-    raise AssertionError(raw)
-
-
 def chart(figure: Figure, quantity: str) -> str:
     """Return the SVG of one panel.
 
@@ -53,8 +28,8 @@ def chart(figure: Figure, quantity: str) -> str:
     low, high = _extent(figure, quantity)
     step = round_step(high - low, 5)
     bottom, top = math.floor(low / step) * step, math.ceil(high / step) * step
-    x = _Scale(0, figure.last_epoch, LEFT, WIDTH - RIGHT)
-    y = _Scale(bottom, top, HEIGHT - BOTTOM, TOP)
+    x = Axis(0, figure.last_epoch, LEFT, WIDTH - RIGHT)
+    y = Axis(bottom, top, HEIGHT - BOTTOM, TOP)
     clip = f"clip-{figure.name}-{quantity}"
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" class="chart" aria-hidden="true" focusable="false" '
@@ -95,24 +70,25 @@ def forest(finding: Finding, reach: float) -> str:
         finding: What to draw.
         reach: The largest absolute difference that must fit; the same for findings that stand together.
     """
-    scale = _Scale(-reach, reach, 14, _FOREST_WIDTH - 14)
+    scale = Axis(-reach, reach, 14, _FOREST_WIDTH - 14)
     parts = [
         f'<svg viewBox="0 0 {_FOREST_WIDTH} {_FOREST_HEIGHT}" class="forest" aria-hidden="true" focusable="false">',
         f'<line class="axis" x1="6" x2="{_FOREST_WIDTH - 6}" y1="20" y2="20"/>',
-        f'<line class="zero" x1="{_n(scale(0))}" x2="{_n(scale(0))}" y1="6" y2="34"/>',
-        f'<text x="{_n(scale(0))}" y="44" text-anchor="middle">0</text>',
+        f'<line class="zero" x1="{_n(scale.at(0))}" x2="{_n(scale.at(0))}" y1="6" y2="34"/>',
+        f'<text x="{_n(scale.at(0))}" y="44" text-anchor="middle">0</text>',
         '<text x="6" y="44">first better</text>',
         f'<text x="{_FOREST_WIDTH - 6}" y="44" text-anchor="end">second better</text>',
     ]
     if finding.paper is not None:
-        at = scale(finding.paper)
+        at = scale.at(finding.paper)
         parts.append(f'<path class="paper" d="M{_n(at)} 12l7 8l-7 8l-7 -8z"/>')
     if finding.low is not None and finding.high is not None:
         parts.append(
-            f'<line class="interval" x1="{_n(scale(finding.low))}" x2="{_n(scale(finding.high))}" y1="20" y2="20"/>'
+            f'<line class="interval" x1="{_n(scale.at(finding.low))}" x2="{_n(scale.at(finding.high))}" '
+            'y1="20" y2="20"/>'
         )
     if finding.mean is not None:
-        parts.append(f'<circle class="mean" cx="{_n(scale(finding.mean))}" cy="20" r="5"/>')
+        parts.append(f'<circle class="mean" cx="{_n(scale.at(finding.mean))}" cy="20" r="5"/>')
     return "".join(parts) + "</svg>"
 
 
@@ -143,15 +119,15 @@ def _extent(figure: Figure, quantity: str) -> tuple[float, float]:
     return (low, high) if high - low > 1e-9 * max(abs(high), 1.0) else (low - 0.5, high + 0.5)
 
 
-def _grid(x: _Scale, y: _Scale, bottom: float, top: float, step: float, epochs: int) -> Iterator[str]:
+def _grid(x: Axis, y: Axis, bottom: float, top: float, step: float, epochs: int) -> Iterator[str]:
     for count in range(round((top - bottom) / step) + 1):
         value = bottom + count * step
-        at = _n(y(value))
+        at = _n(y.at(value))
         yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>'
-        yield f'<text x="{LEFT - 8}" y="{_n(y(value) + 4.5)}" text-anchor="end">{_plain(value)}</text>'
+        yield f'<text x="{LEFT - 8}" y="{_n(y.at(value) + 4.5)}" text-anchor="end">{_plain(value)}</text>'
     across = max(round_step(epochs, 5), 1.0)
     for count in range(int(epochs / across) + 1):
-        at = _n(x(count * across))
+        at = _n(x.at(count * across))
         yield f'<line class="tick" x1="{at}" x2="{at}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM + 5}"/>'
         yield f'<text x="{at}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{_plain(count * across)}</text>'
     yield f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>'
@@ -159,7 +135,7 @@ def _grid(x: _Scale, y: _Scale, bottom: float, top: float, step: float, epochs: 
     yield f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">effective epoch</text>'
 
 
-def _drops(figure: Figure, x: _Scale) -> Iterator[str]:
+def _drops(figure: Figure, x: Axis) -> Iterator[str]:
     """Yield the learning-rate drops: in the colour of a line if it is the only one to drop there."""
     lines_at: dict[float, list[int]] = {}
     for index, line in enumerate(figure.lines):
@@ -167,16 +143,16 @@ def _drops(figure: Figure, x: _Scale) -> Iterator[str]:
             lines_at.setdefault(drop, []).append(index)
     for drop, lines in sorted(lines_at.items()):
         colour = f"c{lines[0] % STYLES}" if len(lines) == 1 and len(figure.lines) > 1 else "shared"
-        at = _n(x(drop))
+        at = _n(x.at(drop))
         ends = f'x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
         yield f'<line class="drop {colour}" data-epoch="{_plain(drop)}" {ends}/>'
 
 
-def _band(index: int, line: Line, series: Series, x: _Scale, y: _Scale) -> Iterator[str]:
+def _band(index: int, line: Line, series: Series, x: Axis, y: Axis) -> Iterator[str]:
     if len(line.runs) < 2:
         return
     kept = [
-        (x(epoch), y(low), y(high))
+        (x.at(epoch), y.at(low), y.at(high))
         for epoch, low, high in zip(line.epochs, series.low, series.high, strict=True)
         if low is not None and high is not None
     ]
@@ -186,9 +162,9 @@ def _band(index: int, line: Line, series: Series, x: _Scale, y: _Scale) -> Itera
         yield f'<path class="band c{index % STYLES}" d="{_path([*upper, *lower])}Z"/>'
 
 
-def _median(index: int, line: Line, series: Series, lines: int, x: _Scale, y: _Scale) -> Iterator[str]:
+def _median(index: int, line: Line, series: Series, lines: int, x: Axis, y: Axis) -> Iterator[str]:
     points = [
-        (x(epoch), y(value)) for epoch, value in zip(line.epochs, series.median, strict=True) if value is not None
+        (x.at(epoch), y.at(value)) for epoch, value in zip(line.epochs, series.median, strict=True) if value is not None
     ]
     if not points:
         return
@@ -200,10 +176,10 @@ def _median(index: int, line: Line, series: Series, lines: int, x: _Scale, y: _S
         yield mark(index, at, height)
 
 
-def _strays(index: int, line: Line, quantity: str, x: _Scale, y: _Scale) -> Iterator[str]:
+def _strays(index: int, line: Line, quantity: str, x: Axis, y: Axis) -> Iterator[str]:
     for stray in line.strays:
         values = zip(stray.epochs, getattr(stray, quantity), strict=True)
-        if points := [(x(epoch), y(value)) for epoch, value in values if value is not None]:
+        if points := [(x.at(epoch), y.at(value)) for epoch, value in values if value is not None]:
             colour, (at, height) = f"c{index % STYLES}", points[-1]
             yield f'<path class="stray {colour}" d="{_path(points)}"/>'
             yield f'<circle class="stray-end {colour}" cx="{_n(at)}" cy="{_n(height)}" r="3"/>'

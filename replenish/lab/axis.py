@@ -25,6 +25,21 @@ class Axis:
         return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
 
 
+def round_step(span: float, parts: int) -> float:
+    """Return the round number (1, 2 or 5 times a power of ten) that divides a span into at most so many parts.
+
+    Example:
+        >>> round_step(200, 5), round_step(0.7, 5)
+        (50.0, 0.2)
+    """
+    raw = span / parts
+    power = 10.0 ** math.floor(math.log10(raw))
+    for factor in (1, 2, 5, 10):
+        if factor * power >= raw * (1 - 1e-9):
+            return float(f"{factor * power:.12g}")
+    raise AssertionError(raw)
+
+
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:
     """Return round values within [low, high], at most about `most`.
 
@@ -32,8 +47,7 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
         >>> ticks(0, 37.2, 5), ticks(1, 3, 6, whole=True)
         ([0.0, 10.0, 20.0, 30.0], [1.0, 2.0, 3.0])
     """
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power * most >= high - low)
+    step = round_step(high - low, most)
     if whole:
         step = max(1.0, round(step))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
