@@ -14,6 +14,7 @@ from replenish import checks
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Dataset, load
 from replenish.lab.jobs import Job, WatchJobs, folder_of, plan
+from replenish.lab.orders import build_order
 from replenish.lab.records import RunFolder
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def comparison_configs(
     whole = RunConfig(dataset=name, model=model_name, **{**defaults, **recipe})
     plain: dict[str, Any] = {"pool_size": None, "sequence": "shuffled"}  # which only SRS has
     configs = [dataclasses.replace(whole, order=order, **({} if order == "srs" else plain)) for order in orders]
+    for config in configs:  # an order that cannot be built is refused before another has been trained
+        build_order(config, len(dataset.train_labels))
     return dataset, configs
 
 

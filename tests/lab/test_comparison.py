@@ -170,6 +170,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digits", "--orders", "srs,srs"], "orders should be two or more"),
         (["digits", "--accelerator", "tpu"], "accelerator should be one of"),
         (["digits", "--learning-rate", "-1"], "learning_rate should be a number above 0"),
+        (["digits", "--batch-size", "5000"], "batch_size should be at most pool_size"),
     ],
 )
 def test_the_command_says_what_is_wrong(arguments: list[str], message: str, tmp_path: Path) -> None:
