@@ -5,15 +5,28 @@ Importing this package needs numpy alone. The PyTorch adapters are in `replenish
 
 from replenish import diagnostics as diagnostics
 from replenish import mixing as mixing
+from replenish import orders as orders
 from replenish import stream as stream
 from replenish import theory as theory
-from replenish.baselines import BatchedReplacement as BatchedReplacement
-from replenish.baselines import FlipFlop as FlipFlop
-from replenish.baselines import IndependentDraws as IndependentDraws
-from replenish.baselines import RandomReshuffling as RandomReshuffling
-from replenish.baselines import ShuffleOnce as ShuffleOnce
-from replenish.order import Order as Order
-from replenish.sequenced import SequencedReplacement as SequencedReplacement
-from replenish.sequences import weighted_sequence as weighted_sequence
+from replenish.auditing import audit as audit
+from replenish.orders import BallsInBins as BallsInBins
+from replenish.orders import BatchedReplacement as BatchedReplacement
+from replenish.orders import BlockReshuffling as BlockReshuffling
+from replenish.orders import BlockShuffle as BlockShuffle
+from replenish.orders import FlipFlop as FlipFlop
+from replenish.orders import IndependentDraws as IndependentDraws
+from replenish.orders import Jitter as Jitter
+from replenish.orders import LengthGrouped as LengthGrouped
+from replenish.orders import Order as Order
+from replenish.orders import PairedReversal as PairedReversal
+from replenish.orders import PoissonDraws as PoissonDraws
+from replenish.orders import RandomReshuffling as RandomReshuffling
+from replenish.orders import RepeatedAugmentation as RepeatedAugmentation
+from replenish.orders import SequencedReplacement as SequencedReplacement
+from replenish.orders import ShuffleBuffer as ShuffleBuffer
+from replenish.orders import ShuffleOnce as ShuffleOnce
+from replenish.orders import Stratified as Stratified
+from replenish.orders import WeightedDraws as WeightedDraws
+from replenish.orders import weighted_sequence as weighted_sequence
 
 __version__ = "0.1.0.dev0"

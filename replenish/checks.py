@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 # Steps are keyed into a 64-bit word and multiplied as Python ints; 2**62 leaves room for `step + 1`.
 MAX_STEP = 2**62
@@ -22,11 +26,14 @@ def integer(name: str, value: object, *, minimum: int, maximum: int | None = Non
         maximum: The largest value allowed, or None for no limit.
     """
     if type(value) is not int:
-        # numpy's bools have __index__ in some versions; Python's bool is an int: neither is meant.
-        is_integer = hasattr(value, "__index__") and type(value).__name__ not in ("bool", "bool_")
-        if not is_integer or getattr(value, "ndim", 0) != 0:
-            raise TypeError(f"{name} should be an int, but got {value!r} of type {type(value).__name__}")
-        value = operator.index(value)  # type: ignore[arg-type]
+        # Some bools have __index__, those of numpy in some versions and those of torch; an array of one is no number.
+        is_bool = isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
+        try:
+            if is_bool or getattr(value, "ndim", 0) != 0:
+                raise TypeError
+            value = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(f"{name} should be an int, but got {value!r} of type {type(value).__name__}") from None
     if value < minimum:
         raise ValueError(f"{name} should be at least {minimum}, but got {value}")
     if maximum is not None and value > maximum:
@@ -39,6 +46,17 @@ def boolean(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} should be True or False, but got {value!r} of type {type(value).__name__}")
     return value
+
+
+def array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return `value` as an array, or raise where numpy makes none of it: lists of unequal lengths."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(
+            f"{name} should be an array or a list of numbers, but got a {type(value).__name__} whose entries have "
+            f"unequal lengths"
+        ) from None
 
 
 def seed(value: object) -> int:

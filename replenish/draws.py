@@ -12,10 +12,14 @@ What is written here is a promise: a change of any draw needs a new `STREAM` nam
 from __future__ import annotations
 
 import enum
+import hashlib
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from replenish import checks
 
 STREAM = "v1"
 
@@ -36,8 +40,13 @@ class Purpose(enum.IntEnum):
     SEQUENCE = 1  # the fixed permutation of `sequence="shuffled"`
     EPOCH = 2  # the permutation of one epoch
     INDEPENDENT = 3  # draws with immediate replacement
+    ROUND = 4  # the permutation of one round of `sequence="reshuffled"`
+    POISSON = 5  # how many samples a step of Poisson sampling has, and which
+    BINS = 6  # which batch of an epoch a sample falls into
+    WEIGHTED = 10  # draws in proportion to weights
+    STRATA = 11  # where the classes of a stratified batch stand in it
     DRAIN = 64  # the order in which the last items of a stream come
-    DERIVED_SEED = 65  # the seeds of the parts of a divided stream
+    DERIVED_SEED = 65  # seeds made of a seed: of a divided stream's parts, of weights, of dropout
 
 
 class KeyedWords:
@@ -102,6 +111,26 @@ class KeyedWords:
         return order.astype(np.int64, copy=False)
 
 
+def derived_seed(seed: int, *words: int | str) -> int:
+    """Return the seed of a part of a run that `words` name: the one way in which a seed becomes another.
+
+    A word is an int in [0, 2**63) or a string, which counts as 63 bits of its SHA-256 with the top bit set: no
+    string is an int. Each word in turn leads from a seed to the first raw word of its own key, so that different
+    seeds and different words have nothing to do with each other, and the order of the words matters.
+
+    Example:
+        >>> derived_seed(7, "augmentation", 3) == derived_seed(derived_seed(7, "augmentation"), 3)
+        True
+    """
+    for word in words:
+        if isinstance(word, str):
+            index = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little") | 1 << 63
+        else:
+            index = checks.integer("each word", word, minimum=0, maximum=2**63 - 1)
+        seed = int(KeyedWords(seed, Purpose.DERIVED_SEED).at(index).words(1)[0]) >> 1
+    return seed
+
+
 class DistinctDraws:
     """`batch_size` distinct slots of `num_slots` for every step, exactly uniform, a block of steps at once.
 
@@ -147,6 +176,34 @@ class DistinctDraws:
         if self.batch_size > 1:
             self._draw_repeats_again(slots, spare)
         return slots.reshape(shape)
+
+    def as_drawn(self, index: int) -> tuple[Int64Array, Int64Array]:
+        """Return (slots, spare): what `block` begins with, up to half of the slots, before it draws repeats again.
+
+        For who finds the repeats of a step by cheaper means than sorting it; `spare` is what they are replaced with.
+        """
+        size = self.steps_per_block * self.batch_size
+        slots, spare = np.split(self._words.at(index).below(self.num_slots, size + self._spare), [size])
+        return slots, spare
+
+    def more_spare(self, count: int) -> Int64Array:
+        """Return what `block` draws where `spare` is used up and `count` repeats are left; right after `as_drawn`."""
+        return self._words.below(self.num_slots, count + self._spare)
+
+    def next_words(self) -> UInt64Array:
+        """Return the words that `more_spare` is made of, and many more; right after `as_drawn`."""
+        return self._words.words(self._spare + 64)
+
+    def words_of(self, index: int) -> UInt64Array:
+        """Return the words of block `index`, up to 2**32 slots: all that it uses, and some more.
+
+        A rejected half word is drawn again, and so are repeats beyond the spare draws. Thirteen standard deviations
+        more than usual are taken: fewer than one block in 10**30 uses more.
+        """
+        rejected = (2**32 % self.num_slots) / 2**32
+        values = self.steps_per_block * self.batch_size + 2 * self._spare + 100
+        halves = (values + 13 * math.sqrt(values * rejected)) / (1 - rejected) + 200
+        return self._words.at(index).words(int(halves) // 2)
 
     def _draw_repeats_again(self, slots: Int64Array, spare: Int64Array) -> None:
         """Give every entry that equals an earlier one of its step a slot that the step has not."""

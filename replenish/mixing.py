@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
-from replenish.baselines import RandomReshuffling
-from replenish.order import Order
-from replenish.sequenced import SequencedReplacement
+from replenish.orders.protocol import Order
+from replenish.orders.random_reshuffling import RandomReshuffling
+from replenish.orders.sequenced_replacement import SequencedReplacement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,18 +92,21 @@ def measure_mixing(
         >>> small.excess > 0.8, large.excess < 0.3
         (True, True)
     """
-    array = np.asarray(labels)
+    array = checks.array("labels", labels)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"labels should be a list of at least one label, but got an array of shape {array.shape}")
     if array.dtype.kind not in "iubUS":
         raise TypeError(f"labels should be integers or strings, but got {array.dtype}; number the classes")
+    if not isinstance(pool_sizes, Iterable):
+        raise TypeError(f"pool_sizes should be a list of pool sizes, but got {pool_sizes!r}; give [{pool_sizes!r}]")
     sizes = [checks.integer("each of pool_sizes", size, minimum=1) for size in pool_sizes]
     if not sizes:
         raise ValueError("pool_sizes should have at least one size, but got none")
     epochs = checks.integer("epochs", epochs, minimum=1)
     _, codes = np.unique(array, return_inverse=True)
     count = len(codes)
-    steps = max(1, epochs * count // checks.integer("batch_size", batch_size, minimum=1))
+    batch_size = checks.integer("batch_size", batch_size, minimum=1)
+    steps = max(1, epochs * count // batch_size)
     shuffled = _spread(RandomReshuffling(count, batch_size, seed=seed, drop_last=batch_size <= count), codes, 0, steps)
     unmixed = 1 - float(np.sum((np.bincount(codes) / count) ** 2))
     found = []

@@ -7,7 +7,7 @@ not depend on the number of processes, and a run may be resumed on another numbe
 from __future__ import annotations
 
 from replenish import checks
-from replenish.order import Order
+from replenish.orders.protocol import Order
 
 
 def check_replicas(num_replicas: object, rank: object) -> tuple[int, int]:
@@ -40,6 +40,11 @@ def share_of(size: int, num_replicas: int, rank: int, *, name: str = "batch_size
 
 def check_shares(order: Order, num_replicas: int) -> None:
     """Raise if the batches of an order do not divide into equal shares, a short last one of an epoch included."""
+    if num_replicas > 1 and getattr(order, "batch_sizes_vary", False):
+        raise ValueError(
+            f"num_replicas should be 1 for {type(order).__name__}, whose batches have random sizes and do not divide "
+            f"into equal shares, but got num_replicas={num_replicas}"
+        )
     share_of(order.batch_size, num_replicas, 0)
     # Orders that keep a short last batch say so; others have batches of one size.
     last = getattr(order, "last_batch_size", order.batch_size)

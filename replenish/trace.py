@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
-from replenish.baselines import BatchedReplacement, RandomReshuffling
 from replenish.draws import Int64Array
-from replenish.sequenced import SequencedReplacement
-from replenish.sequences import Sequence, make_sequence
+from replenish.orders import BatchedReplacement, RandomReshuffling
+from replenish.orders.sequenced_replacement import SequencedReplacement
+from replenish.orders.sequences import Sequence, make_sequence
 
 ORDERS = ("srs", "reshuffling", "replacement")
 
@@ -98,9 +98,14 @@ class Trace:
             pool_after=self.pools[number + 1],
         )
 
+    def _batches(self, order: str) -> list[Int64Array]:
+        if order not in ORDERS:
+            raise ValueError(f"order should be one of {', '.join(ORDERS)}, but got {order!r}")
+        return self.batches[order]
+
     def counts(self, order: str, steps: int) -> Int64Array:
         """Return how often each sample was drawn in the first `steps` steps of one of `ORDERS`."""
-        drawn = self.batches[order][: checks.integer("steps", steps, minimum=0, maximum=len(self))]
+        drawn = self._batches(order)[: checks.integer("steps", steps, minimum=0, maximum=len(self))]
         counts = np.zeros(self.num_samples, dtype=np.int64)
         for batch in drawn:
             np.add.at(counts, batch, 1)
@@ -110,7 +115,7 @@ class Trace:
         """Return how many samples one of `ORDERS` has not drawn yet, before step 0, 1, ... and after the last."""
         seen = np.zeros(self.num_samples, dtype=np.bool_)
         left = [self.num_samples]
-        for batch in self.batches[order]:
+        for batch in self._batches(order):
             seen[batch] = True
             left.append(self.num_samples - int(seen.sum()))
         return np.array(left, dtype=np.int64)
@@ -189,7 +194,7 @@ def compute_trace(
         pools=pools,
         slots=slots,
         positions=firsts[:-1, np.newaxis] + np.arange(batch_size),
-        queues=filled.at(ahead % filled.length),
+        queues=filled.at(ahead % filled.period),
         batches={
             name: list(kind.batches(0, steps))
             for name, kind in zip(ORDERS, (order, reshuffling, replacement), strict=True)
@@ -210,7 +215,7 @@ def _pools_and_slots(
     pools, drawn = [], []
     for step, first in enumerate(firsts):
         positions = endless.positions_before(step)
-        pools.append(filled.at(positions % filled.length))
+        pools.append(filled.at(positions % filled.period))
         if step > 0:
             slots = np.flatnonzero(positions >= first - order.batch_size)
             drawn.append(slots[np.argsort(positions[slots])])

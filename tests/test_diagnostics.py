@@ -7,17 +7,18 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from contracts import ORDERS
+from contracts import CASES
 
 from replenish import IndependentDraws, Order, RandomReshuffling, SequencedReplacement, theory
 from replenish.diagnostics import PARTS_PER_EPOCH, measure, plot
 from replenish.draws import DistinctDraws
+from replenish.palette import look_of
 
 
-@pytest.mark.parametrize("name", list(ORDERS))
+@pytest.mark.parametrize("name", list(CASES))
 def test_equals_a_slow_count(name: str) -> None:
     """Everything again, with dicts and loops."""
-    order, epochs, start = ORDERS[name](), 4, 7
+    order, epochs, start = CASES[name](), 4, 7
     found = measure(order, epochs, start=start)
     per_epoch = order.steps_per_epoch
     batches = [batch.tolist() for batch in order.batches(start, start + epochs * per_epoch)]
@@ -124,6 +125,7 @@ def test_plot_draws_what_was_measured() -> None:
     assert len(figure.axes) == 4
     line = figure.axes[0].get_lines()[0]
     assert line.get_label() == "SRS"
+    assert line.get_color() == look_of("srs").light
     assert line.get_ydata().tolist() == pytest.approx((100 * found["SRS"].unseen).tolist())
     assert len(plot({"SRS": measure(orders["SRS"], 2)}).axes) == 3
     with pytest.raises(ValueError, match="at least one measurement"):
@@ -144,3 +146,30 @@ def test_plot_draws_what_was_measured() -> None:
 def test_bad_input(options: dict[str, object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         measure(RandomReshuffling(100, 10), **options)  # type: ignore[arg-type]
+
+
+def test_an_order_is_wanted_not_a_sampler() -> None:
+    class Sampler:
+        order = RandomReshuffling(10, 2)
+
+    with pytest.raises(TypeError, match="order should be an Order of replenish, but got a Sampler; give its `order`"):
+        measure(Sampler())  # type: ignore[arg-type]
+
+
+def test_far_steps_are_measured_like_near_ones() -> None:
+    """Beyond 2**62 positions, which 64-bit integers do not count."""
+    order = SequencedReplacement(100, 64)
+    for start in (2**59, 2**62 - 100):
+        pool = measure(order, 10, start=start).pool
+        assert pool is not None
+        assert (pool.ages.sum(), pool.ages[0]) == (100, 64)  # those of the last draw have escaped none
+        assert 0.1 < pool.mean_age < 1
+    with pytest.raises(ValueError, match=r"start \+ epochs \* steps_per_epoch should be at most"):
+        measure(order, 10, start=2**62)
+
+
+def test_batches_of_more_than_all_samples() -> None:
+    """8 draws of 3 samples: two rounds, and a rest of 2, against which the spread is measured."""
+    spread = measure(IndependentDraws(3, 8), 4000, labels=[0, 1, 2]).classes.spread
+    assert spread == pytest.approx(8, rel=0.05)  # 8 p (1 - p) over 2 (1/2) p (1 - p)
+    assert np.isnan(measure(RandomReshuffling(3, 3), 2, labels=[0, 1, 2]).classes.spread)

@@ -1,4 +1,4 @@
-"""What stream v1 draws. A change here is a new stream with a new name, never an edit of these values."""
+"""What stream v1 draws. A change of it is a new stream with a new name, never an edit of the golden values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from golden_vectors import GOLDEN, GOLDEN_FILE
 
 from replenish import (
     BatchedReplacement,
@@ -18,7 +19,8 @@ from replenish import (
     ShuffleOnce,
     weighted_sequence,
 )
-from replenish.draws import DRAWS_PER_BLOCK, STREAM, KeyedWords, Purpose
+from replenish.draws import DRAWS_PER_BLOCK, STREAM, KeyedWords, Purpose, derived_seed
+from replenish.stream.window import drain_order, seed_of_part
 
 ORDERS: dict[str, Callable[[], Order]] = {
     "srs": lambda: SequencedReplacement(10, 4, seed=3),
@@ -38,75 +40,6 @@ ORDERS: dict[str, Callable[[], Order]] = {
     "independent-draws": lambda: IndependentDraws(10, 4, seed=3),
 }
 
-# The first four indices of the first three batches and of the batch at step 10**6; SHA-256 of the first 500 batches.
-GOLDEN: dict[str, tuple[list[list[int]], list[int], str]] = {
-    "srs": (
-        [[7, 3, 2, 6], [6, 1, 0, 8], [9, 4, 5, 2]],
-        [6, 7, 3, 5],
-        "5c5377ed14835986",
-    ),
-    "srs-identity": (
-        [[8, 2, 5, 3], [3, 0, 9, 1], [7, 4, 6, 5]],
-        [3, 8, 2, 6],
-        "c4af18c939c667be",
-    ),
-    "srs-half-pool": (
-        [[8, 3, 4, 6], [2, 7, 1, 5], [1, 0, 8, 3]],
-        [3, 6, 4, 4],
-        "9720fb0d3ec7be9f",
-    ),
-    "srs-three-copies": (
-        [[2, 7, 2, 1], [8, 4, 9, 8], [9, 4, 3, 1]],
-        [5, 1, 5, 9],
-        "8afd2be5e9046ba9",
-    ),
-    "srs-cifar": (
-        [[44388, 32919, 4317, 40871], [7155, 23419, 41726, 46860], [12705, 33185, 23220, 26608]],
-        [9307, 14420, 615, 40664],
-        "08484068239dce3e",
-    ),
-    "srs-cifar-large-batch": (
-        [[26906, 30129, 15828, 20421], [13930, 7171, 12506, 35642], [3630, 11054, 33672, 49699]],
-        [16389, 6434, 47301, 43005],
-        "4e99bdea00b582ce",
-    ),
-    "srs-imagenet": (
-        [[524762, 864451, 1069512, 174773], [1095078, 179265, 396586, 185749], [470970, 1060222, 846863, 1183125]],
-        [107493, 565939, 803686, 774783],
-        "6ff23b410d0a7bf9",
-    ),
-    "srs-weighted": (
-        [[4, 2, 1], [4, 2, 3], [2, 1, 3]],
-        [4, 3, 4],
-        "e9c1c71b7125e25d",
-    ),
-    "reshuffling": (
-        [[6, 0, 2, 8], [4, 1, 9, 3], [7, 5]],
-        [1, 9, 7, 4],
-        "d72308389fb3a9d8",
-    ),
-    "shuffle-once": (
-        [[6, 0, 2, 8], [4, 1, 9, 3], [7, 5]],
-        [4, 1, 9, 3],
-        "3e33913c655dcab4",
-    ),
-    "flip-flop": (
-        [[6, 0, 2, 8], [4, 1, 9, 3], [7, 5]],
-        [5, 4, 8, 6],
-        "63b6e438a150068c",
-    ),
-    "batched-replacement": (
-        [[8, 2, 5, 3], [3, 8, 9, 2], [2, 4, 6, 8]],
-        [0, 6, 5, 9],
-        "02d71f9ce4e23811",
-    ),
-    "independent-draws": (
-        [[1, 9, 2, 7], [9, 3, 5, 0], [9, 6, 3, 6]],
-        [5, 6, 0, 1],
-        "a7faf6e5efea7a71",
-    ),
-}
-
 
 def digest(order: Order) -> str:
     sha = hashlib.sha256()
@@ -115,29 +48,50 @@ def digest(order: Order) -> str:
     return sha.hexdigest()[:16]
 
 
+def test_the_golden_file_is_the_one_that_was_published() -> None:
+    """A vector that is added changes this hash, and so is seen in the difference; no other change is right."""
+    found = hashlib.sha256(GOLDEN_FILE.read_bytes()).hexdigest()
+    assert found == "19f122a90f92d13e2a590b6a9fddfe491748db0a1dbba72fdabb55a78fb98668"
+
+
 @pytest.mark.parametrize("name", list(ORDERS))
 def test_streams(name: str) -> None:
-    order = ORDERS[name]()
-    first, far, sha = GOLDEN[name]
-    assert [batch[:4].tolist() for batch in order.batches(0, 3)] == first
-    assert order.batch(10**6)[:4].tolist() == far
-    assert digest(order) == sha
+    order, golden = ORDERS[name](), GOLDEN["orders"][name]
+    # The first four indices of each.
+    assert [batch[:4].tolist() for batch in order.batches(0, 3)] == golden["first_batches"]
+    assert order.batch(10**6)[:4].tolist() == golden["batch_at_a_million"]
+    assert digest(order) == golden["sha256_of_500"]
+
+
+def test_every_golden_order_is_tested() -> None:
+    assert set(ORDERS) == set(GOLDEN["orders"])
 
 
 def test_words() -> None:
     """numpy guarantees the raw stream of its bit generators; if this fails, everything else would too."""
     words = KeyedWords(1, Purpose.EPOCH).at(2).words(3)
     assert words.dtype == np.uint64
-    assert words.tolist() == [8522060295706411025, 5118440093117415833, 15351165725290032319]
-    assert (STREAM, DRAWS_PER_BLOCK) == ("v1", 16384)
-    assert [(purpose.name, purpose.value) for purpose in Purpose] == [
-        ("SLOTS", 0),
-        ("SEQUENCE", 1),
-        ("EPOCH", 2),
-        ("INDEPENDENT", 3),
-        ("DRAIN", 64),
-        ("DERIVED_SEED", 65),
-    ]
+    assert words.tolist() == GOLDEN["words_of_seed_1_epoch_2"]
+    assert (GOLDEN["stream"], GOLDEN["draws_per_block"]) == (STREAM, DRAWS_PER_BLOCK)
+
+
+def test_purposes_keep_their_numbers() -> None:
+    assert GOLDEN["purposes"].items() <= {purpose.name: purpose.value for purpose in Purpose}.items()
+
+
+def test_derived_seeds() -> None:
+    derived = {
+        "1": derived_seed(7, 1),
+        "2": derived_seed(7, 2),
+        "augmentation": derived_seed(7, "augmentation"),
+        "augmentation 3": derived_seed(7, "augmentation", 3),
+    }
+    assert derived == GOLDEN["derived_seeds_of_7"]
+
+
+def test_streams_of_items() -> None:
+    assert drain_order(seed=7, length=10, left=6) == GOLDEN["drain_of_seed_7_length_10_left_6"]
+    assert [seed_of_part(7, index) for index in range(3)] == GOLDEN["seeds_of_parts_of_7"]
 
 
 def test_config_names_the_stream() -> None:
@@ -155,6 +109,6 @@ def test_config_names_the_stream() -> None:
 
 def test_purposes_of_the_lab_are_others() -> None:
     """No two purposes share a number: their words would be the same."""
-    from replenish.lab.data.choice import LabPurpose
+    from replenish.lab.data.image_choice import LabPurpose
 
     assert not {int(purpose) for purpose in Purpose} & {int(purpose) for purpose in LabPurpose}

@@ -56,8 +56,8 @@ def test_the_wheel_works_with_numpy_alone(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("replenish-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "replenish/py.typed" in names
-    assert "replenish/lab/explain/page.html" in names
-    assert "replenish/lab/report/templates/report.html" in names
+    assert "replenish/lab/explain/templates/player.html" in names
+    assert "replenish/lab/show/templates/page.html" in names
     assert not [name for name in names if name.startswith(("tests/", "docs/", "benchmarks/"))]
 
     venv.create(tmp_path / "clean", with_pip=True)

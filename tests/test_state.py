@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 
 import pytest
-from contracts import ORDERS
+from contracts import CASES
 
 from replenish import RandomReshuffling, SequencedReplacement, state
 
 
-@pytest.mark.parametrize("name", list(ORDERS))
+@pytest.mark.parametrize("name", list(CASES))
 def test_round_trip_through_json(name: str) -> None:
-    order = ORDERS[name]()
+    order = CASES[name]()
     saved = state.save(order, 2**62)
     assert saved["version"] == 1
     assert saved["stream"] == "v1"
-    assert state.load(ORDERS[name](), json.loads(json.dumps(saved))) == 2**62
+    assert state.load(CASES[name](), json.loads(json.dumps(saved))) == 2**62
     with pytest.raises(ValueError, match="seed is 0 in the state but 1 here"):
-        state.load(ORDERS[name](seed=1), saved)
+        state.load(CASES[name](seed=1), saved)
 
 
 def test_size_does_not_depend_on_the_data() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement
-from replenish.reference import ReferencePool
+from replenish.orders.reference import ReferencePool
 from replenish.trace import MAX_SLOTS_KEPT, ORDERS, QUEUE_AHEAD, Trace, compute_trace
 
 
@@ -19,14 +19,16 @@ from replenish.trace import MAX_SLOTS_KEPT, ORDERS, QUEUE_AHEAD, Trace, compute_
 def configurations(draw: st.DrawFn) -> dict[str, Any]:
     num_samples = draw(st.integers(1, 30))
     pool_size = draw(st.one_of(st.none(), st.integers(1, 70)))
-    batch_size = draw(st.integers(1, min(num_samples, pool_size or num_samples)))
     indices = st.lists(st.integers(0, num_samples - 1), min_size=1, max_size=40)
+    sequence = draw(st.one_of(st.just("shuffled"), st.just("identity"), indices))
+    slots = pool_size or (num_samples if isinstance(sequence, str) else len(sequence))
+    batch_size = draw(st.integers(1, min(num_samples, slots)))
     return {
         "num_samples": num_samples,
         "batch_size": batch_size,
         "pool_size": pool_size,
         "seed": draw(st.integers(0, 2**63 - 1)),
-        "sequence": draw(st.one_of(st.just("shuffled"), st.just("identity"), indices)),
+        "sequence": sequence,
     }
 
 
@@ -130,3 +132,9 @@ def test_steps_outside(trace: Trace) -> None:
         trace.step(12)
     with pytest.raises(ValueError, match="steps should be at most 12, but got 13"):
         trace.counts("srs", 13)
+
+
+def test_an_order_that_is_not_in_the_trace(trace: Trace) -> None:
+    for call in (lambda: trace.counts("x", 2), lambda: trace.unseen("x")):
+        with pytest.raises(ValueError, match="order should be one of srs, reshuffling, replacement, but got 'x'"):
+            call()

@@ -214,6 +214,8 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             )
         saved: dict[str, Any] = dict(state.save(self, self._step))
         saved["length"] = self._reader.length or 0
+        if self._probe:
+            saved["sought"] = 1  # nothing was read there yet: the source may have ended before
         if self._items is not None and self.store_items:
             saved["items"] = self._items
         elif self.store_items and not (self.seekable and self._pool is None):  # after seek() none are held yet
@@ -263,6 +265,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._check_position(step)
         self._reader.length = length or self._opener.length
         self._begin_at(step, items)
+        self._probe = bool(state_dict.get("sought")) and self._reader.length is None
 
     def seek(self, step: int) -> None:
         """Make the next batch that of `step`, without drawing those before; for a seekable source.

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from replenish.draws import DistinctDraws, Int64Array, KeyedWords, Purpose
-from replenish.sequenced import Pool
-from replenish.sequences import IdentitySequence
+from replenish.draws import DistinctDraws, Int64Array, KeyedWords, Purpose, derived_seed
+from replenish.orders.pool import Pool
+from replenish.orders.sequences import IdentitySequence
 
 T = TypeVar("T")
 
@@ -43,11 +43,9 @@ def drain_order(seed: int, length: int, left: int) -> list[int]:
     return KeyedWords(seed, Purpose.DRAIN).at(length).permutations(1, left)[0].tolist()
 
 
-def derived_seed(seed: int, index: int) -> int:
-    """Return the seed of part `index` of a run; part 0 keeps the seed itself."""
-    if index == 0:
-        return seed
-    return int(KeyedWords(seed, Purpose.DERIVED_SEED).at(index).words(1)[0]) >> 1
+def seed_of_part(seed: int, index: int) -> int:
+    """Return the seed of part `index` of a divided stream; part 0 keeps the seed itself."""
+    return derived_seed(seed, index) if index else seed
 
 
 def gather(open_at: Callable[[int], Iterator[T]], offsets: Iterable[int], seek_cost: int) -> dict[int, T]:

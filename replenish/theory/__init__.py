@@ -1,10 +1,11 @@
-"""What can be said about sequenced replacement with a pencil: the paper's counts and the laws of the pool.
+"""What can be said about data orders with a pencil: the paper's counts, the laws of the pool, the noise of an order.
 
 `replenish.theory.counts` has the accessible configurations of the paper's section 2; `replenish.theory.laws` how long a
-copy stays in the pool, how often a sample is drawn, how many samples an epoch misses. All are functions of
-(num_samples, batch_size, ...), and all are here by name.
+copy stays in the pool, how often a sample is drawn, how many samples an epoch misses: functions of (num_samples,
+batch_size, ...). `replenish.theory.noise` and `.when` say what an order does to SGD. All are here by name.
 """
 
+from replenish.theory import further_laws as _further_laws  # noqa: F401  it adds laws to those of the first orders
 from replenish.theory.counts import batches_per_epoch as batches_per_epoch
 from replenish.theory.counts import configurations_conventional as configurations_conventional
 from replenish.theory.counts import configurations_ratio as configurations_ratio
@@ -16,6 +17,7 @@ from replenish.theory.counts import log10_configurations_with_replacement as log
 from replenish.theory.counts import log10_configurations_without_replacement as log10_configurations_without_replacement
 from replenish.theory.counts import log10_term_ratio as log10_term_ratio
 from replenish.theory.counts import term_ratio as term_ratio
+from replenish.theory.gap_laws import GapLaw as GapLaw
 from replenish.theory.laws import copies_inserted as copies_inserted
 from replenish.theory.laws import count_spread as count_spread
 from replenish.theory.laws import count_spread_independent as count_spread_independent
@@ -35,3 +37,11 @@ from replenish.theory.laws import unseen_fraction_batched as unseen_fraction_bat
 from replenish.theory.laws import unseen_fraction_independent as unseen_fraction_independent
 from replenish.theory.laws import unseen_fraction_reshuffling as unseen_fraction_reshuffling
 from replenish.theory.laws import unseen_probability as unseen_probability
+from replenish.theory.noise import NoiseSpectrum as NoiseSpectrum
+from replenish.theory.noise import equivalent_learning_rate as equivalent_learning_rate
+from replenish.theory.noise import noise_spectrum as noise_spectrum
+from replenish.theory.noise import noise_variance as noise_variance
+from replenish.theory.noise import visit_gaps as visit_gaps
+from replenish.theory.order_laws import NoLawError as NoLawError
+from replenish.theory.when import OrdersDiffer as OrdersDiffer
+from replenish.theory.when import when_orders_differ as when_orders_differ

@@ -1,11 +1,12 @@
 """The laws of the pool: what sequenced replacement does on average, exactly.
 
-Position p of the endless sequence holds sample p mod N. A pool of M = `pool_size` slots (None is N, as in the
-paper) starts with positions 0 … M-1; step t draws B distinct slots, then refills them with the positions
-M+tB … M+tB+B-1. "At `step`" means just before that step draws. `index` is a place in the sequence, from 0 to N-1:
-an int, an array of ints, or None for all; the result has its shape. The laws are exact for all N, B, M and steps.
-`limit_…` is what they tend to long after the start if B << M: functions of k = M/N = `pool_epochs`, with time in
-effective epochs of N/B steps.
+Position p of the endless sequence holds the sample at its place p mod N. A pool of M = `pool_size` slots (None is N, as
+in the paper) starts with positions 0 … M-1; step t draws B distinct slots, then refills them with the positions
+M+tB … M+tB+B-1. "At `step`" means just before that step draws. `place` is a place in the sequence, from 0 to N-1: an
+int, an array of ints, or None for all; the result has its shape. It is not the sample's index, unless the sequence is
+`"identity"`: the sample at place i is `order.samples_at(i)`. The laws are exact for all N, B, M and steps.
+`limit_…` is what they tend to long after the start if B << M and N >> 1: functions of k = M/N = `pool_epochs`, with
+time in effective epochs of N/B steps.
 
 Two facts carry them. With L = M + tB positions written by step t, the copy at position L - 1 - d has lived
 through min(d // B, t) draws: its *age*. And c given slots all escape a draw with probability
@@ -22,9 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from replenish import checks
-from replenish.theory.arguments import MAX_SIZE, Floats, Integers, dataset, integers, sizes
+from replenish.theory.arguments import MAX_SIZE, Floats, Integers, dataset, integers, real, sizes
 
-Index = ArrayLike | None
+Place = ArrayLike | None
 
 _CHUNK = 2**18  # samples at a time where all N are summed, so that memory does not grow with N
 _NEVER = -1000.0  # stands for log 0: exp(-1000) is exactly 0, yet 0 * -1000 is 0 where 0 * -inf is nan
@@ -56,7 +57,7 @@ def mean_residence(num_samples: int, batch_size: int, *, pool_size: int | None =
 
 
 def copies_inserted(
-    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+    num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Integers:
     """Return how many copies of a sample were written by `step`, initial pool included; exact at any step.
 
@@ -70,22 +71,22 @@ def copies_inserted(
     rounds, rest = divmod(pool.written(checks.step(step)), pool.n)
     if rounds >= 2**63 - 1:
         raise ValueError(f"step should insert fewer than 2**63 copies, but got {step}: take a smaller step")
-    return rounds + (pool.places(index) < rest).astype(np.int64)
+    return rounds + (pool.places(place) < rest).astype(np.int64)
 
 
 def expected_copies(
-    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+    num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Floats:
     """Return the mean number of copies of a sample in the pool at `step`.
 
     A copy of age a is still there with probability (1 - B/M)^a; sum over all copies written. Those with a
-    chance below 1e-18 are left out, so the cost is O(1 + M/N) an index however far the step.
+    chance below 1e-18 are left out, so the cost is O(1 + M/N) a place however far the step.
 
     >>> expected_copies(5, 2, 1)
     array([1.6, 1.6, 0.6, 0.6, 0.6])
     """
     pool = _pool(num_samples, batch_size, pool_size)
-    return _moments(pool, checks.step(step), pool.places(index))[0]
+    return _moments(pool, checks.step(step), pool.places(place))[0]
 
 
 def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> float:
@@ -96,21 +97,21 @@ def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> flo
     >>> round(limit_copies(0), 2), round(limit_copies(1), 2)  # e^(-u/k) / (1 - e^(-1/k))
     (1.58, 0.58)
     """
-    u = _real("epochs_since_insertion", epochs_since_insertion, most=1)
-    k = _real("pool_epochs", pool_epochs, positive=True)
+    u = real("epochs_since_insertion", epochs_since_insertion, most=1)
+    k = real("pool_epochs", pool_epochs, positive=True)
     return math.exp(-u / k) / -math.expm1(-1 / k)
 
 
 def expected_draws(
-    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+    num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Floats:
     """Return the mean number of draws of a sample before `step`: copies inserted less those expected."""
-    inserted = copies_inserted(num_samples, batch_size, step, index, pool_size=pool_size)
-    return inserted - expected_copies(num_samples, batch_size, step, index, pool_size=pool_size)
+    inserted = copies_inserted(num_samples, batch_size, step, place, pool_size=pool_size)
+    return inserted - expected_copies(num_samples, batch_size, step, place, pool_size=pool_size)
 
 
 def count_variance(
-    num_samples: int, batch_size: int, step: int, index: Index = None, *, pool_size: int | None = None
+    num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Floats:
     """Return the variance over seeds of a sample's draws before `step`; its copies in the pool have the same.
 
@@ -123,7 +124,7 @@ def count_variance(
     array([0.24, 0.24, 0.24, 0.24, 0.24])
     """
     pool = _pool(num_samples, batch_size, pool_size)
-    copies, pairs = _moments(pool, checks.step(step), pool.places(index))
+    copies, pairs = _moments(pool, checks.step(step), pool.places(place))
     return copies + 2 * pairs - copies**2
 
 
@@ -138,9 +139,9 @@ def count_spread(num_samples: int, batch_size: int, step: int, *, pool_size: int
     step = checks.step(step)
     rest = pool.written(step) % pool.n
     total = 0.0
-    for index in pool.chunks():
-        copies, pairs = _moments(pool, step, index)
-        draws_off_mean = (index < rest) - copies - (rest - pool.m) / pool.n
+    for place in pool.chunks():
+        copies, pairs = _moments(pool, step, place)
+        draws_off_mean = (place < rest) - copies - (rest - pool.m) / pool.n
         total += float(np.sum(copies + 2 * pairs - copies**2 + draws_off_mean**2))
     return total / pool.n
 
@@ -156,7 +157,7 @@ def limit_count_spread(pool_epochs: float = 1.0, epoch_fraction: float = 0.0) ->
     >>> round(limit_count_spread(), 3), round(limit_count_spread(1, 0.25), 3)
     (0.582, 0.57)
     """
-    k, f = _real("pool_epochs", pool_epochs, positive=True), _real("epoch_fraction", epoch_fraction, most=1)
+    k, f = real("pool_epochs", pool_epochs, positive=True), real("epoch_fraction", epoch_fraction, most=1)
     between = k / 2 / math.tanh(1 / (2 * k)) - k**2
     return k / 2 + between + f * (1 - f) - 2 * k * (math.expm1(-f / k) / math.expm1(-1 / k) - f)
 
@@ -181,7 +182,7 @@ def expected_equal_pairs(num_samples: int, batch_size: int, step: int, *, pool_s
     """
     pool = _pool(num_samples, batch_size, pool_size)
     step = checks.step(step)
-    pairs = sum(float(_moments(pool, step, index)[1].sum()) for index in pool.chunks())
+    pairs = sum(float(_moments(pool, step, place)[1].sum()) for place in pool.chunks())
     return pairs * (pool.b / pool.m) * ((pool.b - 1) / max(pool.m - 1, 1))
 
 
@@ -206,18 +207,18 @@ def equal_pairs_independent(num_samples: int, batch_size: int) -> float:
 
 
 def unseen_probability(
-    num_samples: int, batch_size: int, steps: int, index: Index = None, *, pool_size: int | None = None
+    num_samples: int, batch_size: int, steps: int, place: Place = None, *, pool_size: int | None = None
 ) -> Floats:
     """Return the probability that a sample is in none of the first `steps` batches.
 
     All copies of it must escape all draws, and as long as they do, their number is certain. By the second
     fact above, the copy written l-th (l = 0, 1, …) then contributes the factor (1 - B/(M-l))^age.
 
-    >>> unseen_probability(5, 2, 2).round(12)  # index 2 enters again too late to be drawn
+    >>> unseen_probability(5, 2, 2).round(12)  # place 2 enters again too late to be drawn
     array([0.18, 0.18, 0.36, 0.36, 0.36])
     """
     pool = _pool(num_samples, batch_size, pool_size)
-    return _unseen(pool, checks.step(steps, "steps"), pool.places(index))
+    return _unseen(pool, checks.step(steps, "steps"), pool.places(place))
 
 
 def unseen_fraction(
@@ -233,7 +234,7 @@ def unseen_fraction(
     """
     pool = _pool(num_samples, batch_size, pool_size)
     steps = -(-pool.n // pool.b) if steps is None else checks.step(steps, "steps")
-    return sum(float(_unseen(pool, steps, index).sum()) for index in pool.chunks()) / pool.n
+    return sum(float(_unseen(pool, steps, place).sum()) for place in pool.chunks()) / pool.n
 
 
 def limit_unseen_fraction(pool_epochs: float = 1.0) -> float:
@@ -244,7 +245,7 @@ def limit_unseen_fraction(pool_epochs: float = 1.0) -> float:
     must escape for u. So it is the integral over u of e^(-u/k) prod_j [1 - e^(-(u+j)/k) (1 - e^(-1/k))]: from
     0 for k -> 0, as with reshuffling, to 1/e for k -> infinity, as with independent draws.
     """
-    k = _real("pool_epochs", pool_epochs, positive=True)
+    k = real("pool_epochs", pool_epochs, positive=True)
     oldest = -_NEGLIGIBLE * k  # beyond it e^(-age/k) is below 1e-18: such phases and copies change nothing
     width = min(1.0, oldest)
     u = width * (_NODES + 1) / 2
@@ -285,34 +286,34 @@ class _Pool(NamedTuple):
     def written(self, step: int) -> int:
         return self.m + step * self.b
 
-    def places(self, index: Index) -> Integers:
-        return np.arange(self.n, dtype=np.int64) if index is None else integers("index", index, 0, self.n - 1)
+    def places(self, place: Place) -> Integers:
+        return np.arange(self.n, dtype=np.int64) if place is None else integers("place", place, 0, self.n - 1)
 
     def chunks(self) -> Iterator[Integers]:
         """Yield all places of the sequence, some at a time."""
         for start in range(0, self.n, _CHUNK):
             yield np.arange(start, min(start + _CHUNK, self.n), dtype=np.int64)
 
-    def ages(self, step: int, index: Integers, most: int) -> Iterator[tuple[NDArray[np.bool_], Integers]]:
+    def ages(self, step: int, place: Integers, most: int) -> Iterator[tuple[NDArray[np.bool_], Integers]]:
         """Yield if each sample has a copy of a round and its age, for `most` last rounds, oldest first."""
         rounds, rest = divmod(self.written(step), self.n)
-        distance = (rest - 1 - index) % self.n  # of the newest copy; the module's docstring calls it d
+        distance = (rest - 1 - place) % self.n  # of the newest copy; the module's docstring calls it d
         for j in range(min(rounds, most - 1), -1, -1):
             # (distance + jN) // B, with the part that may need more than 64 bits in Python's integers.
             whole, part = divmod(j * self.n, self.b)
             age = np.minimum(whole + (distance + part) // self.b, step)
-            yield (index < rest) | (j < rounds), age
+            yield (place < rest) | (j < rounds), age
 
 
-def _moments(pool: _Pool, step: int, index: Integers) -> tuple[Floats, Floats]:
+def _moments(pool: _Pool, step: int, place: Integers) -> tuple[Floats, Floats]:
     """Return the mean number of copies, and of pairs of copies, of each sample in the pool at `step`."""
     one = _log_escape(pool.m, pool.b)
     two = one + _log_escape(pool.m - 1, pool.b)
     horizon = int(_NEGLIGIBLE / one) + 1  # an age to which a copy lives with probability below 1e-18
     most = pool.written(horizon) // pool.n + 2
-    copies, pairs = np.zeros(index.shape), np.zeros(index.shape)
-    last_age = np.full(index.shape, step, dtype=np.int64)
-    for exists, age in pool.ages(step, index, most):
+    copies, pairs = np.zeros(place.shape), np.zeros(place.shape)
+    last_age = np.full(place.shape, step, dtype=np.int64)
+    for exists, age in pool.ages(step, place, most):
         copies = copies * np.exp(one * (last_age - age))  # the older ones, when this one was written
         pairs += exists * np.exp(two * age) * copies
         copies = copies + exists
@@ -320,11 +321,11 @@ def _moments(pool: _Pool, step: int, index: Integers) -> tuple[Floats, Floats]:
     return copies * np.exp(one * last_age), pairs
 
 
-def _unseen(pool: _Pool, steps: int, index: Integers) -> Floats:
+def _unseen(pool: _Pool, steps: int, place: Integers) -> Floats:
     """Return `unseen_probability` of checked arguments."""
-    total = np.zeros(index.shape)
-    earlier = np.zeros(index.shape, dtype=np.int64)  # copies written before, which keep their slots
-    for exists, age in pool.ages(steps, index, pool.written(steps) + 1):
+    total = np.zeros(place.shape)
+    earlier = np.zeros(place.shape, dtype=np.int64)  # copies written before, which keep their slots
+    for exists, age in pool.ages(steps, place, pool.written(steps) + 1):
         slots = pool.m - earlier
         escape = np.where(slots > pool.b, np.log1p(-pool.b / np.maximum(slots, pool.b + 1)), _NEVER)
         total += exists * escape * age
@@ -345,12 +346,3 @@ def _pool(num_samples: int, batch_size: int, pool_size: int | None) -> _Pool:
     if b > m:
         raise ValueError(f"batch_size should be at most pool_size = {m}, but got {b}: take a smaller batch")
     return _Pool(n, b, m)
-
-
-def _real(name: str, value: object, *, most: float = math.inf, positive: bool = False) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} should be a real number, but got {value!r} of type {type(value).__name__}")
-    if not 0 <= value <= most or math.isinf(value) or (positive and value == 0):
-        wanted = "positive and finite" if positive else f"between 0 and {most}"
-        raise ValueError(f"{name} should be {wanted}, but got {value}")
-    return float(value)

@@ -1,0 +1,136 @@
+"""Are labels, or lengths, mixed along the stream; and if not, how large a buffer would do, by the law of the pool?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from replenish.auditing.findings import FINE, LOOK, WRONG, Finding
+from replenish.auditing.record import Record
+from replenish.diagnostics.spectrum import batch_means, random_signs
+from replenish.theory.arguments import Floats
+
+Labels = ArrayLike | Callable[[Any], Any]
+
+_CONTRASTS = 8  # of classes, random ones
+_MANY_LABELS = 2**12
+_ENOUGH = 0.1  # the excess over a good shuffle that a buffer is asked to stay below
+
+
+def sample_labels(record: Record, labels: Labels) -> Floats:
+    """Return a number for each sample, several times over: random contrasts of classes, or the values themselves."""
+    if callable(labels):
+        asked = record.items if record.is_stream else range(record.num_samples)
+        values = np.asarray([labels(each) for each in asked])
+    elif record.is_stream:
+        raise TypeError(
+            "labels should be a function of an item for a stream, whose items have no number, but got an array"
+        )
+    else:
+        values = np.asarray(labels)
+    if values.shape != (record.num_samples,):
+        raise ValueError(
+            f"labels should have one entry for each of the {record.num_samples} samples, but got an array of shape "
+            f"{values.shape}"
+        )
+    if values.dtype.kind not in "iubfUS":
+        raise TypeError(f"labels should be numbers or strings, but got an array of dtype {values.dtype}")
+    kinds, codes = np.unique(values, return_inverse=True)
+    if values.dtype.kind == "f" or len(kinds) > _MANY_LABELS:  # lengths, say: how long, not which
+        numbers = (values if values.dtype.kind in "iuf" else codes).astype(np.float64)[:, None]
+    elif len(kinds) == 2:
+        numbers = codes.astype(np.float64)[:, None]
+    else:
+        numbers = random_signs(len(kinds), _CONTRASTS, 0)[codes]
+    spread = numbers.std(axis=0)
+    return (numbers - numbers.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+
+
+def label_mixing(record: Record, labels: Labels) -> Finding:
+    """Ask whether a batch is as mixed as one drawn from all samples at random.
+
+    Its measure is the mean square of a batch's mean label over that of a good shuffle: 1 if well mixed, up to the batch
+    size if a batch is all alike.
+    """
+    values = sample_labels(record, labels)
+    if not values.shape[1]:
+        return Finding("labels", FINE, "All labels are the same.", {})
+    draws = record.draws()
+    weights = np.bincount(draws.samples, minlength=record.num_samples) / len(draws.samples)
+    values = values - weights @ values  # off the mean of what is drawn, weights and all
+    means = batch_means(draws, values)
+    spread_drawn = weights @ values**2
+    left = (record.num_samples - draws.sizes[:, None]) / max(record.num_samples - 1, 1)
+    expected = np.sum(spread_drawn / draws.sizes[:, None] * np.maximum(left, 0))
+    excess = float(np.sum(means**2) / expected) - 1 if expected else 0.0
+    numbers: dict[str, int | float] = {"spread": 1 + excess}
+    chance = 6 * math.sqrt(2 / draws.steps)
+    if excess < max(_ENOUGH, chance):
+        return Finding("labels", FINE, f"Labels are mixed as by a good shuffle (spread {1 + excess:.2f}).", numbers)
+    passed = _Passed(values[_own_order(record)], record.batch_size)
+    wanted = passed.buffer_for(_ENOUGH)
+    now = _displacement(record) if record.is_stream else passed.buffer_for(excess)
+    numbers["buffer_wanted"] = wanted
+    text = f"Labels come in bunches: the mean of a batch varies {1 + excess:.3g} times as much as after a good shuffle"
+    if now is not None:
+        numbers["buffer_like"] = now
+        text += f", as by a shuffle buffer of about {now}" if now > 1 else ", as without any"
+    advice = "shuffle all of it" if wanted >= record.num_samples else f"a buffer of {wanted} would do"
+    return Finding("labels", WRONG if excess > 1 else LOOK, f"{text}; {advice}.", numbers)
+
+
+def _own_order(record: Record) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return the samples in the order in which they are kept; a stream's is nearly that of its first epoch."""
+    return record.samples(0) if record.is_stream else np.arange(record.num_samples)
+
+
+def _displacement(record: Record) -> int | None:
+    """Return the size of the buffer by which two epochs of a stream differ, or None if they do not.
+
+    In a buffer of M an item waits about M on average, exponentially; two such waits differ by M on average.
+    """
+    places = []
+    for epoch in (0, 1):
+        place = np.full(record.num_samples, -1)
+        samples = record.samples(epoch)
+        place[samples] = np.arange(len(samples))
+        places.append(place)
+    both = (places[0] >= 0) & (places[1] >= 0)
+    moved = float(np.abs(places[0] - places[1])[both].mean()) if both.any() else 0.0
+    return round(moved) if moved >= 1 else None
+
+
+class _Passed:
+    """What a shuffle buffer lets through of the bunches of labels.
+
+    By the law of the pool, a buffer of M lets 1 / (1 + (w M)^2) of the power at w a sample through. What gets through
+    of the labels' power in their own order adds (B - 1) times its share to the spread of a batch of B.
+    """
+
+    def __init__(self, values: Floats, batch_size: int) -> None:
+        self._number, self._others = len(values), batch_size - 1
+        power = (np.abs(np.fft.rfft(values, axis=0)[1:]) ** 2).sum(axis=1)
+        self._angle = 2 * np.pi * np.arange(1, len(power) + 1) / len(values)
+        # Shuffled labels have the same power everywhere, which is taken off; of the rest, what is slow against a batch.
+        half = self._angle * batch_size / 2
+        self._share = np.maximum(power / power.sum() - 1 / len(power), 0) * (np.sin(half) / half) ** 2
+
+    def excess(self, buffer: float) -> float:
+        """Return by how much the spread exceeds that of a good shuffle."""
+        return self._others * float(np.sum(self._share / (1 + (self._angle * buffer) ** 2)))
+
+    def buffer_for(self, target: float) -> int:
+        """Return the smallest buffer with at most such an excess, or the number of samples."""
+        if self.excess(1.0) <= target:
+            return 1
+        if self.excess(self._number) > target:
+            return self._number
+        low, high = 0.0, math.log(self._number)
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.excess(math.exp(middle)) > target else (low, middle)
+        return math.ceil(math.exp(high))

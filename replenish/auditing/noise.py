@@ -1,0 +1,72 @@
+"""Do gaps and noise agree with the law of what the loader claims to be?"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from replenish.auditing.claims import Claim
+from replenish.auditing.findings import FINE, LOOK, Finding
+from replenish.auditing.record import Record
+from replenish.diagnostics.gaps import gaps_of
+from replenish.diagnostics.spectrum import expected_density, spectrum_of
+
+_VALUES = 2**25  # how many values the spectrum may cost
+_ORDERLY = 0.08
+_STANDARD_ERRORS = 8.0  # of one sample of a distribution with long tails, eight times over
+
+
+def gaps(record: Record) -> Finding:
+    """Ask how long a sample waits for its next visit."""
+    found = gaps_of(record.draws())
+    if not found.counts.sum():
+        return Finding("gaps", FINE, "No sample came twice, so there are no gaps.", {})
+    variance = found.variance
+    if variance < _ORDERLY:
+        like = "nearly as regular as one order for ever"
+    elif variance < 0.3:
+        like = "about as regular as with reshuffling (0.17)"
+    elif variance < 0.75:
+        like = "between reshuffling (0.17) and independent draws (1)"
+    else:
+        like = "about as irregular as independent draws (1), or more"
+    text = f"The gap between two visits is {found.mean:.2f} epochs on average, with variance {variance:.2f}: {like}."
+    return Finding("gaps", FINE, text, {"mean": found.mean, "variance": variance})
+
+
+def noise(record: Record, claim: Claim) -> Finding | None:
+    """Ask whether the noise of the order has the spectrum of what it claims to be; None where no law is known."""
+    draws = record.draws()
+    if claim.law is None or record.cut or draws.steps < 16:
+        return None
+    numbers = int(np.clip(_VALUES // len(draws.samples), 8, 128))
+    found = spectrum_of(draws, numbers)
+    expected = expected_density(claim.law, draws.steps)
+    # A pool that has just been filled is not yet in its steady state, which shows below a cycle an epoch.
+    first = 0 if claim.law.block is not None else len(record.epochs) - 1
+    edges = np.unique(np.round(np.geomspace(1, len(expected) + 1, 9)).astype(int)) - 1
+    worst, text = 0.0, ""
+    for low, high in pairwise(edges):
+        band = slice(max(low, first), high)
+        if band.start >= high:
+            continue
+        wanted, mean = expected[band].mean(), found.density[band].mean()
+        # Signs are shared by all frequencies and the order is one of many: allow a tenth beside the known error.
+        error = np.sqrt(np.sum(found.error[band] ** 2)) / (high - band.start) + 0.02 * (wanted + 0.05)
+        if abs(mean - wanted) / error > max(worst, _STANDARD_ERRORS) and abs(mean - wanted) > 0.15:
+            worst = float(abs(mean - wanted) / error)
+            cycles = found.frequencies[band].mean() * draws.steps_per_epoch
+            text = (
+                f"{mean:.2f} of independent draws' at {cycles:.2g} cycles an epoch, where the law of {claim.name} has"
+            )
+            text += f" {wanted:.2f}"
+    slow = float(found.density[0])
+    if worst:
+        return Finding("noise", LOOK, f"The noise is {text}.", {"slow_noise": slow, "standard_errors": worst})
+    epochs = len(record.epochs)
+    sentence = (
+        f"The noise has the spectrum that the law of {claim.name} says: {slow:.2f} of independent draws' at one cycle "
+        f"in {epochs} epochs."
+    )
+    return Finding("noise", FINE, sentence, {"slow_noise": slow})

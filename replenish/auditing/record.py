@@ -1,0 +1,220 @@
+"""What a loader drew, epoch by epoch: indices where there are any, items by their hash where there are none."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from replenish.auditing.untouched import left_as_it_was
+from replenish.diagnostics.reading import Draws, index_sampler, known_samples, one_pass, reads_a_stream
+from replenish.draws import Int64Array
+from replenish.orders.protocol import Order
+
+Key = Callable[[Any], Hashable]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """The batches of some epochs.
+
+    Attributes:
+        epochs: For each epoch its batches, as indices or as numbers given to the items of a stream.
+        num_samples: How many samples there are; of a stream, how many different items came.
+        is_stream: Whether items were told apart by their hash.
+        items: Of a stream, the first item of each number, where labels are asked of them.
+        cut: Whether an epoch was longer than what was read.
+    """
+
+    epochs: list[list[Int64Array]]
+    num_samples: int
+    is_stream: bool = False
+    items: list[Any] = field(default_factory=list)
+    cut: bool = False
+
+    def draws(self) -> Draws:
+        """Return all epochs as one run of steps."""
+        batches = [batch for epoch in self.epochs for batch in epoch]
+        return Draws(np.concatenate(batches), np.array([len(batch) for batch in batches]), self.num_samples)
+
+    def samples(self, epoch: int) -> Int64Array:
+        """Return the samples of an epoch in order."""
+        return np.concatenate(self.epochs[epoch])
+
+    def counts(self) -> Int64Array:
+        """Return how often each sample came, (epochs, num_samples)."""
+        return np.stack(
+            [np.bincount(self.samples(epoch), minlength=self.num_samples) for epoch in range(len(self.epochs))]
+        )
+
+    @property
+    def batch_size(self) -> int:
+        """The usual size of a batch."""
+        return int(np.median([len(batch) for epoch in self.epochs for batch in epoch]))
+
+
+def record(
+    source: Any,
+    epochs: int,
+    *,
+    before_epoch: Callable[[int], object] | None = None,
+    key: Key | None = None,
+    batch_size: int | None = None,
+    at_most: int = 2**22,
+    items: dict[Hashable, Any] | None = None,
+) -> Record:
+    """Read some epochs of a source, and leave it and all random states as they were.
+
+    `items` has the items of streams by their names, in the order in which they were first seen; ranks share it, so that
+    one item has one number.
+    """
+    if isinstance(source, Order):
+        starts = [epoch * source.steps_per_epoch for epoch in range(epochs)]
+        return Record([list(source.batches(at, at + source.steps_per_epoch)) for at in starts], source.num_samples)
+    with left_as_it_was(source):
+        if _is_stream(source):
+            named = _Named({} if items is None else items, item_hash if key is None else key)
+            return _stream_record(source, epochs, before_epoch, named, batch_size, at_most)
+        return _index_record(source, epochs, before_epoch, at_most)
+
+
+def _is_stream(source: Any) -> bool:
+    """Say whether a source yields items rather than indices, looking at its first element where nothing else says."""
+    if reads_a_stream(source):
+        return True
+    if any(hasattr(source, name) for name in ("batch_sampler", "data_source", "order")):  # a loader, or a sampler
+        return False
+    if isinstance(source, Iterator):
+        raise TypeError(
+            f"loader should be something that can be gone through once an epoch, but got the {type(source).__name__} "
+            f"of a single pass: pass what it was made of"
+        )
+    if not isinstance(source, Iterable):
+        raise TypeError(f"loader should be a loader, an Order or an iterable, but got a {type(source).__name__}")
+    first = next(iter(source), None)
+    if isinstance(first, (list, tuple, np.ndarray)):
+        return np.asarray(first, dtype=object).ndim != 1 or not all(isinstance(x, (int, np.integer)) for x in first)
+    return not isinstance(first, (int, np.integer))
+
+
+def _index_record(source: Any, epochs: int, before_epoch: Callable[[int], object] | None, at_most: int) -> Record:
+    sampler = index_sampler(source)
+    read, cut, at_most = [], False, max(at_most, 4 * (known_samples(source) or 0))
+    for epoch in range(epochs):
+        if before_epoch is not None:
+            before_epoch(epoch)
+        batches, drawn = [], 0
+        for batch in one_pass(sampler):
+            batches.append(batch)
+            drawn += len(batch)
+            if drawn >= at_most:
+                cut = True
+                break
+        if not batches:
+            raise ValueError(f"loader should yield at least one batch an epoch, but got none in epoch {epoch}")
+        read.append(batches)
+    largest = max(int(batch.max()) for batches in read for batch in batches)
+    return Record(read, max(known_samples(source) or 0, largest + 1), cut=cut)
+
+
+class _Named:
+    """The items of a stream, numbered as they come."""
+
+    def __init__(self, items: dict[Hashable, Any], key: Key) -> None:
+        self.items, self._key = items, key
+        self._numbers = {name: number for number, name in enumerate(items)}
+
+    def number(self, item: Any) -> int:
+        name = self._key(item)
+        if name not in self._numbers:
+            self._numbers[name] = len(self._numbers)
+            self.items[name] = item
+        return self._numbers[name]
+
+
+def _stream_record(
+    source: Any,
+    epochs: int,
+    before_epoch: Callable[[int], object] | None,
+    named: _Named,
+    batch_size: int | None,
+    at_most: int,
+) -> Record:
+    read, cut = [], False
+    for epoch in range(epochs):
+        if before_epoch is not None:
+            before_epoch(epoch)
+        batches, drawn = [], 0
+        for batch in item_batches(source, batch_size):
+            batches.append(np.array([named.number(item) for item in batch], dtype=np.int64))
+            drawn += len(batch)
+            if drawn >= at_most:
+                cut = True
+                break
+        if not batches:
+            raise ValueError(f"loader should yield at least one item an epoch, but got none in epoch {epoch}")
+        read.append(batches)
+    return Record(read, len(named.items), is_stream=True, items=list(named.items.values()), cut=cut)
+
+
+def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
+    """Yield the items of a stream in batches: a loader's own, or `batch_size` at a time."""
+    if hasattr(source, "batch_sampler"):  # a loader over an iterable dataset: the same, but with its items kept apart
+        batch_size = source.batch_size
+        options = {"num_workers": source.num_workers, "worker_init_fn": source.worker_init_fn}
+        if batch_size is not None:
+            options |= {"batch_size": batch_size, "drop_last": source.drop_last, "collate_fn": list}
+        else:
+            options |= {"batch_size": None, "collate_fn": _as_it_is}
+        source = _loader_class(source)(source.dataset, **options)
+        if batch_size is not None:
+            yield from source
+            return
+    items = iter(source)
+    while batch := list(islice(items, batch_size or 1)):
+        yield batch
+
+
+def _loader_class(loader: Any) -> Any:
+    """Return torch's own DataLoader class, of which a subclass may take other arguments."""
+    for kind in type(loader).__mro__:
+        if kind.__module__.startswith("torch.utils.data") and kind.__name__ == "DataLoader":
+            return kind
+    return type(loader)
+
+
+def _as_it_is(item: Any) -> Any:
+    return item
+
+
+def item_hash(item: Any) -> bytes:
+    """Return a short hash of an item: of its numbers, strings and arrays, however they are nested."""
+    state = hashlib.blake2b(digest_size=12)
+    _update(state, item)
+    return state.digest()
+
+
+def _update(state: Any, item: Any) -> None:
+    if isinstance(item, Mapping):
+        state.update(b"{")
+        for name in item:
+            _update(state, name)
+            _update(state, item[name])
+    elif isinstance(item, (list, tuple)):
+        state.update(b"[%d" % len(item))
+        for part in item:
+            _update(state, part)
+    elif isinstance(item, (str, bytes, int, float, bool, type(None))):
+        state.update(repr(item).encode())
+    elif hasattr(item, "__array__"):
+        array = np.asarray(item)
+        state.update(f"{array.dtype}{array.shape}".encode())
+        state.update(pickle.dumps(array.tolist()) if array.dtype.hasobject else np.ascontiguousarray(array).tobytes())
+    else:
+        state.update(pickle.dumps(item))  # written only, never read
+    state.update(b"\0")

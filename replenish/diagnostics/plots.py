@@ -1,0 +1,122 @@
+"""Pictures of what was measured, beside the laws; matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replenish.diagnostics.gaps import MeasuredGaps
+from replenish.diagnostics.measurement import PARTS_PER_EPOCH, Measurement
+from replenish.diagnostics.spectrum import MeasuredSpectrum
+from replenish.palette import DASHES, MATPLOTLIB_MARKS, Look, look_of
+from replenish.theory.gap_laws import GapLaw
+from replenish.theory.noise import NoiseSpectrum
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot(measurements: Mapping[str, Measurement]) -> Figure:
+    """Draw measurements beside each other: coverage, counts, gaps and, where measured, the rate of a class.
+
+    An order has the colour and the mark that it has in every chart of the lab.
+
+    Args:
+        measurements: What `measure` found, by a name for the legend.
+
+    Returns:
+        A matplotlib figure, to be shown or saved.
+    """
+    from matplotlib.figure import Figure
+
+    if not measurements:
+        raise ValueError("measurements should hold at least one measurement, but got none")
+    with_classes = any(found.classes is not None for found in measurements.values())
+    figure = Figure(figsize=(13 if with_classes else 10, 3.4), layout="constrained")
+    axes = figure.subplots(1, 4 if with_classes else 3)
+    used: dict[Look, int] = {}  # lines of one order, which differ in their dashes
+    for name, found in measurements.items():
+        look = look_of(str(found.config["order"]))
+        used[look] = used.get(look, -1) + 1
+        dashes = DASHES[used[look] % len(DASHES)]
+        style = {
+            "label": name,
+            "color": look.light,
+            "linestyle": (0, tuple(map(float, dashes.split()))) if dashes else "-",
+        }
+        marked = {**style, "marker": MATPLOTLIB_MARKS[look.mark], "markersize": 4}
+        epochs = np.arange(1, found.epochs + 1)
+        axes[0].plot(epochs, 100 * found.unseen, **marked)
+        heights = np.bincount(found.counts) / len(found.counts)
+        axes[1].plot(np.arange(len(heights)), 100 * heights, **marked)
+        shown = found.gaps[: 5 * PARTS_PER_EPOCH] / max(found.gaps.sum(), 1)
+        axes[2].step(np.arange(len(shown)) / PARTS_PER_EPOCH, 100 * shown, where="post", **style)
+        if found.classes is not None:
+            parts = np.arange(PARTS_PER_EPOCH) / PARTS_PER_EPOCH
+            axes[3].step(parts, found.classes.rates[:, 0], where="post", **style)
+    titles = ["unseen in an epoch (%)", "samples drawn so often (%)", "gap between two draws (%)", "rate of class 0"]
+    below = ["effective epoch", f"draws in {found.epochs} epochs", "effective epochs", "part of an epoch"]
+    for axis, title, label in zip(axes, titles, below, strict=False):
+        axis.set_title(title, fontsize="medium")
+        axis.set_xlabel(label)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylim(bottom=0)
+    axes[0].legend()
+    return figure
+
+
+def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], steps_per_epoch: float) -> Figure:
+    """Draw spectra over frequencies in cycles an epoch: measured ones as points, laws as lines.
+
+    Args:
+        spectra: What `noise_spectrum` of the diagnostics or of the theory returned, by a name for the legend.
+        steps_per_epoch: The steps of an effective epoch, N/B.
+
+    Returns:
+        A matplotlib figure, to be shown or saved.
+    """
+    from matplotlib.figure import Figure
+
+    if not spectra:
+        raise ValueError("spectra should hold at least one spectrum, but got none")
+    figure = Figure(figsize=(6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    for name, found in spectra.items():
+        if isinstance(found, MeasuredSpectrum):
+            shown = found.in_bands(40)
+            axes.plot(shown.frequencies * steps_per_epoch, shown.density, marker=".", linestyle="none", label=name)
+        else:
+            axes.plot(found.frequencies * steps_per_epoch, found.continuous, label=name)
+    axes.set(xscale="log", xlabel="cycles an effective epoch", ylabel="noise, over independent draws")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
+
+
+def plot_visit_gaps(gaps: Mapping[str, MeasuredGaps | GapLaw], longest: float = 4.0) -> Figure:
+    """Draw how likely a gap between two visits is to be longer than so many epochs.
+
+    Args:
+        gaps: What `visit_gaps` of the diagnostics or of the theory returned, by a name for the legend.
+        longest: Up to how many effective epochs.
+
+    Returns:
+        A matplotlib figure, to be shown or saved.
+    """
+    from matplotlib.figure import Figure
+
+    if not gaps:
+        raise ValueError("gaps should hold at least one law or measurement, but got none")
+    figure = Figure(figsize=(6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    epochs = np.linspace(0, longest, 161)
+    for name, found in gaps.items():
+        axes.plot(epochs, 100 * found.survival(epochs), "." if isinstance(found, MeasuredGaps) else "-", label=name)
+    axes.set(xlabel="effective epochs", ylabel="gaps longer than that (%)")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure

@@ -1,0 +1,153 @@
+"""The noise of an order, measured: the law of `replenish.theory.noise_spectrum` for anything that draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from replenish import checks
+from replenish.diagnostics.reading import Draws, IndexSource, read_draws
+from replenish.draws import KeyedWords, Purpose, derived_seed
+from replenish.theory.arguments import Floats
+from replenish.theory.noise_laws import NoiseLaw
+
+_VALUES_AT_ONCE = 2**22
+_LINES = 1000  # of a law, the strongest
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSpectrum:
+    """A spectrum that was measured, relative to the white noise of independent draws.
+
+    Attributes:
+        frequencies: In cycles a step, above 0 and up to 1/2.
+        density: The spectral density there; a line is a peak, as high as its power times half the steps.
+        error: The standard error of each density.
+        steps: Over how many steps it was measured.
+    """
+
+    frequencies: Floats
+    density: Floats
+    error: Floats
+    steps: int
+
+    def in_bands(self, bands: int = 20) -> MeasuredSpectrum:
+        """Return the means over bands of frequencies, which are wider the higher they are."""
+        bands = checks.integer("bands", bands, minimum=1)
+        number = len(self.frequencies)
+        edges = np.unique(np.round(np.geomspace(1, number + 1, bands + 1)).astype(int)) - 1
+        counts = np.diff(edges)
+        means = [np.add.reduceat(values, edges[:-1]) / counts for values in (self.frequencies, self.density)]
+        error = np.sqrt(np.add.reduceat(self.error**2, edges[:-1])) / counts
+        return MeasuredSpectrum(means[0], means[1], error, self.steps)
+
+
+def noise_spectrum(
+    source: IndexSource,
+    epochs: int = 10,
+    *,
+    start: int = 0,
+    num_samples: int | None = None,
+    numbers: int = 64,
+    seed: int = 0,
+) -> MeasuredSpectrum:
+    """Measure the spectrum of the noise that an order makes.
+
+    Every sample gets a random sign, `numbers` times over; the spectrum is the mean periodogram of the means of the
+    batches. It costs time and memory for about epochs * num_samples * numbers values.
+
+    Args:
+        source: An `Order`; a torch `DataLoader` over a map-style dataset or its sampler, of which only the indices are
+            read; or any iterable of batches of indices.
+        epochs: How many effective epochs of an order, or passes of anything else: lower frequencies than one in so many
+            epochs are not seen.
+        start: The first step, for an order; a late one shows the steady state.
+        num_samples: How many samples there are; None asks the source, or takes the largest index drawn.
+        numbers: How many numbers a sample gets: the error falls as one over its square root.
+        seed: Chooses the signs.
+
+    Example:
+        >>> from replenish import RandomReshuffling, theory
+        >>> order = RandomReshuffling(1000, 10)
+        >>> found = noise_spectrum(order, epochs=5)
+        >>> law = theory.noise_spectrum(order, found.frequencies).continuous
+        >>> bool(abs(found.density - law).max() < 1), bool(abs(found.density - law).mean() < 0.1)
+        (True, True)
+    """
+    draws = read_draws(source, epochs, start=start, num_samples=num_samples)
+    return spectrum_of(draws, checks.integer("numbers", numbers, minimum=2), checks.seed(seed))
+
+
+def spectrum_of(draws: Draws, numbers: int, seed: int = 0) -> MeasuredSpectrum:
+    """Return the spectrum of steps that were read."""
+    if draws.num_samples < 2:
+        raise ValueError(f"num_samples should be at least 2 for there to be noise, but got {draws.num_samples}")
+    if draws.steps < 2:
+        raise ValueError(f"source should yield at least 2 batches for a spectrum, but got {draws.steps}")
+    noise = batch_means(draws, random_signs(draws.num_samples, numbers, seed))
+    transformed = np.abs(np.fft.rfft(noise, axis=0)[1:]) ** 2
+    periodograms = transformed * float(np.median(draws.sizes)) / draws.steps
+    return MeasuredSpectrum(
+        frequencies=np.arange(1, draws.steps // 2 + 1) / draws.steps,
+        density=periodograms.mean(axis=1),
+        error=periodograms.std(axis=1, ddof=1) / np.sqrt(numbers),
+        steps=draws.steps,
+    )
+
+
+def random_signs(num_samples: int, numbers: int, seed: int) -> Floats:
+    """Return random signs, (num_samples, numbers), less their mean over samples and scaled to variance 1."""
+    words = KeyedWords(derived_seed(seed, "signs"), Purpose.INDEPENDENT).words(-(-num_samples * numbers // 64))
+    bits = np.unpackbits(words.astype("<u8").view(np.uint8), count=num_samples * numbers)
+    signs = 2.0 * bits.reshape(num_samples, numbers) - 1
+    signs -= signs.mean(axis=0)
+    spread = signs.std(axis=0)
+    return signs / np.where(spread > 0, spread, 1.0)
+
+
+def batch_means(draws: Draws, values: Floats) -> Floats:
+    """Return the mean over each batch of the values of its samples, (steps, columns of values)."""
+    ends = np.cumsum(draws.sizes)
+    means = np.empty((draws.steps, values.shape[1]))
+    first = 0
+    while first < draws.steps:
+        begin = ends[first] - draws.sizes[first]
+        last = max(int(np.searchsorted(ends, begin + _VALUES_AT_ONCE // values.shape[1])), first + 1)
+        rows = values[draws.samples[begin : ends[last - 1]]]
+        places = ends[first:last] - draws.sizes[first:last] - begin
+        means[first:last] = np.add.reduceat(rows, places, axis=0) / draws.sizes[first:last, None]
+        first = last
+    return means
+
+
+def expected_density(law: NoiseLaw, steps: int) -> Floats:
+    """Return what a spectrum over so many steps is on average: the law, smeared by the finite time.
+
+    Whole blocks that know nothing of each other are not smeared, if the steps begin with one. Otherwise the covariances
+    come from the law on a grid eight times as fine, a lag d is seen 1 - d/steps of the time, and a transform brings
+    them back.
+    """
+    if law.block is not None and steps % law.block == 0:
+        return law.continuous(np.arange(1, steps // 2 + 1) / steps)
+    size = 8 * steps
+    density = law.continuous(np.arange(size // 2 + 1) / size)
+    seen = np.fft.irfft(density, size)[:steps] * (1 - np.arange(steps) / steps)
+    seen[1:] *= 2
+    smeared = np.fft.rfft(seen).real[1:]
+    where, powers = law.lines()
+    strong = np.flatnonzero(where > 0)
+    strong = strong[np.argsort(-powers[strong])[:_LINES]]
+    for line, power in zip(where[strong], powers[strong], strict=True):
+        smeared += power / 2 * _line_shape(np.arange(1, steps // 2 + 1) / steps, line, steps)
+    return smeared
+
+
+def _line_shape(frequencies: Floats, line: float, steps: int) -> Floats:
+    """Return how a line of power 1 at +-f each shows in a spectrum over so many steps."""
+    shape = np.zeros_like(frequencies)
+    for away in (np.pi * (frequencies - line), np.pi * (frequencies + line)):
+        sine = np.sin(away)
+        near = np.abs(sine) < 1e-12
+        shape += np.where(near, steps, np.sin(steps * away) ** 2 / np.where(near, 1, sine) ** 2 / steps)
+    return shape

@@ -1,0 +1,51 @@
+"""Balls in bins: once an epoch, every sample falls into one of its batches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replenish.draws import Int64Array, KeyedWords, Purpose
+from replenish.orders.arrangement import stable_order
+from replenish.orders.ragged import RaggedBlocks, RaggedOrder
+
+
+class BallsInBins(RaggedOrder):
+    """In every epoch each sample falls into one of the epoch's batches, uniformly and independently of the others.
+
+    Chua et al., "Balls-and-bins sampling for DP-SGD" (2025), also called random allocation: as in reshuffling, a sample
+    comes once an epoch; as in Poisson sampling, batches have random sizes, may be empty, and say nothing about where
+    another sample is, which is what privacy is amplified by. A batch is in ascending order.
+
+    A jump to any step costs the draws of one epoch.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many a batch has on average, to within the rounding of N/B to whole steps: B.
+        seed: Chooses the draws; in [0, 2**63).
+
+    Example:
+        >>> order = BallsInBins(num_samples=12, batch_size=4)
+        >>> batches = [batch.tolist() for batch in order.batches(0, order.steps_per_epoch)]
+        >>> sorted(sum(batches, [])) == list(range(12))
+        True
+    """
+
+    def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
+        super().__init__(num_samples, batch_size, seed)
+
+    def _ragged_blocks(self) -> RaggedBlocks:
+        return _Bins(self)
+
+
+class _Bins:
+    """Epochs, each a block."""
+
+    def __init__(self, order: BallsInBins) -> None:
+        self._num_samples = order.num_samples
+        self.steps_per_block = order.steps_per_epoch
+        self._words = KeyedWords(order.seed, Purpose.BINS)
+
+    def block(self, index: int) -> tuple[Int64Array, Int64Array]:
+        bins = self._words.at(index).below(self.steps_per_block, self._num_samples)
+        sizes = np.bincount(bins, minlength=self.steps_per_block)
+        return stable_order(bins, self.steps_per_block), np.cumsum(sizes)

@@ -1,0 +1,126 @@
+"""What the library's own orders share: a cursor that finds batches, and all that follows from having one."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from replenish import checks
+from replenish.draws import STREAM, Int64Array
+from replenish.locks import ForkSafeLock
+
+
+class Cursor(ABC):
+    """A place in an order's stream, with whatever is costly to find again: a pool, a permutation.
+
+    A cursor may be asked for any step at any time; steps in a row are cheap. It belongs to one thread at a time. What
+    it keeps is changed in single assignments, so that it stays right wherever an interrupt ends a call.
+    """
+
+    _kept: tuple[int, Int64Array] | None = None
+
+    def rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Return (first, rows): the batches of the steps first, first + 1, ..., `step` among them.
+
+        The rows are the cursor's own, to be read or copied.
+        """
+        if self._kept is None or not 0 <= step - self._kept[0] < len(self._kept[1]):
+            self._kept = None  # an interrupt must not leave old rows beside a moved cursor
+            self._kept = self._rows_at(step)
+        return self._kept
+
+    @abstractmethod
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Find what `rows_at` returns."""
+
+
+class CursorOrder(ABC):
+    """What the library's own orders share; a subclass says how a cursor finds its rows.
+
+    `batch` keeps a cursor between calls, behind a lock; each `batches` iterator has its own. Neither is a
+    part of the order's identity: it is compared, hashed and pickled by its arguments alone.
+    """
+
+    def __init__(self, num_samples: int, batch_size: int, seed: int) -> None:
+        self.num_samples = checks.integer("num_samples", num_samples, minimum=1, maximum=2**62)
+        self.batch_size = checks.integer("batch_size", batch_size, minimum=1, maximum=2**40)
+        self.seed = checks.seed(seed)
+        self._lock = ForkSafeLock()
+        self._cursor_of_batch: Cursor | None = None
+
+    @abstractmethod
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments that make an equal order."""
+        return {"num_samples": self.num_samples, "batch_size": self.batch_size, "seed": self.seed}
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many steps make an effective epoch: num_samples / batch_size, rounded up."""
+        return -(-self.num_samples // self.batch_size)
+
+    def effective_epoch(self, step: int) -> float:
+        """Return step / steps_per_epoch, the paper's effective epoch (section 3.1)."""
+        return checks.step(step) / self.steps_per_epoch
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order, and so its whole stream, completely."""
+        return {"order": type(self).__name__, "stream": STREAM, **self._arguments()}
+
+    def batch(self, step: int) -> Int64Array:
+        """Return the indices of `step`: what `batches()` yields there, for any order of calls.
+
+        Neighbouring steps cost next to nothing; a far one costs what it costs to start `batches` there.
+        """
+        step = checks.step(step)
+        with self._lock.lock:
+            if self._cursor_of_batch is None:
+                self._cursor_of_batch = self.cursor()
+            first, rows = self._cursor_of_batch.rows_at(step)
+            return rows[step - first].copy()
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
+        """Yield the indices of steps start, start + 1, ... up to but not with `stop`, or without end."""
+        blocks = self.blocks(start, stop)  # a wrong argument is an error here, not at the first batch
+        return chain.from_iterable(blocks)
+
+    def blocks(self, start: int = 0, stop: int | None = None, cursor: Cursor | None = None) -> Iterator[Int64Array]:
+        """Yield what `batches` yields, many steps at a time: arrays with one step a row.
+
+        Args:
+            start: The first step.
+            stop: The step to end before, or None for no end.
+            cursor: One that `cursor()` returned, for whoever begins again where an earlier iterator ended and
+                would rather not look for the place anew; its rows must not be written to.
+        """
+        start = checks.step(start, "start")
+        if stop is not None:
+            stop = checks.step(stop, "stop")
+        return self._blocks(start, stop, cursor)
+
+    def _blocks(self, start: int, stop: int | None, cursor: Cursor | None) -> Iterator[Int64Array]:
+        if cursor is None:
+            cursor = self.cursor()
+        while stop is None or start < stop:
+            first, rows = cursor.rows_at(start)
+            end = first + len(rows) if stop is None else min(stop, first + len(rows))
+            yield rows[start - first : end - first]
+            start = end
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.config() == other.config()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.config().items()))
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        return functools.partial(type(self), **self._arguments()), ()
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={value!r}" for name, value in self._arguments().items())
+        return f"{type(self).__name__}({', '.join(shown)})"

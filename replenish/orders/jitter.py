@@ -1,0 +1,84 @@
+"""Jitter: shards in random order, every sample moved a little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import checks
+from replenish.draws import Int64Array, KeyedWords
+from replenish.orders.arrangement import shuffled_stretches, sorting_order
+from replenish.orders.epochs import EpochOrder
+from replenish.orders.shards import SHARDS_PER_WINDOW, Shards
+
+_GRID = 20  # bits: places are compared in parts of 2**-20
+
+
+class Jitter(EpochOrder):
+    """For data in shards: every epoch lays them out in a new random order and moves each sample by a random distance.
+
+    This is `py1e` of mosaicml/streaming, its default, on one canonical node: the samples of a shard are shuffled, and
+    each then moves by a uniform distance, such that those of one shard spread over a range of about `window` places
+    (a random length from 3/4 to 5/4 of it for every shard) that stays within the epoch. Shards so come into use and
+    leave it one by one, while `BlockShuffle` changes a whole window of them at once.
+
+    A jump to any step costs the draws of one epoch. `shard_opens` counts what an epoch opens.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many make a batch, over all processes: B.
+        seed: Chooses the permutations; in [0, 2**63).
+        shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
+        window: Over how many places the samples of a shard spread; None means ten of the largest shards.
+        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
+
+    Example:
+        >>> order = Jitter(num_samples=1000, batch_size=10, shard_size=10, window=100)
+        >>> first = order.batch(0) // 10
+        >>> bool(len(set(first.tolist())) > 1)
+        True
+    """
+
+    def __init__(
+        self,
+        num_samples: int,
+        batch_size: int,
+        *,
+        shard_size: int | npt.ArrayLike,
+        seed: int = 0,
+        window: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
+        self._shards = Shards(shard_size, self.num_samples)
+        if window is None:
+            window = SHARDS_PER_WINDOW * int(self._shards.sizes.max())
+        self.window = checks.integer("window", window, minimum=1, maximum=2**40)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "shard_size": self._shards.argument, "window": self.window}
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
+        return {**super().config(), "shard_size": self._shards.name}
+
+    def _permutation_number(self, epoch: int) -> int:
+        return epoch
+
+    def _permutation(self, words: KeyedWords) -> Int64Array:
+        samples, sizes = self._shards.in_random_order(words)
+        samples = samples[shuffled_stretches(words, sizes.tolist())]
+        least, longest = 3 * self.window // 4, 5 * self.window // 4
+        reach = np.maximum(least + words.below(longest - least + 1, len(sizes)) - sizes, 0) << (_GRID - 1)  # its half
+        before = (np.cumsum(sizes) - sizes) << _GRID
+        after = (self.num_samples - np.cumsum(sizes)) << _GRID
+        lowest, highest = -np.minimum(reach, before), np.minimum(reach, after)
+        # A uniform word times the width of the range, in two halves so that nothing exceeds 64 bits.
+        width = np.repeat((highest - lowest).astype(np.uint64), sizes)
+        random = words.words(self.num_samples) >> np.uint64(32)
+        low, high = width & np.uint64(2**32 - 1), width >> np.uint64(32)
+        moved = high * random + (low * random >> np.uint64(32))
+        places = (np.arange(self.num_samples) << _GRID) + np.repeat(lowest, sizes) + moved.astype(np.int64)
+        return samples[sorting_order(places, self.num_samples << _GRID)]

@@ -1,0 +1,127 @@
+"""Poisson sampling: every sample tosses its own coin at every step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replenish import checks
+from replenish.draws import Int64Array, KeyedWords, Purpose, UInt64Array, steps_per_block
+from replenish.orders.ragged import RaggedBlocks, RaggedOrder
+
+
+class PoissonDraws(RaggedOrder):
+    """At every step each sample is in the batch with probability batch_size / num_samples, independently of all else.
+
+    The sampling that the analyses of differentially private SGD assume (Abadi et al., "Deep learning with
+    differential privacy", 2016), and the law of Opacus' `UniformWithReplacementSampler`: batches have random sizes
+    and may be empty. Here the size of a batch is drawn first, from the binomial distribution, and then so many
+    distinct samples, which is the same law at a cost of O(batch_size) a step instead of O(num_samples). A batch is in
+    ascending order.
+
+    Any step costs the draws of its block, some 16,000.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many a batch has on average, at most N: B. The sampling rate is B/N.
+        seed: Chooses the draws; in [0, 2**63).
+
+    Example:
+        >>> order = PoissonDraws(num_samples=1000, batch_size=3, seed=1)
+        >>> [len(batch) for batch in order.batches(0, 8)]
+        [3, 3, 2, 1, 3, 2, 1, 2]
+    """
+
+    def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
+        super().__init__(num_samples, batch_size, seed)
+        checks.integer("num_samples", num_samples, minimum=1, maximum=2**48)  # with its step, a sample is 63 bits
+        if self.batch_size > self.num_samples:
+            raise ValueError(
+                f"batch_size should be at most num_samples, since a batch has a sample once at most, but got "
+                f"batch_size={self.batch_size} and num_samples={self.num_samples}"
+            )
+
+    def _ragged_blocks(self) -> RaggedBlocks:
+        return _Poisson(self)
+
+
+class _Poisson:
+    """Blocks of Poisson samples."""
+
+    def __init__(self, order: PoissonDraws) -> None:
+        self._num_samples = order.num_samples
+        self.steps_per_block = steps_per_block(order.num_samples, order.batch_size)
+        self._words = KeyedWords(order.seed, Purpose.POISSON)
+        self._least, self._limits = binomial_limits(order.num_samples, order.batch_size)
+        self._bits = max(1, (order.num_samples - 1).bit_length())
+        # Of more than half of the samples it is cheaper to draw those that are left out.
+        self._inverted = 2 * order.batch_size > order.num_samples
+
+    def block(self, index: int) -> tuple[Int64Array, Int64Array]:
+        words = self._words.at(index)
+        sizes = self._least + np.searchsorted(self._limits, words.words(self.steps_per_block), side="right")
+        if not self._inverted:
+            return self._subsets(words, sizes), np.cumsum(sizes)
+        left_out = self._subsets(words, self._num_samples - sizes)
+        kept = np.ones((self.steps_per_block, self._num_samples), dtype=np.bool_)
+        kept[np.repeat(np.arange(self.steps_per_block), self._num_samples - sizes), left_out] = False
+        return np.nonzero(kept)[1], np.cumsum(sizes)
+
+    def _subsets(self, words: KeyedWords, sizes: Int64Array) -> Int64Array:
+        """Return for every step a uniform set of so many samples, in ascending order, after each other.
+
+        What was drawn twice for a step is drawn again until it is new. The procedure looks only at which entries are
+        equal, so renaming the samples renames its result: all sets of a size are equally likely.
+        """
+        steps = np.arange(len(sizes)) << self._bits
+        chosen = _distinct(np.repeat(steps, sizes) + words.below(self._num_samples, int(sizes.sum())))
+        while len(chosen) < sizes.sum():
+            wanting = np.repeat(steps, sizes - np.bincount(chosen >> self._bits, minlength=len(sizes)))
+            drawn = _distinct(wanting + words.below(self._num_samples, wanting.size))
+            places = np.searchsorted(chosen, drawn)
+            new = chosen[np.minimum(places, len(chosen) - 1)] != drawn
+            chosen = np.insert(chosen, places[new], drawn[new])
+        return chosen & ((1 << self._bits) - 1)
+
+
+def _distinct(values: Int64Array) -> Int64Array:
+    """Return the values in ascending order, each once."""
+    values.sort()
+    first = np.ones(len(values), dtype=np.bool_)
+    first[1:] = values[1:] != values[:-1]
+    return values[first]
+
+
+def binomial_limits(num_samples: int, batch_size: int) -> tuple[int, UInt64Array]:
+    """Return (least, limits): a word w of 64 uniform bits becomes least + (how many limits are at most w).
+
+    The limits are the distribution function of Binomial(num_samples, batch_size / num_samples) in parts of 2**64,
+    computed in whole numbers, so that they are the same on every machine. Sizes so far out that all together have less
+    than one part never come.
+
+    Example:
+        >>> least, limits = binomial_limits(2, 1)
+        >>> least, [int(limit) / 2**64 for limit in limits]
+        (0, [0.25, 0.75])
+    """
+    if batch_size == num_samples:
+        return num_samples, np.empty(0, dtype=np.uint64)
+    mode, odds, against = batch_size, batch_size, num_samples - batch_size
+    largest = 1 << 256
+    smallest = largest >> 100  # a hundred bits under the mode, there are fewer than 2**30 sizes to come
+    down, up = [], []
+    size, weight = mode, largest
+    while size > 0 and weight >= smallest:
+        weight = weight * size * against // ((num_samples - size + 1) * odds)
+        down.append(weight)
+        size -= 1
+    size, weight = mode, largest
+    while size < num_samples and weight >= smallest:
+        weight = weight * (num_samples - size) * odds // ((size + 1) * against)
+        up.append(weight)
+        size += 1
+    weights = [*reversed(down), largest, *up]
+    total, reached, limits = sum(weights), 0, []
+    for weight in weights[:-1]:
+        reached += weight
+        limits.append(min((reached << 64) // total, 2**64 - 1))
+    return mode - len(down), np.array(limits, dtype=np.uint64)

@@ -1,0 +1,131 @@
+"""How many places of each batch a class gets: its share rounded down or up, in whole numbers, at any step."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish.draws import Int64Array, KeyedWords, Purpose
+
+_UNIT = 2**32  # shares that are not whole numbers are rounded to parts of this
+
+
+def whole_shares(weights: npt.NDArray[np.float64]) -> list[int]:
+    """Return weights as whole numbers: themselves if they are whole and small, else in parts of 2**32 of their sum.
+
+    Example:
+        >>> whole_shares(np.array([1.0, 3.0])), whole_shares(np.array([0.25, 0.75]))
+        ([1, 3], [1073741824, 3221225472])
+    """
+    if (weights == np.floor(weights)).all() and weights.sum() <= _UNIT:
+        return [int(weight) for weight in weights]
+    scaled = weights / weights.max()  # so that the sum of huge weights stays finite
+    return [max(1, round(part * _UNIT)) if part else 0 for part in (scaled / math.fsum(scaled)).tolist()]
+
+
+class Quotas:
+    """The class of every place of every batch.
+
+    A class with the share q/Q of a place, times B places, gets the whole part in every batch. What is left of all
+    classes adds up to a whole number m of places: laid end to end, the fractional parts make a line of length m, and
+    the classes at the points u, u + 1, ..., u + m - 1 of it get one place more (systematic sampling), so that each
+    batch is full and each class within one of its share. From step to step u turns on a circle of Q points, by about
+    the golden section of it, and so comes to every point once in Q steps: up to any step each class has had its share
+    to within a few.
+
+    Args:
+        shares: The shares of the classes, whole numbers in any unit.
+        batch_size: How many places a batch has.
+        seed: Chooses where u begins.
+
+    Example:
+        >>> quotas = Quotas([1, 2], batch_size=2, seed=0)
+        >>> np.sort(quotas.classes(0, 3)).tolist()
+        [[1, 1], [0, 1], [0, 1]]
+        >>> quotas.counts_before(3000)
+        [2000, 4000]
+    """
+
+    def __init__(self, shares: list[int], batch_size: int, seed: int) -> None:
+        parts = [share * batch_size for share in shares]
+        unit = math.gcd(sum(shares), *parts)
+        self._circle = sum(shares) // unit  # Q
+        parts = [part // unit for part in parts]
+        self._whole = np.array([part // self._circle for part in parts], dtype=np.int64)
+        self._ends = np.cumsum([part % self._circle for part in parts])  # of the classes on the line
+        self._extra = int(self._ends[-1]) // self._circle  # m
+        self._always = np.repeat(np.arange(len(shares)), self._whole)
+        self._begin = int(KeyedWords(seed, Purpose.STRATA).at(2**64 - 1).below(self._circle, 1)[0])
+        self._turn = even_turn(self._circle)
+
+    def classes(self, start: int, steps: int) -> Int64Array:
+        """Return the classes of the batches of so many steps from `start` on, one a row, in no special order."""
+        begin = (self._begin + start * self._turn) % self._circle  # in unbounded Python ints
+        turned = (begin + np.arange(steps) * self._turn) % self._circle
+        points = turned[:, np.newaxis] + np.arange(self._extra) * self._circle
+        extra = np.searchsorted(self._ends, points, side="right")
+        return np.concatenate([np.broadcast_to(self._always, (steps, len(self._always))), extra], axis=1)
+
+    def counts_before(self, step: int) -> list[int]:
+        """Return how many places each class had in the batches before `step`."""
+        passed = [self._points_below(int(end), step) for end in [0, *self._ends.tolist()]]
+        extra = [after - before for before, after in itertools.pairwise(passed)]
+        return [step * each + more for each, more in zip(self._whole.tolist(), extra, strict=True)]
+
+    def _points_below(self, end: int, step: int) -> int:
+        """Return how many of the points u, u + 1, ... of all steps before `step` lie below `end` on the line."""
+        rounds, rest = divmod(end, self._circle)
+        turns, steps = divmod(step, self._circle)
+        # u < rest in so many of the steps: floor((x + Q - rest) / Q) counts one turn more as soon as x mod Q >= rest.
+        turned = floor_sum(steps, self._circle, self._turn, self._begin)
+        beyond = floor_sum(steps, self._circle, self._turn, self._begin + self._circle - rest)
+        return rounds * step + turns * rest + steps - (beyond - turned)
+
+
+def even_turn(circle: int) -> int:
+    """Return by how much to turn on a circle of so many points, to come to all of them and to spread evenly on the way.
+
+    A turn spreads the more evenly, the smaller the quotients of Euclid's algorithm are, of which the golden section has
+    only ones. Of the turns next to it that share no divisor with the circle, this is the one whose largest is smallest.
+
+    Example:
+        >>> even_turn(56), even_turn(782)
+        (41, 485)
+    """
+    golden = round(circle * (math.sqrt(5) - 1) / 2)
+    near = range(max(1, golden - 32), min(circle, golden + 33))
+    turns = [turn for turn in near if math.gcd(turn, circle) == 1]
+    return min(turns, key=lambda turn: (_largest_quotient(circle, turn), abs(turn - golden)), default=1)
+
+
+def _largest_quotient(larger: int, smaller: int) -> int:
+    largest = 0
+    while smaller:
+        quotient, rest = divmod(larger, smaller)
+        # The last one stands for two, since 1/q is 1/((q - 1) + 1/1).
+        largest = max(largest, quotient if rest else quotient - 1)
+        larger, smaller = smaller, rest
+    return largest
+
+
+def floor_sum(count: int, divisor: int, factor: int, offset: int) -> int:
+    """Return the sum of floor((factor * i + offset) / divisor) over i < count, in O(log) steps, as Euclid's algorithm.
+
+    Example:
+        >>> floor_sum(4, 10, 6, 3) == sum((6 * i + 3) // 10 for i in range(4))
+        True
+    """
+    total = 0
+    while count > 0:
+        total += count * (count - 1) // 2 * (factor // divisor) + count * (offset // divisor)
+        factor, offset = factor % divisor, offset % divisor
+        highest = factor * count + offset
+        if highest < divisor:
+            break
+        # Count the points under the line by rows instead of columns.
+        count, offset = divmod(highest, divisor)
+        divisor, factor = factor, divisor
+    return total

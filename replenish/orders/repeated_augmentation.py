@@ -1,0 +1,68 @@
+"""Repeated augmentation: every sample several times in a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from replenish import checks
+from replenish.draws import Int64Array, KeyedWords
+from replenish.orders.epochs import EpochOrder
+
+
+class RepeatedAugmentation(EpochOrder):
+    """Every epoch goes through the head of a new permutation, each sample `repeats` times in a row, augmented anew.
+
+    Hoffer et al., "Augment your batch" (2020), and Berman et al., "MultiGrain" (2019), as DeiT's `RASampler` and
+    torchvision's references do it: an epoch has num_samples draws, as any, so that it shows only one of `repeats`
+    samples. The copies of a sample are in one batch but for one at its edge, and within the batch first all first
+    copies come, then all second ones, and so on: processes that divide it in equal shares get different copies.
+
+    A jump to any step costs the draws of one epoch.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many draws make a batch, over all processes: B.
+        seed: Chooses the permutations; in [0, 2**63).
+        repeats: How often a sample comes, at most N; DeiT's is 3.
+        drop_last: Whether the last N mod B draws of an epoch are left out; otherwise they make a short batch.
+
+    Example:
+        >>> order = RepeatedAugmentation(num_samples=12, batch_size=6, repeats=3)
+        >>> first, second, third = order.batch(0).reshape(3, 2).tolist()
+        >>> first == second == third
+        True
+    """
+
+    def __init__(
+        self, num_samples: int, batch_size: int, *, seed: int = 0, repeats: int = 3, drop_last: bool = False
+    ) -> None:
+        super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
+        self.repeats = checks.integer("repeats", repeats, minimum=1, maximum=self.num_samples)
+
+    @property
+    def has_every_sample_once(self) -> bool:
+        """Whether every epoch has every sample once: not if some come several times."""
+        return self.repeats == 1 and super().has_every_sample_once
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "repeats": self.repeats}
+
+    def _permutation_number(self, epoch: int) -> int:
+        return epoch
+
+    def _permutation(self, words: KeyedWords) -> Int64Array:
+        samples = super()._permutation(words)
+        full, rest = divmod(self.num_samples, self.batch_size)
+        # A batch begins with some copy of a sample; from that follows which of its draws is which copy.
+        first = np.arange(full) * self.batch_size
+        by_copy = np.stack([_by_copy(copy, self.batch_size, self.repeats) for copy in range(self.repeats)])
+        draws = (by_copy[first % self.repeats] + first[:, np.newaxis]).ravel()
+        last = full * self.batch_size + _by_copy(full * self.batch_size % self.repeats, rest, self.repeats)
+        return samples[np.concatenate([draws, last]) // self.repeats]
+
+
+def _by_copy(first: int, size: int, repeats: int) -> Int64Array:
+    """Return the places of a batch that begins with copy number `first`, first copies first."""
+    return np.argsort((first + np.arange(size)) % repeats, kind="stable")

@@ -1,0 +1,125 @@
+"""Sequenced-replacement sampling (the paper's section 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import checks
+from replenish.draws import DistinctDraws, Int64Array
+from replenish.orders.cursor import CursorOrder
+from replenish.orders.pool import Pool
+from replenish.orders.sequences import ListedSequence, make_sequence
+
+
+class SequencedReplacement(CursorOrder):
+    """Sequenced-replacement sampling, SRS: a random draw from a pool, an orderly refill.
+
+    A fixed sequence of sample indices repeats for ever. A pool of `pool_size` slots starts with its first
+    positions. Every step draws `batch_size` distinct slots, uniformly, by a choice that depends on the seed
+    and the step alone; their contents are the batch; then the slots drawn are refilled, not with what was
+    drawn, but with the next positions of the sequence (the paper's section 2 and figure 1). Two slots may
+    hold the same sample, so a batch may hold a sample twice: that is the method, not a fault.
+
+    Steps in a row cost O(batch_size) each. A jump to any step costs about M (ln M + 3) draws with M the
+    pool size, however far it goes. The pool takes 4 bytes a slot (8 from 2**31 positions on, and with
+    `"reshuffled"`).
+
+    At one seed, SRS and `BatchedReplacement` over as many samples as the pool has slots draw the same slots at every
+    step: with `"identity"` their first batches are equal. Take different seeds for orders that are to be independent.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many are drawn at a step, over all processes: B.
+        seed: Chooses the draws and the shuffled sequence; in [0, 2**63).
+        pool_size: The number M of slots, at least `batch_size`. None means the sequence's length: N, the paper's,
+            unless `sequence` is an array. Fewer make a bounded pool, kN a pool of k copies, closer to independent
+            draws.
+        sequence: `"shuffled"`, a fixed permutation drawn from the seed; `"identity"`, the letter of the paper,
+            which makes the rate of each class swing once an epoch if the data are sorted by class;
+            `"reshuffled"`, a new permutation in every round, which is not the paper's and costs as much a draw as
+            reshuffling does; or an array of indices, in which some may repeat (see `weighted_sequence`) or be
+            missing (a subset). An effective epoch is one round of the sequence.
+
+    Example:
+        >>> order = SequencedReplacement(num_samples=5, batch_size=2, sequence="identity")
+        >>> [batch.tolist() for batch in order.batches(stop=3)]
+        [[0, 3], [1, 0], [2, 4]]
+        >>> order.batch(2).tolist()
+        [2, 4]
+    """
+
+    def __init__(
+        self,
+        num_samples: int,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        pool_size: int | None = None,
+        sequence: str | npt.ArrayLike = "shuffled",
+    ) -> None:
+        super().__init__(num_samples, batch_size, seed)
+        self._sequence = make_sequence(sequence, self.num_samples, self.seed)
+        if pool_size is None:
+            pool_size = self._sequence.length
+        self.pool_size = checks.integer("pool_size", pool_size, minimum=1, maximum=2**40)
+        if self.batch_size > self.pool_size:
+            raise ValueError(
+                f"batch_size should be at most pool_size, since a batch is drawn from distinct slots, but got "
+                f"batch_size={self.batch_size} and pool_size={self.pool_size}; take a smaller batch_size or a "
+                f"larger pool_size"
+            )
+
+    def _arguments(self) -> dict[str, Any]:
+        sequence = self._sequence.indices if isinstance(self._sequence, ListedSequence) else self._sequence.name
+        return {**super()._arguments(), "pool_size": self.pool_size, "sequence": sequence}
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
+        return {**super().config(), "sequence": self._sequence.name, "sequence_length": self._sequence.length}
+
+    @property
+    def sequence_length(self) -> int:
+        """How many positions a round of the sequence has: num_samples, unless the sequence is an array."""
+        return self._sequence.length
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many steps make an effective epoch, a round of the sequence: its length / batch_size, rounded up."""
+        return -(-self._sequence.length // self.batch_size)
+
+    def samples_at(self, positions: npt.ArrayLike) -> Int64Array:
+        """Return the samples that stand at `positions` of the sequence, which goes round for ever.
+
+        Example:
+            >>> SequencedReplacement(10, 2, sequence=[7, 1, 4]).samples_at([0, 1, 2, 3]).tolist()
+            [7, 1, 4, 7]
+        """
+        array = checks.array("positions", positions)
+        if array.dtype.kind not in "iu" or (array.size and array.min() < 0):
+            raise ValueError(f"positions should be integers from 0 on, but got {positions!r}")
+        return self._sequence.at(np.asarray(array % self._sequence.period, dtype=np.int64))
+
+    def copies_inserted(self, step: int) -> Int64Array:
+        """Return how many copies of each sample were put into the pool before `step`, the first ones included."""
+        rounds, rest = divmod(self.pool_size + checks.step(step) * self.batch_size, self._sequence.length)
+        length = self._sequence.length
+        begun = rounds * length % self._sequence.period  # the round that is not done yet
+        copies = np.full(self.num_samples, rounds, dtype=np.int64)
+        if isinstance(self._sequence, ListedSequence):
+            copies *= np.bincount(self._sequence.indices, minlength=self.num_samples)
+        return copies + np.bincount(self._sequence.at(begun + np.arange(rest)), minlength=self.num_samples)
+
+    def samples_in_pool(self, step: int) -> Int64Array:
+        """Return the sample that each slot of the pool holds just before `step` draws."""
+        return self._sequence.at(self.cursor().positions_before(checks.step(step)))
+
+    def __repr__(self) -> str:
+        shown = {**self._arguments(), "sequence": self._sequence.name}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def cursor(self) -> Pool:
+        """Return a new cursor at the start: a pool."""
+        return Pool(DistinctDraws(self.pool_size, self.batch_size, self.seed), self._sequence)

@@ -1,0 +1,109 @@
+"""Data that lie in shards: files of consecutive samples, of which few can be open or in memory at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import checks
+from replenish.draws import Int64Array, KeyedWords
+from replenish.orders.per_sample import digest
+from replenish.orders.protocol import Order
+
+SHARDS_PER_WINDOW = 10  # where no window is given; what the makers of `py1b` and `py1e` advise at least
+
+
+class Shards:
+    """Which samples lie in which shard: the first so many in the first, the next in the second, and so on.
+
+    Args:
+        shard_size: How many samples every shard has, the last one perhaps fewer; or an array of all sizes.
+        num_samples: How many samples there are.
+
+    Example:
+        >>> Shards(4, num_samples=10).sizes.tolist()
+        [4, 4, 2]
+    """
+
+    def __init__(self, shard_size: int | npt.ArrayLike, num_samples: int) -> None:
+        given: Any = shard_size
+        if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) > 0:
+            self.sizes = _checked(given, num_samples)
+            self.argument: int | Int64Array = self.sizes
+            self.name: int | str = digest(self.sizes)
+        else:
+            size = checks.integer("shard_size", given, minimum=1)
+            full, rest = divmod(num_samples, size)
+            self.sizes = np.array([size] * full + [rest] * (rest > 0), dtype=np.int64)
+            self.argument = self.name = size
+        self._starts = np.cumsum(self.sizes) - self.sizes
+
+    def in_random_order(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
+        """Return (samples, sizes): the shards after each other in a random order, and their sizes in that order."""
+        order = words.permutations(1, len(self.sizes))[0]
+        sizes = self.sizes[order]
+        places = np.cumsum(sizes) - sizes
+        return np.arange(sizes.sum()) + np.repeat(self._starts[order] - places, sizes), sizes
+
+    def of(self, samples: Int64Array) -> Int64Array:
+        """Return the shard of each sample."""
+        return np.searchsorted(self._starts, samples, side="right") - 1
+
+
+def _checked(shard_size: Any, num_samples: int) -> Int64Array:
+    sizes = checks.array("shard_size", shard_size)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+        raise TypeError(
+            f"shard_size should be an int or a list of ints, but got an array of shape {sizes.shape} and dtype "
+            f"{sizes.dtype}"
+        )
+    if not sizes.size or sizes.min() < 1 or int(sizes.sum()) != num_samples:
+        raise ValueError(
+            f"shard_size should list sizes from 1 on with the sum num_samples={num_samples}, but got "
+            f"{sizes.size} sizes with the sum {int(sizes.sum())}"
+        )
+    sizes = sizes.astype(np.int64)
+    sizes.flags.writeable = False
+    return sizes
+
+
+def shard_opens(
+    order: Order, shard_size: int | npt.ArrayLike, *, open_shards: int, start: int = 0, stop: int | None = None
+) -> int:
+    """Count how often an order opens a shard, where only the `open_shards` used last stay open.
+
+    It is what orders for data in shards are chosen by: the least is one opening a shard and epoch.
+
+    Args:
+        order: Any order.
+        shard_size: How many samples a shard has, or an array of all sizes.
+        open_shards: How many shards are open, or in memory, at a time.
+        start: The first step.
+        stop: The step to end before; None means an effective epoch later.
+
+    Example:
+        >>> from replenish import BlockShuffle, RandomReshuffling
+        >>> sizes = {"num_samples": 1000, "batch_size": 10}
+        >>> shard_opens(BlockShuffle(**sizes, shard_size=20, window=100), 20, open_shards=5)
+        50
+        >>> shard_opens(RandomReshuffling(**sizes), 20, open_shards=5) > 800
+        True
+    """
+    open_shards = checks.integer("open_shards", open_shards, minimum=1)
+    shards = Shards(shard_size, order.num_samples)
+    start = checks.step(start, "start")
+    used: OrderedDict[int, None] = OrderedDict()
+    opens = 0
+    for batch in order.batches(start, start + order.steps_per_epoch if stop is None else stop):
+        for shard in shards.of(batch).tolist():
+            if shard in used:
+                used.move_to_end(shard)
+                continue
+            opens += 1
+            used[shard] = None
+            if len(used) > open_shards:
+                used.popitem(last=False)
+    return opens

@@ -1,0 +1,167 @@
+"""Stratified batches: every batch has each class's share, to within one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import checks
+from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose, derived_seed
+from replenish.orders import per_sample
+from replenish.orders.arrangement import stable_order
+from replenish.orders.cursor import Cursor, CursorOrder
+from replenish.orders.quotas import Quotas, whole_shares
+from replenish.orders.random_reshuffling import RandomReshuffling
+from replenish.orders.sequenced_replacement import SequencedReplacement
+
+WITHIN: dict[str, type[CursorOrder]] = {"reshuffling": RandomReshuffling, "srs": SequencedReplacement}
+
+
+class Stratified(CursorOrder):
+    """Every batch has of each class its share, rounded down or up; within a class the samples are shuffled.
+
+    Each class is an order of its own that is drawn from one sample at a time: reshuffled, or SRS with a pool of the
+    class's size. A batch of B samples has of a class with the share w the whole part of B w, and one more in such
+    steps that up to any step it has had its share to within a few; where is drawn from the seed once. The places of the
+    classes in a batch are shuffled, so that equal shares of it serve several processes. If B divides all class sizes
+    evenly an epoch has every sample once. With `weights` the classes have other shares than their sizes: small
+    classes then go through their samples more often, without independent draws.
+
+    Steps in a row cost O(batch_size) each. A jump costs what it costs in every class: all samples once for
+    reshuffling, N (ln N + 3) draws for SRS.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many make a batch, over all processes: B.
+        labels: The class of each sample, a whole number.
+        seed: Chooses the draws; in [0, 2**63).
+        weights: The shares of the classes: None for their sizes, `"balanced"` for equal ones, or an array with one
+            non-negative number for each class, in the order of the labels.
+        within: How a class's samples are drawn: `"reshuffling"` or `"srs"`.
+
+    Example:
+        >>> labels = [0] * 6 + [1] * 3
+        >>> order = Stratified(num_samples=9, batch_size=3, labels=labels)
+        >>> [sorted(batch.tolist())[2] >= 6 and sorted(batch.tolist())[1] < 6 for batch in order.batches(0, 3)]
+        [True, True, True]
+    """
+
+    def __init__(
+        self,
+        num_samples: int,
+        batch_size: int,
+        *,
+        labels: npt.ArrayLike,
+        seed: int = 0,
+        weights: str | npt.ArrayLike | None = None,
+        within: str = "reshuffling",
+    ) -> None:
+        super().__init__(num_samples, batch_size, seed)
+        self._labels = per_sample.whole_numbers("labels", labels, self.num_samples)
+        if within not in WITHIN:
+            raise ValueError(f"within should be one of {', '.join(WITHIN)}, but got {within!r}")
+        self.within = within
+        _, classes, sizes = np.unique(self._labels, return_inverse=True, return_counts=True)
+        self._weights, shares = _shares(weights, sizes)
+        self._quotas = Quotas(shares, self.batch_size, self.seed)
+        # The samples of each class, the classes after each other.
+        by_class = stable_order(classes, len(sizes))
+        self._members = np.split(by_class, np.cumsum(sizes)[:-1])
+
+    def _arguments(self) -> dict[str, Any]:
+        own = {"labels": self._labels, "weights": self._weights, "within": self.within}
+        return {**super()._arguments(), **own}
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order completely; arrays are named by their SHA-256."""
+        weights = "sizes" if self._weights is None else self._weights
+        named = weights if isinstance(weights, str) else per_sample.digest(weights)
+        return {**super().config(), "labels": per_sample.digest(self._labels), "weights": named}
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
+        orders = [
+            WITHIN[self.within](len(members), 1, seed=derived_seed(self.seed, "class", number))
+            for number, members in enumerate(self._members)
+        ]
+        streams = [_ClassStream(order, members) for order, members in zip(orders, self._members, strict=True)]
+        return _Strata(self, self._quotas, streams)
+
+
+def _shares(
+    weights: str | npt.ArrayLike | None, sizes: Int64Array
+) -> tuple[str | npt.NDArray[np.float64] | None, list[int]]:
+    """Return (weights, shares): the argument as it is kept, and the shares of the classes as whole numbers."""
+    if weights is None:
+        return None, sizes.tolist()
+    if isinstance(weights, str):
+        if weights != "balanced":
+            raise ValueError(f'weights should be None, "balanced" or an array of numbers, but got {weights!r}')
+        return weights, [1] * len(sizes)
+    array = checks.array("weights", weights)
+    if array.shape != sizes.shape:
+        raise ValueError(
+            f"weights should have one entry for each of the {len(sizes)} classes, but got an array of shape "
+            f"{array.shape}"
+        )
+    per_sample.check_weights("weights", array)
+    kept = array.astype(np.float64)
+    kept.flags.writeable = False
+    return kept, whole_shares(kept)
+
+
+class _ClassStream:
+    """The samples of a class in the order in which they are drawn, by the number of the draw."""
+
+    def __init__(self, order: CursorOrder, members: Int64Array) -> None:
+        self._cursor = order.cursor()
+        self._members = members
+
+    def drawn(self, start: int, count: int) -> Int64Array:
+        """Return draws start ... start + count - 1."""
+        start %= len(self._members) << 62  # keys have 64 bits; no run comes near
+        pieces, stop = [], start + count
+        while start < stop:
+            first, rows = self._cursor.rows_at(start)
+            piece = rows[start - first : stop - first, 0]
+            pieces.append(piece)
+            start += len(piece)
+        return self._members[pieces[0] if len(pieces) == 1 else np.concatenate(pieces)]
+
+
+class _Strata(Cursor):
+    """How often each class was drawn before the current block, and a stream of each."""
+
+    def __init__(self, order: Stratified, quotas: Quotas, streams: list[_ClassStream]) -> None:
+        self._quotas = quotas
+        self._streams = streams
+        self._batch_size = order.batch_size
+        # A class of a block costs some microseconds, however few draws it has there: more classes, larger blocks.
+        draws = min(order.num_samples, max(DRAWS_PER_BLOCK, 256 * len(streams)))
+        self._steps = -(-draws // order.batch_size)
+        self._words = KeyedWords(order.seed, Purpose.STRATA)
+        # A block's number and the counts before it: one pair, so that an interrupt cannot part them.
+        self._counted = (0, [0] * len(streams))
+
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Return (first step, samples) of the block that `step` is in."""
+        block = step // self._steps
+        at, counts = self._counted
+        if at != block:
+            counts = self._quotas.counts_before(block * self._steps)
+        classes = self._quotas.classes(block * self._steps, self._steps)
+        places = self._words.at(block).permutations(self._steps, self._batch_size)
+        shuffled = np.take_along_axis(classes, places, axis=1).ravel()
+        drawn = np.bincount(shuffled, minlength=len(self._streams)).tolist()
+        samples = np.empty(shuffled.size, dtype=np.int64)
+        samples[stable_order(shuffled, len(self._streams))] = np.concatenate(
+            [
+                stream.drawn(before, count)
+                for stream, before, count in zip(self._streams, counts, drawn, strict=True)
+                if count
+            ]
+        )
+        self._counted = (block + 1, [before + count for before, count in zip(counts, drawn, strict=True)])
+        return block * self._steps, samples.reshape(self._steps, self._batch_size)

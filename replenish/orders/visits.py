@@ -1,0 +1,132 @@
+"""What people ask when a loss spikes: how often was a sample seen before, and when."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replenish import checks
+from replenish.draws import Int64Array
+from replenish.orders.cursor import CursorOrder
+from replenish.orders.epochs import EpochOrder
+from replenish.orders.protocol import Order, check_order
+from replenish.orders.sequenced_replacement import SequencedReplacement
+
+
+def counts_before(order: Order, step: int) -> Int64Array:
+    """Return how often each sample was drawn in the steps before `step`, exactly.
+
+    Any step of SRS costs what it costs to go there, since draws = copies inserted - copies in the pool; any step of an
+    order whose epochs have every sample once costs a part of an epoch. All others are drawn from the start.
+
+    Args:
+        order: Any order.
+        step: The step to count up to.
+
+    Example:
+        >>> from replenish import RandomReshuffling
+        >>> counts_before(RandomReshuffling(num_samples=6, batch_size=2), step=3 * 10**9).tolist()
+        [1000000000, 1000000000, 1000000000, 1000000000, 1000000000, 1000000000]
+    """
+    order, step = check_order(order), checks.step(step)
+    if isinstance(order, SequencedReplacement):
+        return order.copies_inserted(step) - np.bincount(order.samples_in_pool(step), minlength=order.num_samples)
+    counts = np.zeros(order.num_samples, dtype=np.int64)
+    start = 0
+    if isinstance(order, EpochOrder) and order.has_every_sample_once:
+        epochs = step // order.steps_per_epoch
+        counts += epochs
+        start = epochs * order.steps_per_epoch
+    add_visits(counts, order, start, step)
+    return counts
+
+
+def add_visits(counts: Int64Array, order: Order, start: int, stop: int) -> None:
+    """Add to `counts` how often each sample is drawn in the steps from `start` to `stop`."""
+    rows = order.blocks(start, stop) if isinstance(order, CursorOrder) else order.batches(start, stop)
+    for row in rows:
+        samples = row.ravel()
+        if 8 * samples.size < counts.size:
+            np.add.at(counts, samples, 1)
+        else:
+            counts += np.bincount(samples, minlength=counts.size)
+
+
+class Visits:
+    """How often each sample of a batch was drawn before, for any step; steps in a row cost O(batch_size) each.
+
+    The number of a visit says, for example, which of several augmentations a sample is to have, under any order. A
+    sample that a batch holds twice is visited twice: the earlier places of its batch count.
+
+    Args:
+        order: Any order. See `counts_before` for what a step costs that does not follow on the last.
+
+    Example:
+        >>> from replenish import IndependentDraws
+        >>> order = IndependentDraws(num_samples=3, batch_size=4)
+        >>> visits = Visits(order)
+        >>> order.batch(0).tolist(), visits.at(0).tolist()
+        ([2, 2, 2, 2], [0, 1, 2, 3])
+        >>> order.batch(1).tolist(), visits.at(1).tolist()
+        ([1, 2, 0, 0], [0, 4, 0, 1])
+    """
+
+    def __init__(self, order: Order) -> None:
+        self.order = check_order(order)
+        # The counts before a step, and the step: one pair, so that an interrupt cannot part them.
+        self._counted: tuple[int, Int64Array] | None = None
+
+    def at(self, step: int) -> Int64Array:
+        """Return for each place of the batch of `step` how often its sample was drawn before."""
+        step = checks.step(step)
+        counted, self._counted = self._counted, None
+        if counted is None or not 0 <= step - counted[0] <= self.order.steps_per_epoch:
+            counted = (step, counts_before(self.order, step))
+        counts = counted[1]
+        add_visits(counts, self.order, counted[0], step)
+        batch = self.order.batch(step)
+        visits = counts[batch] + _earlier_in(batch)
+        np.add.at(counts, batch, 1)
+        self._counted = (step + 1, counts)
+        return visits
+
+
+def _earlier_in(batch: Int64Array) -> Int64Array:
+    """Return how often each entry stands at earlier places."""
+    by_sample = np.argsort(batch, kind="stable")
+    in_order = batch[by_sample]
+    first = np.searchsorted(in_order, in_order, side="left")
+    earlier = np.empty(len(batch), dtype=np.int64)
+    earlier[by_sample] = np.arange(len(batch)) - first
+    return earlier
+
+
+def steps_of(order: Order, sample: int, start: int = 0, stop: int | None = None) -> Int64Array:
+    """Return the steps at which a sample was seen: those from `start` to `stop` whose batch has it.
+
+    All steps between are drawn, at some tens of nanoseconds a sample.
+
+    Args:
+        order: Any order.
+        sample: The sample's index.
+        start: The first step.
+        stop: The step to end before; None means an effective epoch later.
+
+    Example:
+        >>> from replenish import RandomReshuffling
+        >>> len(steps_of(RandomReshuffling(num_samples=100, batch_size=10), sample=42, start=0, stop=50))
+        5
+    """
+    order = check_order(order)
+    sample = checks.integer("sample", sample, minimum=0, maximum=order.num_samples - 1)
+    start = checks.step(start, "start")
+    stop = start + order.steps_per_epoch if stop is None else checks.step(stop, "stop")
+    found = [np.empty(0, dtype=np.int64)]
+    if isinstance(order, CursorOrder):
+        for block in order.blocks(start, stop):
+            found.append(start + np.flatnonzero((block == sample).any(axis=1)))
+            start += len(block)
+    else:
+        found += [
+            np.array([step]) for step, batch in enumerate(order.batches(start, stop), start) if (batch == sample).any()
+        ]
+    return np.concatenate(found)

@@ -1,0 +1,90 @@
+"""Weighted draws: every sample drawn from all in proportion to its weight, and put back at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
+from replenish.orders import per_sample
+from replenish.orders.blocks import BlockCursor
+from replenish.orders.cursor import Cursor, CursorOrder
+
+_TOTAL = 2**61 - 2**41  # of all weights, to within 2**40: just under 2**61, so that hardly a word is rejected
+
+
+class WeightedDraws(CursorOrder):
+    """Every sample of every batch is drawn with probability proportional to its weight, independently of all others.
+
+    The law of torch's `WeightedRandomSampler` with replacement, without its limit of 2**24 samples and the same on
+    any number of processes. A random word falls into one of the stretches that the weights, as whole numbers, make on
+    a line of 2**61 points; a guide table leads next to the right one, so that a draw costs the same for any weights.
+    A positive weight keeps at least one point. Where exact frequencies are wanted rather than independent draws, see
+    `weighted_sequence`.
+
+    Any step costs the draws of its block, some 16,000. The tables take 16 bytes a sample, and are made once a cursor.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many draws a step makes: B; it may be more than N.
+        weights: One non-negative, finite weight per sample, at least one of them positive.
+        seed: Chooses the draws; in [0, 2**63).
+
+    Example:
+        >>> order = WeightedDraws(num_samples=3, batch_size=8, weights=[0, 1, 3])
+        >>> order.batch(0).tolist()
+        [2, 2, 2, 2, 1, 2, 2, 2]
+    """
+
+    def __init__(self, num_samples: int, batch_size: int, *, weights: npt.ArrayLike, seed: int = 0) -> None:
+        super().__init__(num_samples, batch_size, seed)
+        self._weights = per_sample.weights("weights", weights, self.num_samples)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "weights": self._weights}
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order completely; the weights are named by their SHA-256."""
+        return {**super().config(), "weights": per_sample.digest(self._weights)}
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
+        return BlockCursor(_Weighted(self, self._weights))
+
+
+class _Weighted:
+    """Blocks of weighted draws."""
+
+    def __init__(self, order: WeightedDraws, weights: npt.NDArray[np.float64]) -> None:
+        self.steps_per_block = steps_per_block(order.num_samples, order.batch_size)
+        self._shape = (self.steps_per_block, order.batch_size)
+        self._words = KeyedWords(order.seed, Purpose.WEIGHTED)
+        self._ends = np.cumsum(on_a_line(weights))
+        self._shift = max(0, 61 - (order.num_samples - 1).bit_length())
+        starts = np.arange((int(self._ends[-1]) >> self._shift) + 1) << self._shift
+        self._guide = np.searchsorted(self._ends, starts, side="right")
+
+    def block(self, index: int) -> Int64Array:
+        points = self._words.at(index).below(int(self._ends[-1]), self._shape[0] * self._shape[1])
+        # The stretch of the last guide post before the point, or a later one; on average the next but one has it.
+        found = self._guide.take(points >> self._shift)
+        for _ in range(2):
+            found += self._ends.take(found) <= points
+        beyond = np.flatnonzero(self._ends.take(found) <= points)
+        found[beyond] = np.searchsorted(self._ends, points[beyond], side="right")
+        return found.reshape(self._shape)
+
+
+def on_a_line(weights: npt.NDArray[np.float64]) -> Int64Array:
+    """Return the weights as whole numbers with a sum of about 2**61; positive ones are at least 1.
+
+    Every operation is one that IEEE 754 fixes to the last bit, and sums go from left to right, so that the result is
+    the same on every machine.
+    """
+    scaled = weights / weights.max()  # so that the sum of huge weights stays finite
+    total = np.cumsum(scaled)[-1]
+    lengths = np.floor(scaled / total * _TOTAL).astype(np.int64)
+    lengths[(lengths == 0) & (weights > 0)] = 1
+    return lengths

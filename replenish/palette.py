@@ -1,0 +1,86 @@
+"""One look for each data order: the colour and the mark that it has in every chart, page and plot.
+
+The first six hues can be told apart with any kind of colour blindness (a test simulates them), on white and on dark
+ground; a mark of its own says the same without colour. Two lines of one order differ in their dashes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+#: (on light ground, on dark ground)
+HUES = (
+    ("#1f56cf", "#6a8dff"),  # blue
+    ("#d06a00", "#ef8a1d"),  # orange
+    ("#06604b", "#7ff0cc"),  # green
+    ("#b5307f", "#f095cf"),  # pink
+    ("#2a97bf", "#4fc3f0"),  # cyan
+    ("#45400f", "#f0e26a"),  # olive
+    ("#6c3b9c", "#b79af5"),  # violet
+    ("#a34a44", "#e0776a"),  # red
+)
+#: What pages and pictures are made of besides, again on light and on dark ground.
+COLOURS = {
+    "ground": ("#f6f5f1", "#12151a"),
+    "sheet": ("#ffffff", "#1a1e25"),
+    "ink": ("#1d2129", "#e7e9ed"),
+    "soft": ("#545b67", "#a7afbb"),
+    "hair": ("#dcdad3", "#343b46"),
+    "faint": ("#efede7", "#242a33"),
+    "accent": ("#1f56cf", "#9db4ff"),
+    "draw": ("#b93c08", "#fb923c"),  # what leaves the pool
+    "draw-soft": ("#ffedd5", "#43240f"),
+    "refill": ("#047857", "#34d399"),  # what comes from the queue
+    "refill-soft": ("#d1fae5", "#0d3b2e"),
+}
+MARKS = ("circle", "square", "diamond", "triangle", "down", "bar")
+#: The same in matplotlib's spelling.
+MATPLOTLIB_MARKS = ("o", "s", "D", "^", "v", "_")
+#: The dashes of the first, second, ... line with one look, in an SVG's numbers; "" is a whole line.
+DASHES = ("", "7 4", "2 3.5", "10 3 2 3")
+
+
+@dataclass(frozen=True)
+class Look:
+    """A hue and a mark: which of `HUES`, which of `MARKS`."""
+
+    hue: int
+    mark: int
+
+    @property
+    def light(self) -> str:
+        """The colour on light ground."""
+        return HUES[self.hue][0]
+
+
+_NAMED = {
+    ("srs", "SequencedReplacement"): Look(0, 0),
+    ("reshuffling", "RandomReshuffling"): Look(1, 1),
+    ("replacement", "BatchedReplacement"): Look(2, 2),
+    ("independent", "IndependentDraws"): Look(3, 3),
+    ("shuffle-once", "ShuffleOnce"): Look(4, 4),
+    ("flip-flop", "FlipFlop"): Look(5, 5),
+}
+_LOOKS = {name.lower(): look for names, look in _NAMED.items() for name in names}
+
+
+def look_of(order: str) -> Look:
+    """Return the look of an order, by its name in the lab or its class's name; one for ever also for unknown names.
+
+    Example:
+        >>> look_of("srs") == look_of("SequencedReplacement") == Look(hue=0, mark=0)
+        True
+    """
+    name = order.lower()
+    if name in _LOOKS:
+        return _LOOKS[name]
+    # Pairs of which none is a known order's; the first two hues are left to those that most charts have.
+    every = (Look(hue, mark) for hue in range(2, len(HUES)) for mark in range(len(MARKS)))
+    pairs = [look for look in every if look not in _LOOKS.values()]
+    return pairs[zlib.crc32(name.encode()) % len(pairs)]
+
+
+def free_look(index: int) -> Look:
+    """Return the look of the so-manyth thing that is no order, such as a network or a dataset."""
+    return Look((6 + index) % len(HUES), (5 - index) % len(MARKS))

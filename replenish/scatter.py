@@ -1,0 +1,49 @@
+"""Assignment to places that may repeat, in which the last value stays.
+
+The core refills a run of slots in one such assignment. `target[places] = values` does it in every numpy that we know,
+but numpy promises nothing: its documentation calls the result of setting an element twice unpredictable. So it is
+tried once, at import, and where it fails, a slower way is taken that needs no such promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish.draws import Int64Array
+
+Assign = Callable[[npt.NDArray[Any], Int64Array, npt.NDArray[Any]], None]
+
+
+def assign_at_once(target: npt.NDArray[Any], places: Int64Array, values: npt.NDArray[Any]) -> None:
+    """Assign as numpy does it."""
+    target[places] = values
+
+
+def assign_distinct(target: npt.NDArray[Any], places: Int64Array, values: npt.NDArray[Any]) -> None:
+    """Assign the last value of every place alone, so that no place is set twice."""
+    distinct, from_the_end = np.unique(places[::-1], return_index=True)
+    target[distinct] = values[len(places) - 1 - from_the_end]
+
+
+def last_value_stays(assign: Assign) -> bool:
+    """Say whether `assign` leaves the last value: 64 places set 16 times each, in turn and in a row, 4 and 8 bytes."""
+    every, values = np.arange(64), np.arange(64 * 16)
+    for places, expected in [(np.tile(every, 16), values[-64:]), (np.repeat(every, 16), values[15::16])]:
+        for dtype in (np.int32, np.int64):
+            target = np.zeros(64, dtype=dtype)
+            assign(target, places, values.astype(dtype))
+            if not (target == expected).all():
+                return False
+    return True
+
+
+def choose(fast: Assign, safe: Assign) -> Assign:
+    """Return the fast way where it leaves the last value, else the safe one."""
+    return fast if last_value_stays(fast) else safe
+
+
+assign_in_turn: Assign = choose(assign_at_once, assign_distinct)

@@ -1,0 +1,134 @@
+"""Orders for data in shards: which shards are open when, and how well they shuffle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replenish import BlockShuffle, Jitter, RandomReshuffling, ShuffleBuffer
+from replenish.orders import Order, shard_opens
+from replenish.orders.arrangement import shuffled_stretches, sorting_order, stable_order
+from replenish.orders.shards import Shards
+
+
+def epoch(order: Order, number: int) -> np.ndarray:
+    steps = order.steps_per_epoch
+    return np.concatenate(list(order.batches(number * steps, (number + 1) * steps)))
+
+
+UNEQUAL = [30, 5, 100, 45, 20]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        BlockShuffle(200, 16, shard_size=UNEQUAL, window=37),
+        BlockShuffle(200, 16, shard_size=7, window=37, staggered=True),
+        BlockShuffle(200, 16, shard_size=7, window=1, staggered=True),
+        Jitter(200, 16, shard_size=UNEQUAL, window=60),
+        Jitter(200, 16, shard_size=3, window=1000),
+    ],
+)
+def test_an_epoch_has_every_sample_once(order: Order) -> None:
+    epochs = [epoch(order, number) for number in range(4)]
+    assert all((np.sort(found) == np.arange(200)).all() for found in epochs)
+    assert len({tuple(found.tolist()) for found in epochs}) == 4
+
+
+def test_windows_of_whole_shards_hold_whole_shards() -> None:
+    order = BlockShuffle(120, 7, shard_size=10, window=30)
+    windows = [set(row.tolist()) for row in epoch(order, 2).reshape(4, 30) // 10]
+    assert [len(window) for window in windows] == [3, 3, 3, 3]
+    assert set.union(*windows) == set(range(12))
+
+
+def test_within_a_window_every_place_is_as_likely() -> None:
+    order = BlockShuffle(30, 30, shard_size=10, window=30, seed=5)
+    places = np.stack([np.argsort(epoch(order, number)) for number in range(3_000)])
+    # The mean place of a sample over so many epochs, whose spread is that of 0 ... 29.
+    error = np.sqrt((30**2 - 1) / 12 / 3_000)
+    assert (abs(places.mean(axis=0) - 14.5) < 5.5 * error).all()
+
+
+def test_staggered_windows_end_elsewhere_in_every_epoch() -> None:
+    order = BlockShuffle(1000, 10, shard_size=10, window=100, staggered=True)
+    words = [order._windows(order.cursor()._words.at(number)) for number in range(50)]  # type: ignore[attr-defined]
+    assert all(sum(lengths) == 1000 for lengths in words)
+    assert all(75 <= length <= 125 for lengths in words for length in lengths[1:-1])
+    assert all(1 <= lengths[0] <= 125 for lengths in words)
+    assert len({lengths[0] for lengths in words}) > 30
+
+
+def test_jitter_keeps_a_shard_within_its_range() -> None:
+    order = Jitter(2000, 10, shard_size=20, window=200)
+    for number in range(3):
+        shards = epoch(order, number) // 20
+        spans = [np.ptp(np.flatnonzero(shards == shard)) for shard in range(100)]
+        # A range of at most 250 places; others that move across it may widen it a little.
+        assert max(spans) < 300
+        assert np.mean(spans) > 120
+
+
+def test_jitter_narrower_than_its_shards_moves_nothing() -> None:
+    order = Jitter(100, 10, shard_size=10, window=5)
+    shards = epoch(order, 1).reshape(10, 10) // 10
+    assert all(len(set(row)) == 1 for row in shards.tolist())
+
+
+def test_shard_opens() -> None:
+    sizes: dict[str, Any] = {"num_samples": 2000, "batch_size": 16}
+    # With room for a window, CorgiPile opens each shard once ...
+    aligned = BlockShuffle(**sizes, shard_size=20, window=200)
+    assert shard_opens(aligned, 20, open_shards=10) == 100
+    # ... jitter too, with room for those that overlap; others open them again and again.
+    assert shard_opens(Jitter(**sizes, shard_size=20, window=200), 20, open_shards=25) == 100
+    assert shard_opens(ShuffleBuffer(**sizes, buffer_size=200, shard_size=20), 20, open_shards=10) > 200
+    assert shard_opens(RandomReshuffling(**sizes), 20, open_shards=10) > 1700
+    assert shard_opens(aligned, 20, open_shards=10, start=0, stop=25) == 20  # 400 samples: two windows
+
+
+def test_shards_of_samples() -> None:
+    shards = Shards(UNEQUAL, 200)
+    assert shards.of(np.array([0, 29, 30, 34, 35, 134, 135, 199])).tolist() == [0, 0, 1, 1, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (0, "shard_size should be at least 1, but got 0"),
+        ([5, 6], "shard_size should list sizes from 1 on with the sum num_samples=10, but got 2 sizes with the sum 11"),
+        ([0, 10], "shard_size should list sizes from 1 on"),
+        ([5.0, 5.0], "shard_size should be an int or a list of ints"),
+        ("5", "shard_size should be an int"),
+    ],
+)
+def test_bad_shards_are_named(bad: object, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        BlockShuffle(10, 2, shard_size=bad)  # type: ignore[arg-type]
+
+
+def test_stretches_with_equal_words_are_drawn_again() -> None:
+    """Two words that differ only where the index stands would favour an order: such a stretch is drawn once more."""
+
+    class Tied:
+        def words(self, count: int) -> np.ndarray:
+            words = np.arange(count, dtype=np.uint64) << np.uint64(40)
+            words[: min(2, count)] = [4, 5][: min(2, count)]  # equal but for two bits, the index of a stretch of three
+            return words
+
+        def permutations(self, count: int, size: int) -> np.ndarray:
+            assert (count, size) == (1, 3)
+            return np.array([[2, 0, 1]])
+
+    assert shuffled_stretches(Tied(), [3, 3, 1]).tolist() == [2, 0, 1, 3, 4, 5, 6]  # type: ignore[arg-type]
+
+
+def test_sorting_order_packed_or_not() -> None:
+    keys = np.random.default_rng(0).integers(0, 50, 300)
+    expected = np.argsort(keys, kind="stable").tolist()
+    assert sorting_order(keys, 50).tolist() == expected
+    assert sorting_order(keys, 2**60).tolist() == expected
+    assert stable_order(keys, 50).tolist() == expected
+    assert stable_order(keys << 20, 50 << 20).tolist() == expected

@@ -1,0 +1,442 @@
+"""Audits: each planted fault is found, and none is claimed on healthy loaders."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
+from torch.utils.data.distributed import DistributedSampler
+
+import replenish
+from replenish import audit
+from replenish.auditing import Audit, Finding
+from replenish.stream import PooledStream
+from replenish.torch import OrderBatchSampler, SRSBatchSampler, SRSSampler
+
+N = 1000
+DATA = TensorDataset(torch.arange(N))
+LABELS = np.arange(N) // 100  # sorted by class
+
+
+def loader(**options: Any) -> DataLoader:
+    return DataLoader(DATA, **({"batch_size": 10} | options))
+
+
+def of_rank(rank: int, **options: Any) -> DataLoader:
+    return loader(sampler=DistributedSampler(DATA, num_replicas=2, rank=rank, **options))
+
+
+def with_epochs(loaders: Any) -> dict[str, Any]:
+    """Return the loaders with a training that calls `set_epoch`, as `audit` takes them."""
+    each = loaders if isinstance(loaders, list) else [loaders]
+
+    def before_epoch(epoch: int) -> None:
+        for one in each:
+            one.sampler.set_epoch(epoch)
+
+    return {"loader": loaders, "before_epoch": before_epoch}
+
+
+# ---- Datasets with and without faults ----
+
+
+class Augmented(Dataset):
+    """A sample and a random number, from the generator that the mode says."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+        self.own = np.random.Generator(np.random.Philox(5))
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> tuple[int, float]:
+        if self.mode == "own":  # workers inherit it, all in the same state, in every epoch anew
+            return index, float(self.own.random())
+        return index, float(np.random.random()) if self.mode == "numpy" else float(torch.rand(()))  # noqa: NPY002
+
+
+def seed_all_alike(worker: int) -> None:
+    np.random.seed(0)  # noqa: NPY002
+
+
+class Counted(IterableDataset):
+    """A stream of numbers, which may be shuffled within a buffer, another way each time."""
+
+    def __init__(self, buffer: int = 0, number: int = N) -> None:
+        self.buffer, self.number = buffer, number
+
+    def __iter__(self) -> Iterator[int]:
+        if not self.buffer:
+            return iter(range(self.number))
+        return self._shuffled()
+
+    def _shuffled(self) -> Iterator[int]:
+        held: list[int] = []
+        for item in range(self.number):
+            if len(held) < self.buffer:
+                held.append(item)
+            else:
+                place = int(torch.randint(self.buffer, ()))
+                yield held[place]
+                held[place] = item
+        for place in torch.randperm(len(held)).tolist():
+            yield held[place]
+
+
+def huggingface(**options: Any) -> Any:
+    datasets = pytest.importorskip("datasets")
+    return datasets.Dataset.from_dict({"x": list(range(N))}).to_iterable_dataset(**options)
+
+
+# ---- Healthy: nothing is wrong, nothing is worth a look ----
+
+HEALTHY: dict[str, Callable[[], dict[str, Any]]] = {
+    "shuffled": lambda: {"loader": loader(shuffle=True), "labels": LABELS},
+    "short-last-batch": lambda: {"loader": loader(batch_size=64, shuffle=True), "labels": LABELS},
+    "drop-last": lambda: {"loader": loader(batch_size=64, shuffle=True, drop_last=True), "labels": LABELS},
+    "generator": lambda: {"loader": loader(shuffle=True, generator=torch.Generator().manual_seed(1))},
+    "batches-of-one": lambda: {"loader": loader(batch_size=1, shuffle=True), "labels": LABELS},
+    "one-batch": lambda: {"loader": loader(batch_size=N, shuffle=True), "labels": LABELS},
+    "no-batches": lambda: {"loader": loader(batch_size=None, shuffle=True)},
+    "replacement": lambda: {"loader": loader(sampler=RandomSampler(DATA, replacement=True)), "labels": LABELS},
+    "weighted": lambda: {"loader": loader(sampler=WeightedRandomSampler(range(1, N + 1), N)), "labels": LABELS},
+    "subset": lambda: {"loader": loader(sampler=SubsetRandomSampler(range(0, N, 3)))},
+    "two-ranks": lambda: with_epochs([of_rank(0), of_rank(1)]) | {"labels": LABELS},
+    "two-ranks-padded": lambda: {
+        "loader": [DataLoader(range(1001), sampler=DistributedSampler(range(1001), 2, rank)) for rank in (0, 1)],
+    },
+    "one-rank": lambda: with_epochs(of_rank(0)),
+    "srs": lambda: {"loader": loader(batch_size=1, batch_sampler=SRSBatchSampler(DATA, 10)), "labels": LABELS},
+    "srs-index-by-index": lambda: {"loader": loader(sampler=SRSSampler(DATA, 10)), "labels": LABELS},
+    "srs-two-ranks": lambda: {
+        "loader": [
+            loader(batch_size=1, batch_sampler=SRSBatchSampler(DATA, 500, pool_size=5000, num_replicas=2, rank=rank))
+            for rank in (0, 1)
+        ],
+    },
+    "workers": lambda: {"loader": DataLoader(Augmented("numpy"), batch_size=10, shuffle=True, num_workers=2)},
+    "workers-torch": lambda: {"loader": DataLoader(Augmented("torch"), batch_size=10, shuffle=True, num_workers=2)},
+    "augmented-here": lambda: {"loader": DataLoader(Augmented("own"), batch_size=10, shuffle=True)},
+    "stream-well-shuffled": lambda: {
+        "loader": DataLoader(Counted(buffer=N), batch_size=10),
+        "labels": lambda item: item // 100,
+    },
+    "large-batches": lambda: {"loader": loader(batch_size=300, shuffle=True), "labels": LABELS},
+    "lengths": lambda: {"loader": loader(shuffle=True), "labels": np.linspace(1, 2, N) ** 5},
+    "batch-sampler-of-ones-own": lambda: {
+        "loader": loader(batch_size=1, batch_sampler=BatchSampler(RandomSampler(DATA), 20, drop_last=False))
+    },
+}
+
+
+@pytest.mark.parametrize("name", list(HEALTHY))
+def test_nothing_is_claimed_on_a_healthy_loader(name: str) -> None:
+    torch.manual_seed(11)
+    case = HEALTHY[name]()
+    if name == "two-ranks-padded":
+        case = with_epochs(case["loader"])
+    found = audit(**case)
+    assert found.verdict == "fine", found
+
+
+# Orders that need facts of the data are built elsewhere; batches of random sizes are worth a look; repeats leave out
+# most samples of an epoch, as they are meant to.
+HEALTHY_ORDERS = [
+    name
+    for name, entry in replenish.orders.ORDERS.items()
+    if not entry.needs and name not in ("poisson", "balls-in-bins", "repeated")
+]
+
+
+@pytest.mark.parametrize("name", HEALTHY_ORDERS)
+def test_nothing_is_claimed_on_the_orders(name: str) -> None:
+    for number in (1000, 1007):
+        order = replenish.orders.registry.build_order(name, number, 10)
+        for each in (order, OrderBatchSampler(order)):
+            found = audit(each, epochs=4, labels=np.arange(number) // 100)
+            assert found.verdict == "fine", found
+
+
+def test_twenty_shuffles_and_twenty_pools_are_healthy() -> None:
+    for seed in range(20):
+        for order in (
+            replenish.RandomReshuffling(600, 20, seed=seed),
+            replenish.SequencedReplacement(600, 20, seed=seed, pool_size=150 * (1 + seed)),
+        ):
+            found = audit(order, labels=np.arange(600) // 60)
+            assert found.verdict == "fine", found
+
+
+# ---- Faults ----
+
+
+def test_a_forgotten_set_epoch() -> None:
+    for case in (of_rank(0), [of_rank(0), of_rank(1)]):
+        found = audit(case)["epochs"]
+        assert found.verdict == "wrong"
+        assert "DistributedSampler.set_epoch was not called" in found.sentence
+
+
+def test_both_ranks_with_rank_0() -> None:
+    found = audit(**with_epochs([of_rank(0), of_rank(0)]))
+    assert found["ranks"].verdict == "wrong"
+    assert "All 2 ranks draw the same samples" in found["ranks"].sentence
+
+
+def test_ranks_that_shuffle_with_different_seeds() -> None:
+    found = audit(**with_epochs([of_rank(0, seed=0), of_rank(1, seed=1)]))["ranks"]
+    assert found.verdict == "wrong"
+    assert found.numbers["shared"] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_drop_last_that_always_drops_the_same() -> None:
+    found = audit(loader(batch_size=64, drop_last=True))["coverage"]  # not shuffled
+    assert found.verdict == "wrong"
+    assert "The same 40 of 1000 samples are left out of every epoch" in found.sentence
+    once = audit(replenish.ShuffleOnce(1000, 64, drop_last=True))["coverage"]
+    assert once.verdict == "wrong"
+
+
+def test_sorted_data_with_a_small_buffer() -> None:
+    number, classes = 20_000, 10
+
+    def found(buffer: int) -> Finding:
+        torch.manual_seed(3)
+        stream = DataLoader(Counted(buffer, number), batch_size=50)
+        return audit(stream, 2, labels=lambda item: item * classes // number)["labels"]
+
+    small = found(100)
+    assert small.verdict == "wrong"
+    assert 30 < small.numbers["buffer_like"] < 300
+    wanted = int(small.numbers["buffer_wanted"])
+    assert wanted > 2000
+    # With the buffer that it asks for, or all data if that is more, labels are mixed.
+    assert found(min(wanted, number)).numbers["spread"] < 1.5
+    large = found(2000)
+    assert large.verdict == "wrong"
+    assert 1000 < large.numbers["buffer_like"] < 4000
+
+
+def test_sorted_data_that_are_not_shuffled_at_all() -> None:
+    found = audit(loader(), labels=LABELS)
+    assert found["labels"].verdict == "wrong"
+    assert found["labels"].numbers["spread"] == pytest.approx(10, rel=0.05)
+    assert found["epochs"].verdict == "worth a look"
+    assert "not shuffled" in found["epochs"].sentence
+
+
+def test_a_weighted_sampler_is_expected_to_repeat() -> None:
+    found = audit(loader(sampler=WeightedRandomSampler([1.0] * N, N)))
+    assert found["coverage"].verdict == "fine"
+    assert "expected, for WeightedRandomSampler draws samples more than once" in found["coverage"].sentence
+    assert found["coverage"].numbers["unseen_in_an_epoch"] == pytest.approx(368, abs=60)
+
+
+def test_a_huggingface_stream_after_a_resume() -> None:
+    shuffled = huggingface(num_shards=4).shuffle(seed=1, buffer_size=100)
+    found = audit(shuffled, batch_size=10, before_epoch=shuffled.set_epoch)
+    assert found["coverage"].verdict == "fine"
+    assert found["epochs"].verdict == "fine"
+    assert found["resuming"].verdict == "wrong"
+    assert 50 <= found["resuming"].numbers["lost"] <= 100
+    plain = audit(huggingface(), batch_size=10)
+    assert plain["resuming"].verdict == "fine"
+    assert audit(shuffled, batch_size=10)["epochs"].verdict == "wrong"  # set_epoch forgotten
+
+
+def test_workers_with_equal_seeds() -> None:
+    alike = DataLoader(Augmented("numpy"), batch_size=10, shuffle=True, num_workers=2, worker_init_fn=seed_all_alike)
+    found = audit(alike)["augmentation"]
+    assert found.verdict == "wrong"
+    assert "of 2 workers only 1 differ" in found.sentence
+
+
+def test_augmentation_that_repeats_in_every_epoch() -> None:
+    found = audit(DataLoader(Augmented("own"), batch_size=10, shuffle=True, num_workers=1))["augmentation"]
+    assert found.verdict == "wrong"
+    assert "repeats in every epoch" in found.sentence
+
+
+def test_batches_that_are_odd() -> None:
+    uneven = audit([[0, 1], [2, 3, 4], [5], [6, 7, 8, 9]])
+    assert uneven["batches"].verdict == "worth a look"
+    assert audit(loader(batch_size=27, shuffle=True))["batches"].verdict == "worth a look"  # 1000 = 37 * 27 + 1
+
+
+def test_shuffling_of_whole_batches_only() -> None:
+    class Batches:
+        def __iter__(self) -> Iterator[list[int]]:
+            for start in torch.randperm(100).tolist():
+                yield list(range(10 * start, 10 * start + 10))
+
+    found = audit(Batches())["epochs"]
+    assert found.verdict == "worth a look"
+    assert "only batches are shuffled" in found.sentence
+
+
+def test_an_order_that_is_not_what_it_claims() -> None:
+    class Clumped(RandomSampler):
+        """Says that it is random; goes through the halves of the data in turn."""
+
+        def __iter__(self) -> Iterator[int]:
+            first = torch.randperm(N // 2).tolist()
+            return iter(first + [N // 2 + index for index in torch.randperm(N // 2).tolist()])
+
+    Clumped.__module__, Clumped.__name__ = "torch.utils.data.sampler", "RandomSampler"
+    found = audit(loader(sampler=Clumped(DATA)), epochs=6)["noise"]
+    assert found.verdict == "worth a look"
+    assert "where the law of RandomSampler has" in found.sentence
+
+
+def test_a_sampler_that_repeats_though_it_should_not() -> None:
+    class Repeating(RandomSampler):
+        def __iter__(self) -> Iterator[int]:
+            return iter(torch.randint(N, (N,)).tolist())
+
+    Repeating.__module__, Repeating.__name__ = "torch.utils.data.sampler", "RandomSampler"
+    assert audit(loader(sampler=Repeating(DATA)))["coverage"].verdict == "wrong"
+
+
+def test_a_dataset_that_cannot_be_called() -> None:
+    class Broken(Augmented):
+        def __getitem__(self, index: int) -> tuple[int, float]:
+            raise OSError("no disk")
+
+    found = audit(DataLoader(Broken("numpy"), shuffle=True))["augmentation"]
+    assert (found.verdict, "raised OSError: no disk" in found.sentence) == ("worth a look", True)
+    silent = audit(DataLoader(Broken("numpy"), shuffle=True), call_dataset=False)
+    assert "augmentation" not in [finding.question for finding in silent.findings]
+
+
+# ---- Streams ----
+
+
+def test_workers_that_all_read_the_whole_stream() -> None:
+    found = audit(DataLoader(Counted(buffer=N), batch_size=10, num_workers=2), 2)["coverage"]
+    assert found.verdict == "wrong"
+    assert "Every item comes 2 times in every epoch, once from each worker" in found.sentence
+
+
+def test_items_that_change_at_random_need_a_key() -> None:
+    class Changing(IterableDataset):
+        def __iter__(self) -> Iterator[dict[str, Any]]:
+            for item in torch.randperm(50).tolist():
+                yield {"name": f"item {item}", "image": torch.rand(2, 2)}
+
+    lost = audit(DataLoader(Changing(), batch_size=5))
+    assert "pass key=" in lost["coverage"].sentence
+    found = audit(DataLoader(Changing(), batch_size=5), key=lambda item: item["name"])
+    assert found["coverage"].sentence == "Every one of the 50 items comes once in every epoch."
+
+
+def test_streams_without_end_are_cut() -> None:
+    class Endless(IterableDataset):
+        def __iter__(self) -> Iterator[int]:
+            while True:
+                yield int(torch.randint(1000, ()))
+
+    found = audit(DataLoader(Endless(), batch_size=10), 2, at_most=300)
+    assert "longer than the 300 draws read" in found["coverage"].sentence
+
+
+def test_our_own_stream() -> None:
+    class Pooled:
+        def __iter__(self) -> Iterator[list[int]]:
+            return PooledStream(range(300), batch_size=10, pool_size=100, repeat=False)
+
+    found = audit(Pooled())
+    assert found["coverage"].sentence == "Every one of the 300 samples comes once in every epoch."
+    assert found["epochs"].verdict == "worth a look"  # a stream made anew with the same seed is the same
+
+
+# ---- What an audit is ----
+
+
+def test_nothing_is_changed() -> None:
+    batch_sampler = SRSBatchSampler(DATA, 10)
+    batch_sampler.seek(30)
+    generator = torch.Generator().manual_seed(4)
+    distributed = of_rank(0)
+    distributed.sampler.set_epoch(7)
+    states = (torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist(), generator.get_state())  # noqa: NPY002
+    audit(loader(batch_size=1, batch_sampler=batch_sampler))
+    audit(loader(shuffle=True, generator=generator))
+    audit(loader(shuffle=True))
+    audit(**with_epochs(distributed))
+    audit(DataLoader(Augmented("numpy"), shuffle=True))
+    assert batch_sampler.state_dict()["step"] == 30
+    assert distributed.sampler.epoch == 7
+    after = (torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist(), generator.get_state())  # noqa: NPY002
+    assert torch.equal(states[0], after[0])
+    assert states[1:3] == after[1:3]
+    assert torch.equal(states[3], after[3])
+
+
+def test_no_data_are_read_but_the_first_sample() -> None:
+    class Watched(Augmented):
+        asked: set[int] = set()  # noqa: RUF012
+
+        def __getitem__(self, index: int) -> tuple[int, float]:
+            self.asked.add(index)
+            return super().__getitem__(index)
+
+    audit(DataLoader(Watched("numpy"), shuffle=True))
+    assert Watched.asked == {0}
+
+
+def test_shown_as_text_page_and_json() -> None:
+    found = audit(of_rank(0), labels=LABELS)
+    lines = repr(found).splitlines()
+    assert lines[0] == "DataLoader (DistributedSampler), 1000 samples, batches of 10, 3 epochs: wrong"
+    assert any(line.startswith("  wrong         epochs") for line in lines)
+    assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
+    assert found.to_dict()["verdict"] == found.verdict == "wrong"
+    page = Audit("<loader>", (Finding("q", "wrong", "a < b", {}),))._repr_html_()
+    assert "&lt;loader&gt;" in page
+    assert "a &lt; b" in page
+    with pytest.raises(KeyError, match="question should be one of coverage, epochs"):
+        found["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"loader": loader(), "epochs": 1}, ValueError, "epochs should be at least 2, but got 1"),
+        ({"loader": iter([[0]])}, TypeError, "can be gone through once an epoch, but got the list_iterator"),
+        ({"loader": 7}, TypeError, "loader should be a loader, an Order or an iterable, but got a int"),
+        (
+            {"loader": loader(), "labels": [0, 1]},
+            ValueError,
+            "labels should have one entry for each of the 1000 samples",
+        ),
+        ({"loader": loader(), "labels": [None] * N}, TypeError, "labels should be numbers or strings"),
+        ({"loader": DataLoader(Counted()), "labels": LABELS}, TypeError, "labels should be a function of an item"),
+        ({"loader": DataLoader(Counted(number=0))}, ValueError, "at least one item an epoch, but got none in epoch 0"),
+    ],
+)
+def test_bad_input(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        audit(**arguments)
+
+
+def test_torch_is_not_needed() -> None:
+    code = "import sys\nfrom replenish import audit\nprint(audit([[0, 1], [2, 3]]))\nassert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

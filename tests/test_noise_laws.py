@@ -1,0 +1,441 @@
+"""The laws of the noise against an enumeration of all draws, their sums against integrals, and simulated SGD."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replenish import (
+    BatchedReplacement,
+    FlipFlop,
+    IndependentDraws,
+    Order,
+    RandomReshuffling,
+    SequencedReplacement,
+    ShuffleOnce,
+    theory,
+)
+from replenish.theory.noise_laws import EpochNoise, NoiseLaw, PalindromeNoise
+from replenish.theory.order_laws import noise_law
+from replenish.theory.pool_noise import DisplacedNoise, PoolNoise
+from replenish.theory.sequence_noise import BatchMeanNoise, RepeatedEpochNoise, SequenceNoise
+
+LAGS = 9
+Batches = list[tuple[int, ...]]
+
+# ---- Spectra: the covariances of the definition ----
+
+
+def covariances(law: NoiseLaw) -> np.ndarray:
+    """Return C(0), C(1), ... relative to white noise, from the spectrum; the mean over a fine grid is the integral."""
+    frequencies = (np.arange(2**14) + 0.5) / 2**14
+    density, (where, powers) = law.continuous(frequencies), law.lines()
+    return np.array(
+        [
+            np.mean(density * np.cos(2 * np.pi * frequencies * lag)) + np.sum(powers * np.cos(2 * np.pi * where * lag))
+            for lag in range(LAGS)
+        ]
+    )
+
+
+def from_coincidences(n: int, b: int, coincidences: list[float]) -> np.ndarray:
+    return b * n / (n - 1) * (np.array(coincidences) - 1 / n)
+
+
+def of_blocks(n: int, b: int, block: Batches, *, repeated: bool) -> np.ndarray:
+    """Return them for a block of batches that is repeated for ever, or followed by independent ones of its kind.
+
+    Which samples stand where in a block does not matter, by symmetry: only which of its places are the same sample.
+    """
+
+    def coincidence(first: int, second: int) -> float:
+        if second >= len(block) and not repeated:
+            return 1 / n
+        one, other = block[first], block[second % len(block)]
+        return sum(x == y for x in one for y in other) / (len(one) * len(other))
+
+    steps = range(len(block))
+    return from_coincidences(n, b, [float(np.mean([coincidence(t, t + lag) for t in steps])) for lag in range(LAGS)])
+
+
+def cut(samples: tuple[int, ...], b: int, drop_last: bool) -> Batches:
+    batches = [samples[start : start + b] for start in range(0, len(samples), b)]
+    return batches[:-1] if drop_last and len(batches[-1]) < b else batches
+
+
+SIZES = [(4, 2), (5, 2), (6, 3), (5, 3), (6, 1), (4, 3), (2, 3), (3, 1), (6, 4), (7, 3)]
+EPOCH_CASES = [(n, b, drop) for n, b in SIZES for drop in (False, True) if not drop or b <= n]
+
+
+@pytest.mark.parametrize(("n", "b", "drop_last"), EPOCH_CASES)
+def test_epochs_have_the_covariances_of_their_definition(n: int, b: int, drop_last: bool) -> None:
+    samples = tuple(range(n))
+    forth, back = cut(samples, b, drop_last), cut(samples[::-1], b, drop_last)
+    options = {"drop_last": drop_last}
+    cases: list[tuple[Order, Batches, bool]] = [
+        (RandomReshuffling(n, b, **options), forth, False),
+        (ShuffleOnce(n, b, **options), forth, True),
+        (FlipFlop(n, b, **options), forth + back, False),
+    ]
+    for order, block, repeated in cases:
+        found = covariances(noise_law(order))
+        np.testing.assert_allclose(found, of_blocks(n, b, block, repeated=repeated), atol=1e-11, err_msg=str(order))
+
+
+@pytest.mark.parametrize(("n", "b"), SIZES)
+def test_a_sequence_has_the_covariances_of_its_definition(n: int, b: int) -> None:
+    around = [tuple((step * b + place) % n for place in range(b)) for step in range(n)]
+    expected = of_blocks(n, b, around, repeated=True)
+    np.testing.assert_allclose(covariances(SequenceNoise(n, b)), expected, atol=1e-11)
+    np.testing.assert_allclose(covariances(BatchMeanNoise(n, b, SequenceNoise(n, 1))), expected, atol=1e-10)
+
+
+def test_a_reshuffled_sequence_cut_across_its_seam() -> None:
+    """Batches of 2 from epochs of 3: each meets its neighbours' epochs by chance, its own never."""
+    n, b = 3, 2
+    epochs = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5]
+
+    def place_pair(first: int, second: int) -> float:
+        return float(first == second) if epochs[first] == epochs[second] else 1 / n
+
+    coincidences = []
+    for lag in range(LAGS - 4):
+        pairs = [
+            place_pair(2 * step + i, 2 * (step + lag) + j) for step in range(3) for i in range(2) for j in range(2)
+        ]
+        coincidences.append(float(np.mean(pairs)))
+    found = covariances(BatchMeanNoise(n, b, EpochNoise(n, 1, n)))[: LAGS - 4]
+    np.testing.assert_allclose(found, from_coincidences(n, b, coincidences), atol=1e-10)
+
+
+def of_pool(n: int, b: int, m: int) -> np.ndarray:
+    """Return them for a pool, from its Markov chain: all pools, all draws, long after the start."""
+    start = (tuple(sorted(p % n for p in range(m))), m % n)
+    number, todo, moves = {start: 0}, [start], []
+    draws = list(combinations(range(m), b))
+    while todo:
+        state = todo.pop()
+        pool, position = state
+        for slots in draws:
+            batch = [pool[slot] for slot in slots]
+            kept = [x for slot, x in enumerate(pool) if slot not in slots]
+            after = (tuple(sorted(kept + [(position + i) % n for i in range(b)])), (position + b) % n)
+            if after not in number:
+                number[after] = len(number)
+                todo.append(after)
+            moves.append((number[state], batch, number[after]))
+    size = len(number)
+    chain, drawn, drawn_to, within = np.zeros((size, size)), np.zeros((n, size)), np.zeros((n, size, size)), 0.0
+    for before, _, after in moves:
+        chain[before, after] += 1 / len(draws)
+    balance = np.vstack([chain.T - np.eye(size), np.ones(size)])
+    stationary = np.linalg.lstsq(balance, np.append(np.zeros(size), 1), rcond=None)[0]
+    for before, batch, after in moves:
+        within += stationary[before] / len(draws) * sum(count**2 for count in Counter(batch).values())
+        for sample in batch:
+            drawn[sample, before] += 1 / len(draws)
+            drawn_to[sample, before, after] += 1 / len(draws)
+    coincidences = [within / b**2]
+    since = np.einsum("i,sij->sj", stationary, drawn_to)
+    for _ in range(LAGS - 1):
+        coincidences.append(float(np.sum(since * drawn)) / b**2)
+        since = since @ chain
+    return from_coincidences(n, b, coincidences)
+
+
+POOLS = [(3, 1, 3), (3, 1, 2), (4, 2, 4), (4, 2, 3), (3, 2, 3), (2, 1, 3), (3, 1, 5), (2, 2, 4), (5, 2, 3), (3, 2, 2)]
+
+
+@pytest.mark.parametrize(("n", "b", "m"), [*POOLS, (2, 3, 4), (4, 1, 4)])
+def test_a_pool_has_the_covariances_of_its_definition(n: int, b: int, m: int) -> None:
+    law = noise_law(SequencedReplacement(n, b, pool_size=m))
+    expected = of_pool(n, b, m)
+    np.testing.assert_allclose(covariances(law), expected, atol=1e-9)
+    assert law.covariance_sum(1.0).real == pytest.approx(expected[0], abs=1e-9)  # no weight beyond lag 0
+
+
+def test_white_orders_are_flat() -> None:
+    frequencies = np.linspace(0, 0.5, 5)
+    assert theory.noise_spectrum(IndependentDraws(10, 4), frequencies).continuous.tolist() == [1] * 5
+    assert theory.noise_spectrum(BatchedReplacement(10, 4), frequencies).continuous == pytest.approx(6 / 9)
+    assert theory.noise_spectrum(BatchedReplacement(10, 10), frequencies).continuous.tolist() == [0] * 5
+
+
+# ---- Sums: closed forms against the integral of the spectrum ----
+
+LAWS = [
+    EpochNoise(50, 5, 10),
+    EpochNoise(53, 5, 11, (10 + 5 / 3) / 11),
+    EpochNoise(5000, 5, 1000),
+    PalindromeNoise(53, 5, 10),
+    PalindromeNoise(53, 5, 11, (10 + 5 / 3) / 11),
+    PalindromeNoise(5000, 5, 1000),
+    RepeatedEpochNoise(53, 5, 10),
+    SequenceNoise(50, 5),
+    PoolNoise(50, 5, 50, SequenceNoise(50, 5)),
+    PoolNoise(53, 5, 20, SequenceNoise(53, 5)),
+    PoolNoise(50, 5, 50, EpochNoise(50, 5, 10)),
+    PoolNoise(5000, 5, 20_000, SequenceNoise(5000, 5)),
+]
+DECAYS = [1e-6, 1e-3, 0.1, 0.1000001, 0.25, 0.5, 1.0, 1.5, 1.9, 0.1 + 0.3j, 0.01 + 0.1j]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_closed_sums_are_the_integrals(law: NoiseLaw) -> None:
+    for decay in DECAYS:  # 0.1 is the decay of two of the pools: 0/0 in the closed form
+        integral = NoiseLaw.covariance_sum(law, decay)
+        assert abs(law.covariance_sum(decay) - integral) < 2e-8 * (1 + abs(integral)), decay
+
+
+@settings(deadline=None, max_examples=50)
+@given(n=st.integers(2, 300), b=st.integers(1, 40), m=st.integers(1, 600), kappa=st.floats(1e-6, 30))
+def test_variances_are_positive(n: int, b: int, m: int, kappa: float) -> None:
+    m = max(m, b)
+    kappa = min(kappa, 1.9 * n / b)
+    ratio = float(theory.noise_variance(SequencedReplacement(n, b, pool_size=m), kappa))
+    assert ratio > -1e-12
+    for momentum in (0.0, 0.9):
+        for kind in (RandomReshuffling, ShuffleOnce, FlipFlop):
+            assert theory.noise_variance(kind(n, b), kappa, momentum) > -1e-9
+
+
+# ---- Limits, as published in the docs ----
+
+N, B = 200_000, 20
+
+
+@pytest.mark.parametrize("kappa", [1e-4, 0.3, 1, 3, 30])
+def test_variances_tend_to_their_limits(kappa: float) -> None:
+    def found(order: Order) -> float:
+        return float(theory.noise_variance(order, kappa))
+
+    assert found(RandomReshuffling(N, B)) == pytest.approx(
+        1 - 2 * (kappa + math.expm1(-kappa)) / kappa**2 if kappa > 0.01 else kappa / 3, rel=2e-3
+    )
+    assert found(ShuffleOnce(N, B)) == pytest.approx(1 / math.tanh(kappa / 2) - 2 / kappa, rel=2e-3)
+    for k in (0.25, 1, 4):
+        m = np.arange(1, 10_000)
+        lines = 4 * kappa * np.sum(1 / (1 + (2 * np.pi * m * k) ** 2) / (kappa**2 + (2 * np.pi * m) ** 2))
+        limit = k * kappa / (1 + k * kappa) + lines
+        assert found(SequencedReplacement(N, B, pool_size=int(k * N))) == pytest.approx(limit, rel=2e-3)
+
+
+def test_small_pools_approach_shuffle_once_not_reshuffling() -> None:
+    once, reshuffling = (float(theory.noise_variance(kind(N, B), 0.3)) for kind in (ShuffleOnce, RandomReshuffling))
+    tiny = float(theory.noise_variance(SequencedReplacement(N, B, pool_size=N // 1000), 0.3))
+    assert tiny == pytest.approx(once, rel=0.03)
+    assert tiny < 0.6 * reshuffling
+
+
+def test_total_power_of_the_lines_of_srs() -> None:
+    for k in (1, 4):
+        powers = theory.noise_spectrum(SequencedReplacement(N, B, pool_size=k * N), []).line_powers
+        assert powers.sum() * N / B == pytest.approx(1 / math.tanh(1 / (2 * k)) / (2 * k) - 1, rel=1e-3)
+
+
+def test_a_short_or_dropped_batch_leaves_noise_at_low_frequencies() -> None:
+    """Where B does not divide N, an epoch's mean is not the data's; shuffle once then has a bias for ever."""
+    at_zero = [float(theory.noise_spectrum(RandomReshuffling(n, 64), [0.0]).continuous[0]) for n in (49_984, 50_000)]
+    assert at_zero == pytest.approx([0, 0.0029], abs=5e-5)
+    dropped = theory.noise_spectrum(RandomReshuffling(50_000, 64, drop_last=True), [0.0]).continuous
+    assert dropped[0] == pytest.approx(16 / 49_999)
+    bias = theory.noise_spectrum(ShuffleOnce(50_000, 64), [])
+    assert bias.line_frequencies[0] == 0
+    assert bias.line_powers[0] > 0
+
+
+def test_displaced_sequences_are_pools_where_copies_are_independent() -> None:
+    pool = PoolNoise(5000, 5, 5000, SequenceNoise(5000, 5))
+    displaced = DisplacedNoise(
+        5000, 5, SequenceNoise(5000, 5), lambda f: 1e-6 / (1e-6 + 4 * 0.999 * np.sin(np.pi * f) ** 2)
+    )
+    frequencies = np.linspace(0, 0.5, 50)
+    np.testing.assert_allclose(displaced.continuous(frequencies), pool.continuous(frequencies), rtol=1e-3)
+    np.testing.assert_allclose(displaced.lines()[1], pool.lines()[1])
+    assert displaced.covariance_sum(1e-3).real == pytest.approx(pool.covariance_sum(1e-3).real, rel=1e-3)
+
+
+# ---- What SGD does, simulated ----
+
+
+@pytest.mark.parametrize(("momentum", "kappa"), [(0.0, 0.3), (0.0, 3), (0.9, 1.0), (0.5, 60.0)])
+def test_variance_of_simulated_sgd(momentum: float, kappa: float) -> None:
+    """64 weights at once, each with its own numbers; the spread over them gives the error of their mean."""
+    n, b, weights, steps = 400, 10, 64, 8000
+    generator = np.random.Generator(np.random.Philox(7))
+    gradients = generator.standard_normal((n, weights))
+    gradients -= gradients.mean(axis=0)
+    gradients /= gradients.std(axis=0)
+    step = kappa * (1 - momentum) * b / n
+    white = step * (1 + momentum) / ((1 - momentum) * (2 * (1 + momentum) - step)) / b
+    for order in (
+        SequencedReplacement(n, b, pool_size=200),
+        RandomReshuffling(n, b),
+        FlipFlop(n, b),
+        ShuffleOnce(n, b),
+    ):
+        weight, before = np.zeros(weights), np.zeros(weights)
+        squares = np.zeros(weights)
+        for number, batch in enumerate(order.batches(0, steps)):
+            noise = gradients[batch].mean(axis=0)
+            weight, before = (1 + momentum - step) * weight - momentum * before - step * noise, weight
+            if number >= 1000:
+                squares += weight**2
+        ratios = squares / (steps - 1000) / white
+        error = ratios.std() / np.sqrt(weights)
+        assert abs(ratios.mean() - theory.noise_variance(order, kappa, momentum)) < 5 * error, order
+
+
+@pytest.mark.parametrize("kappa", [0.2, 2.0, 40.0])
+def test_momentum_by_the_integral_of_the_transfer(kappa: float) -> None:
+    """V is the integral of the spectrum times |1 / (z - (1 + beta - step) + beta / z)|^2, whatever the poles."""
+    n, b, momentum = 600, 10, 0.8
+    step = kappa * (1 - momentum) * b / n
+    frequencies = (np.arange(2**17) + 0.5) / 2**18
+    z = np.exp(2j * np.pi * frequencies)
+    transfer = np.abs(1 / (z - (1 + momentum - step) + momentum / z)) ** 2
+    for order in (RandomReshuffling(n, b), FlipFlop(n, b), SequencedReplacement(n, b), ShuffleOnce(n, b)):
+        spectrum = theory.noise_spectrum(order, frequencies)
+        z_lines = np.exp(2j * np.pi * spectrum.line_frequencies)
+        lines = spectrum.line_powers @ (np.abs(1 / (z_lines - (1 + momentum - step) + momentum / z_lines)) ** 2)
+        ratio = (np.mean(spectrum.continuous * transfer) + lines) / np.mean(transfer)
+        assert theory.noise_variance(order, kappa, momentum) == pytest.approx(ratio, rel=1e-6)
+
+
+def test_equal_poles_are_no_trouble() -> None:
+    """(1 - sqrt(step))^2 = momentum: both poles are the same, and the variance is smooth around it."""
+    order, momentum = RandomReshuffling(1000, 10), 0.81
+    kappa = 0.01 * 100 / (1 - momentum)
+    near = theory.noise_variance(order, kappa * np.array([1 - 1e-3, 1, 1 + 1e-3]), momentum)
+    assert near[1] == pytest.approx((near[0] + near[2]) / 2, rel=1e-6)
+
+
+# ---- Gaps ----
+
+
+def gaps_of(order: Order, start: int, stop: int) -> np.ndarray:
+    seen: defaultdict[int, list[int]] = defaultdict(list)
+    for step, batch in enumerate(order.batches(start, stop)):
+        for sample in set(batch.tolist()):
+            seen[sample].append(step)
+    return np.array([after - before for steps in seen.values() for before, after in pairwise(steps)])
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        RandomReshuffling(103, 10),
+        RandomReshuffling(103, 10, drop_last=True),
+        RandomReshuffling(17, 6, drop_last=True),
+        FlipFlop(100, 10),
+        FlipFlop(103, 10),
+        FlipFlop(17, 6, drop_last=True),
+        ShuffleOnce(103, 10),
+        IndependentDraws(100, 10),
+        BatchedReplacement(100, 10),
+    ],
+    ids=str,
+)
+def test_gaps_are_those_that_the_orders_have(order: Order) -> None:
+    gaps, law, epoch = gaps_of(order, 0, 6000), theory.visit_gaps(order), order.num_samples / order.batch_size
+    x = np.array([0.1, 0.3, 0.5, 0.9, 1.1, 1.5, 1.9, 2.5])
+    # Gaps of one sample are not independent, of one epoch neither: 0.01 is five standard errors of the worst case.
+    assert np.mean(gaps[:, None] > np.floor(x * epoch + 1e-9), axis=0) == pytest.approx(law.survival(x), abs=0.012)
+    assert gaps.mean() / epoch == pytest.approx(law.mean, rel=0.01)
+    assert law.probabilities([0, 0.5, 1, 50]).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("k", [0.25, 1.0, 3.0])
+def test_gaps_of_srs(k: float) -> None:
+    order = SequencedReplacement(4000, 10, pool_size=int(4000 * k))
+    law = theory.visit_gaps(order)
+    gaps = gaps_of(order, 4000, 40_000) / 400
+    x = np.array([0.1, 0.3, 0.5, 0.9, 1.1, 1.5, 1.9, 2.5])
+    assert np.mean(gaps[:, None] > x, axis=0) == pytest.approx(law.survival(x), abs=0.012)
+    assert law.survival(0.0) == pytest.approx(1, abs=1e-9)
+    grid = np.linspace(0, 40, 801)
+    survival = law.survival(grid)
+    assert np.all(np.diff(survival) <= 1e-12)
+    assert np.trapezoid(survival, grid) == pytest.approx(law.mean, abs=2e-3)
+    assert 2 * np.trapezoid(grid * survival, grid) - 1 == pytest.approx(law.variance, abs=2e-3)
+
+
+def test_gaps_of_the_paper() -> None:
+    srs = theory.visit_gaps(SequencedReplacement(50_000, 50))
+    assert srs.variance == pytest.approx(0.4817, abs=1e-4)
+    assert (1 - srs.survival(0.1), srs.survival(2.0)) == pytest.approx((0.0574, 0.0943), abs=1e-4)
+    assert theory.visit_gaps(RandomReshuffling(50_000, 50)).variance == pytest.approx(1 / 6, abs=1e-5)
+    assert theory.visit_gaps(FlipFlop(50_000, 50)).variance == pytest.approx(1 / 4, abs=1e-5)
+    assert "variance 0.4817" in repr(srs)
+
+
+# ---- What follows, and what is refused ----
+
+
+def test_equivalent_learning_rates() -> None:
+    srs, reshuffling = SequencedReplacement(50_000, 50), RandomReshuffling(50_000, 50)
+    factors = [theory.equivalent_learning_rate(reshuffling, srs, kappa) for kappa in (1e-3, 1, 10)]
+    assert factors == pytest.approx([math.sqrt(3), 1.444, 1.098], abs=2e-3)
+    back = theory.equivalent_learning_rate(srs, reshuffling, factors[1])
+    assert back * factors[1] == pytest.approx(1, rel=1e-9)
+    assert theory.equivalent_learning_rate(srs, srs, 1.0, momentum=0.9) == pytest.approx(1)
+
+
+def test_when_orders_differ() -> None:
+    plain = theory.when_orders_differ(50_000, 50, 0.1)
+    assert plain.smallest_kappa == 0
+    assert plain.largest_difference == pytest.approx(0.247, abs=1e-3)
+    assert plain.kappa_per_curvature * plain.at_curvature == pytest.approx(1.4, abs=0.1)
+    assert (plain.variance_ratio, plain.learning_rate_ratio) == pytest.approx((3, math.sqrt(3)), abs=0.02)
+    assert "can tell SRS from reshuffling" in str(plain)
+    decayed = theory.when_orders_differ(50_000, 50, 0.1, 0.9, weight_decay=0.1)
+    assert decayed.same_above == 0
+    assert str(decayed).startswith("The order cannot matter: weight decay alone makes kappa 100")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: theory.noise_spectrum(RandomReshuffling(10, 2), [0.6]),
+            ValueError,
+            "between 0 and 0.5, but got 0.6",
+        ),
+        (lambda: theory.noise_variance(RandomReshuffling(10, 2), 10.0), ValueError, "kappa should be below 10, or SGD"),
+        (lambda: theory.noise_variance(RandomReshuffling(10, 2), -1.0), ValueError, "kappa should be positive"),
+        (lambda: theory.noise_variance(RandomReshuffling(10, 2), [1, math.nan]), ValueError, "each kappa should be"),
+        (lambda: theory.noise_variance(RandomReshuffling(10, 2), ["1"]), TypeError, "kappa should hold real numbers"),
+        (lambda: theory.noise_variance(RandomReshuffling(10, 2), 1.0, 1.0), ValueError, "momentum should be below 1"),
+        (lambda: theory.noise_variance(RandomReshuffling(1, 1), 1.0), ValueError, "num_samples should be at least 2"),
+        (
+            lambda: theory.noise_spectrum(SequencedReplacement(4, 2, sequence=[0, 1, 2, 2]), [0.1]),
+            theory.NoLawError,
+            "every sample once .* measure it with replenish.diagnostics.noise_spectrum",
+        ),
+        (lambda: theory.visit_gaps("srs"), TypeError, "order should be an Order of replenish, but got a str"),
+        (
+            lambda: theory.equivalent_learning_rate(RandomReshuffling(10, 2), RandomReshuffling(10, 5), 1.0),
+            ValueError,
+            "as many steps in an epoch",
+        ),
+        (lambda: theory.when_orders_differ(100, 10, 0.0), ValueError, "learning_rate should be positive"),
+        (lambda: theory.when_orders_differ(100, 10, 1.0, 0.0, 3.0), ValueError, "or SGD diverges, but got 3"),
+    ],
+)
+def test_bad_input(call: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_an_order_of_the_users_own_is_pointed_to_the_measured_version() -> None:
+    class Backwards(RandomReshuffling):
+        """Who knows what a subclass does: it has not its parent's law."""
+
+    with pytest.raises(theory.NoLawError, match="got Backwards: measure it with replenish.diagnostics.visit_gaps"):
+        theory.visit_gaps(Backwards(10, 2))
