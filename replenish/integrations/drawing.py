@@ -1,11 +1,13 @@
 """The process that draws for a whole machine: it answers step numbers with batches, over a Unix socket.
 
-`replenish.integrations.node` starts it. A request is the step, an answer the size in bytes and the batch; all are
-64-bit integers, the low byte first.
+`replenish.integrations.node` starts it. A reader first hears which order is drawn, as JSON. Then a request is the
+step, an answer the size in bytes and the batch; all numbers are 64-bit integers, the low byte first. While it lives,
+the process touches its socket's file, so that readers can tell waiting from hanging.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import selectors
@@ -14,10 +16,11 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from replenish.integrations.recent import KEPT_STEPS, RecentBatches
-from replenish.order import Order
+from replenish.orders.protocol import Order
 
 NUMBER = struct.Struct("<q")
 # How many steps it draws while nobody asks, beyond the farthest step asked for.
@@ -28,14 +31,15 @@ WATCH_EVERY = 0.5
 
 def draw(order: Order, path: str, parent: int) -> None:
     """Answer whoever connects, in one thread, and draw ahead while nobody asks."""
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     batches = RecentBatches(order)
+    config = json.dumps(order.config()).encode()
     farthest = drawn = -2 * KEPT_STEPS  # the farthest step asked for, and the farthest one drawn
     selector = selectors.DefaultSelector()
     with socket.socket(socket.AF_UNIX) as listener:
         os.umask(0o077)  # for this user alone
         listener.bind(path)
         listener.listen(1024)
+        threading.Thread(target=_watch, args=(path, parent), daemon=True).start()
         selector.register(listener, selectors.EVENT_READ)
         while True:
             idle = drawn >= farthest + STEPS_AHEAD or farthest < 0
@@ -44,6 +48,7 @@ def draw(order: Order, path: str, parent: int) -> None:
                 if key.fileobj is listener:
                     connection = listener.accept()[0]
                     connection.settimeout(60)  # one that does not read must not stop the others for ever
+                    connection.sendall(NUMBER.pack(len(config)) + config)
                     selector.register(connection, selectors.EVENT_READ)
                 elif (step := _answer(key.fileobj, batches)) is None:
                     selector.unregister(key.fileobj)
@@ -56,9 +61,13 @@ def draw(order: Order, path: str, parent: int) -> None:
                 batches[drawn]
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent has ended, also in the middle of a long search for a place."""
+def _watch(path: str, parent: int) -> None:
+    """Show that this process lives, and end it when its parent or its socket has gone, also in a long search."""
     while os.getppid() == parent:
+        try:
+            os.utime(path)
+        except OSError:
+            break
         time.sleep(WATCH_EVERY)
     os._exit(1)
 
@@ -75,11 +84,18 @@ def _answer(connection: Any, batches: RecentBatches) -> int | None:
     return int(step)
 
 
-def received(connection: socket.socket, size: int) -> bytearray:
-    """Return `size` bytes from a connection, or raise if it ends before."""
+def received(connection: socket.socket, size: int, waited: Callable[[], None] | None = None) -> bytearray:
+    """Return `size` bytes from a connection, or raise if it ends before; call `waited` after every time-out."""
     data = bytearray()
     while len(data) < size:
-        if not (part := connection.recv(size - len(data))):
+        try:
+            part = connection.recv(size - len(data))
+        except TimeoutError:
+            if waited is None:
+                raise
+            waited()
+            continue
+        if not part:
             raise ConnectionResetError
         data += part
     return data

@@ -14,8 +14,9 @@ except ModuleNotFoundError as error:
     raise ImportError("replenish.integrations.grain needs grain: pip install 'replenish[grain]'") from error
 
 from replenish import checks
+from replenish.draws import derived_seed
 from replenish.integrations.recent import RecentBatches
-from replenish.order import Order
+from replenish.orders.protocol import Order
 from replenish.sharding import share_of
 
 
@@ -64,6 +65,7 @@ class OrderSampler:
         count, index = self._shard_options.shard_count, self._shard_options.shard_index
         self._share = share_of(order.batch_size, count, index)
         self._batches = RecentBatches(order)
+        self._transform_seed = derived_seed(int(order.config().get("seed", 0)), "transforms of grain")
 
     @property
     def share_size(self) -> int:
@@ -84,10 +86,10 @@ class OrderSampler:
         workers = max(1, self.worker_count)
         of_worker, worker = divmod(local, workers)
         turn, place = divmod(of_worker, self.share_size)
-        key = int(self._batches[self.start + turn * workers + worker][self._share.start + place])
-        # Random transforms get their own stream for every record of the run, keyed by the record and the seed.
-        seed = self.order.config().get("seed", 0)
-        rng = np.random.Generator(np.random.Philox(key=[int(seed), self.start * self.order.batch_size + index]))
+        step, place = self.start + turn * workers + worker, self._share.start + place
+        key = int(self._batches[step][place])
+        # Random transforms get their own stream for every record of the run, whichever process and worker has it.
+        rng = np.random.Generator(np.random.Philox(key=[self._transform_seed, step * self.order.batch_size + place]))
         return grain.RecordMetadata(index=index, record_key=key, rng=rng)
 
     def __repr__(self) -> str:

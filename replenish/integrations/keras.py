@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,24 +18,39 @@ except ModuleNotFoundError as error:
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.integrations.recent import RecentBatches
-from replenish.order import Order
-from replenish.sequenced import SequencedReplacement
+from replenish.orders.protocol import Order
+from replenish.orders.sequenced_replacement import SequencedReplacement
 
 Data = Callable[[Int64Array], Any] | tuple[npt.NDArray[Any], ...]
 
 
-class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
-    """Any `Order` as a Keras dataset: item i is the batch of step `start + i`, a pure function, without end.
+def batches_trained(model: Any) -> int:
+    """Return how many batches a model's optimizer was given, which Keras saves with the model.
 
-    Keras asks for items 0, 1, 2, ... over all epochs of one `fit`, if it is told how many make an epoch:
-    `model.fit(dataset, steps_per_epoch=dataset.steps_per_epoch, epochs=...)`. To resume, give the steps trained,
-    which Keras keeps in the optimizer: `start=int(model.optimizer.iterations)`.
+    `optimizer.iterations` is not it: it counts updates, of which gradient accumulation makes fewer.
+    """
+    optimizer = model.optimizer
+    if hasattr(optimizer, "inner_optimizer"):
+        raise ValueError(
+            f"start should be given with a {type(optimizer).__name__}, which leaves out batches and so does not count "
+            f"them, but got None"
+        )
+    return int(optimizer._iterations)
+
+
+class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
+    """Any `Order` as a Keras dataset: item i is the batch of a step, a pure function, without end.
+
+    Give it to `model.fit(dataset, steps_per_epoch=dataset.steps_per_epoch, epochs=...)`. Every `fit` begins at the
+    number of batches that the model's optimizer was given so far, which Keras saves with the model: so a second `fit`,
+    one of a model that was loaded, and one that `BackupAndRestore` puts back go on where the training was.
 
     Args:
         data: Arrays of equal length, of which a batch takes the rows `array[indices]`, in the order that Keras
             expects (inputs, targets, weights); or a function from an array of indices to such a batch.
         order: Which samples make up the batch of every step.
-        start: The step of the first item.
+        start: The step of the first item, from which the dataset counts by itself what `fit` takes; None means to ask
+            the model, as above.
         **options: `workers` and others of `keras.utils.PyDataset`. More than one worker is refused, since Keras
             takes a batch from its queue to build a model, and that batch would be missing.
 
@@ -47,7 +63,7 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
         ([[7, 3, 2, 6], [14, 6, 4, 12]], 3)
     """
 
-    def __init__(self, data: Data, order: Order, *, start: int = 0, **options: Any) -> None:
+    def __init__(self, data: Data, order: Order, *, start: int | None = None, **options: Any) -> None:
         super().__init__(**options)
         if self.workers > 1 or self.use_multiprocessing:
             raise ValueError(
@@ -64,7 +80,9 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
                     )
         self.data = data
         self.order = order
-        self.start = checks.step(start, "start")
+        self._asks_the_model = start is None
+        self.start = 0 if start is None else checks.step(start, "start")
+        self._taken, self._counts = 0, False
         self._batches = RecentBatches(order)
 
     @property
@@ -77,11 +95,46 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """None: the stream has no end."""
         return
 
+    def on_epoch_begin(self) -> None:
+        """Find where a new run over the items begins; Keras calls it before every epoch, and before a look at one."""
+        caller, model, epochs = _caller()
+        self._counts = False
+        if epochs is None:
+            return
+        if epochs.steps_per_epoch is None:
+            raise ValueError(
+                f"{'steps_per_epoch' if caller in ('fit', '_symbolic_build') else 'steps'} should be given, since the "
+                f"stream has no end, but got None; {self.steps_per_epoch} steps are an effective epoch"
+            )
+        if caller != "fit":
+            return
+        if epochs._current_iterator is None:  # items will be asked for from 0 on
+            self.start = batches_trained(model) if self._asks_the_model else self.start + self._taken
+            self._taken = 0
+        self._counts = True
+
     def __getitem__(self, index: int) -> Any:
+        if self._counts:
+            self._taken = index + 1
         indices = self._batches[self.start + index]
         if callable(self.data):
             return self.data(indices)
         return tuple(array[indices] for array in self.data)
+
+
+def _caller() -> tuple[str, Any, Any]:
+    """Return which of Keras' methods asks for an epoch, of which model, and Keras' count of epochs and steps."""
+    frame, epochs = sys._getframe(2), None
+    for _ in range(16):
+        name, owner = frame.f_code.co_name, frame.f_locals.get("self")
+        if epochs is None and hasattr(owner, "_enumerate_iterator"):
+            epochs = owner
+        if name in ("fit", "evaluate", "predict", "_symbolic_build") and isinstance(owner, keras.Model):
+            return name, owner, epochs
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return "", None, epochs
 
 
 class SRSDataset(OrderDataset):
@@ -93,7 +146,7 @@ class SRSDataset(OrderDataset):
         seed: Chooses the draws and the shuffled sequence.
         pool_size: The number of slots; None means the number of samples, the paper's.
         sequence: `"shuffled"`, `"identity"` or an array of indices.
-        start: The step of the first item: the steps trained so far.
+        start: The step of the first item; None means to ask the model.
         **options: See `OrderDataset`.
 
     Example:
@@ -110,7 +163,7 @@ class SRSDataset(OrderDataset):
         seed: int = 0,
         pool_size: int | None = None,
         sequence: str | npt.ArrayLike = "shuffled",
-        start: int = 0,
+        start: int | None = None,
         **options: Any,
     ) -> None:
         order = SequencedReplacement(len(data[0]), batch_size, seed=seed, pool_size=pool_size, sequence=sequence)

@@ -5,15 +5,20 @@ A pool takes 4 bytes a sample in every process. That is nothing for a million sa
 draws, and `NodeOrder` is an `Order` that asks it, over a Unix socket: the stream is the same, bit for bit.
 
 Nothing can hang: the drawing process ends when the process that started it ends, however that came about, and the
-kernel then closes the sockets, which the others see as an error.
+kernel then closes the sockets, which the others see as an error; one that is stopped is found out by its silence.
+Nobody gets another's stream: a reader compares the whole config of the order that is drawn with its own, and that the
+process that draws is of the same user.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import socket
+import stat
+import struct
 import subprocess
 import sys
 import time
@@ -27,7 +32,8 @@ import numpy as np
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.integrations.drawing import NUMBER, received
-from replenish.order import Order
+from replenish.locks import ForkSafeLock
+from replenish.orders.protocol import Order
 
 
 @contextlib.contextmanager
@@ -38,9 +44,15 @@ def serve(order: Order, path: str | Path) -> Iterator[None]:
 
     Args:
         order: What to draw; it must be picklable, as all orders of the library are.
-        path: A path for the socket, short, on a local file system, in a folder that no other user can write to.
+        path: A path for the socket, of this job alone, short, on a local file system, in a folder that no other user
+            can write to.
     """
     path = Path(path)
+    _check_folder(path)
+    if _somebody_answers(path):
+        raise ValueError(
+            f"path should be of this job alone, but another one draws at {path}; put the job's number into the path"
+        )
     path.unlink(missing_ok=True)  # one that was left by a run that was killed
     process = subprocess.Popen(
         [sys.executable, "-m", "replenish.integrations.drawing", str(path), str(os.getpid())], stdin=subprocess.PIPE
@@ -69,12 +81,14 @@ class NodeOrder:
     Args:
         order: The order served, for its sizes and its config.
         path: The socket's path that was given to `serve`.
-        timeout: How many seconds to wait for `serve` to begin.
+        timeout: How many seconds to wait for `serve` to begin, and for a sign of life of the process that draws.
     """
 
     def __init__(self, order: Order, path: str | Path, *, timeout: float = 60) -> None:
         self._order, self._path, self._timeout = order, str(path), timeout
         self._socket: socket.socket | None = None
+        self._process = 0  # that has connected; a fork must not share a connection
+        self._lock = ForkSafeLock()  # one question and its answer at a time
 
     @property
     def num_samples(self) -> int:
@@ -123,30 +137,90 @@ class NodeOrder:
             ConnectionError: The drawing process has ended.
         """
         step = checks.step(step)
-        if self._socket is None:
-            self._socket = self._connected()
-            weakref.finalize(self, self._socket.close)
-        try:
-            self._socket.sendall(NUMBER.pack(step))
-            (size,) = NUMBER.unpack(received(self._socket, NUMBER.size))
-            return np.frombuffer(received(self._socket, size), dtype="<i8").astype(np.int64)
-        except OSError as error:
-            self._socket.close()
-            self._socket = None
-            raise ConnectionError(f"the process that draws at {self._path} has ended; start the run again") from error
+        with self._lock.lock:
+            if self._socket is None or self._process != os.getpid():
+                self._socket, self._process = self._connected(), os.getpid()
+            try:
+                self._socket.sendall(NUMBER.pack(step))
+                (size,) = NUMBER.unpack(received(self._socket, NUMBER.size, self._check_alive))
+                return np.frombuffer(received(self._socket, size, self._check_alive), dtype="<i8").astype(np.int64)
+            except BaseException as error:
+                self._socket = None  # after half an answer, the next would be taken for its rest
+                if isinstance(error, TimeoutError):
+                    raise ConnectionError(
+                        f"the process that draws at {self._path} gave no sign of life for {self._timeout} seconds; "
+                        f"start the run again"
+                    ) from error
+                if isinstance(error, OSError):
+                    raise ConnectionError(
+                        f"the process that draws at {self._path} has ended; start the run again"
+                    ) from error
+                raise
+
+    def _check_alive(self) -> None:
+        """Raise if the process that draws has not touched its socket for long."""
+        if time.time() - os.stat(self._path).st_mtime > self._timeout:
+            raise TimeoutError
 
     def _connected(self) -> socket.socket:
         end = time.monotonic() + self._timeout
         while True:
             connection = socket.socket(socket.AF_UNIX)
             try:
+                connection.settimeout(min(1.0, self._timeout))
                 connection.connect(self._path)
-                return connection
+                break
             except OSError as error:
                 connection.close()
                 if time.monotonic() > end:
                     raise ConnectionError(f"nobody draws at {self._path} after {self._timeout} seconds") from error
                 time.sleep(0.05)
+        _check_user(connection, self._path)
+        (size,) = NUMBER.unpack(received(connection, NUMBER.size, self._check_alive))
+        drawn = json.loads(received(connection, size, self._check_alive).decode())
+        if drawn != (here := json.loads(json.dumps(self._order.config()))):
+            differing = ", ".join(
+                f"{name} is {drawn.get(name, 'missing')!r} there but {here.get(name, 'missing')!r} here"
+                for name in sorted({*drawn, *here})
+                if drawn.get(name, "missing") != here.get(name, "missing")
+            )
+            connection.close()
+            raise ValueError(f"order should be the one that is drawn at {self._path}, but {differing}")
+        weakref.finalize(self, connection.close)
+        return connection
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_socket": None}
+        return {name: value for name, value in vars(self).items() if name != "_lock"} | {"_socket": None}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        vars(self).update(saved, _lock=ForkSafeLock())
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse a folder in which another user could put a socket of his own."""
+    folder = os.stat(path.parent)
+    others_write = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
+    if others_write or folder.st_uid not in (0, os.geteuid()):
+        raise ValueError(
+            f"path should be in a folder that only this user can write to, but {path.parent} is of user "
+            f"{folder.st_uid} with mode {stat.S_IMODE(folder.st_mode):o}"
+        )
+
+
+def _check_user(connection: socket.socket, path: str) -> None:
+    """Refuse a process of another user, where the kernel tells."""
+    if hasattr(socket, "SO_PEERCRED"):
+        size = struct.calcsize("3i")
+        _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+        if user != os.geteuid():
+            connection.close()
+            raise ValueError(f"path should be of a process of this user, but user {user} draws at {path}")
+
+
+def _somebody_answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from replenish.draws import Int64Array
-from replenish.order import Order
+from replenish.locks import ForkSafeLock
+from replenish.orders.protocol import Order
 
 # How far behind the newest step a caller may be, and how far a first caller may be ahead of the others.
 KEPT_STEPS = 128
@@ -31,11 +31,11 @@ class RecentBatches:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._kept: dict[int, Int64Array] = {}
 
     def __getitem__(self, step: int) -> Int64Array:
-        with self._lock:
+        with self._lock.lock:
             if step not in self._kept:
                 self._draw(step)
             return self._kept[step]

@@ -22,8 +22,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 from replenish import state
-from replenish.order import Order
-from replenish.sequenced import SequencedReplacement
+from replenish.orders.protocol import Order
+from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.torch import OrderBatchSampler
 
 STATE_FILE = "replenish.json"
@@ -101,6 +101,13 @@ class SRSTrainerMixin:
             raise ValueError(
                 "ignore_data_skip should be False, since the stream is to go on where it was, but got True; skipping "
                 "costs no reading of data, for only indices are drawn"
+            )
+        grouped = "group_by_length" if getattr(self.args, "group_by_length", False) else "random"  # before version 5
+        strategy = getattr(self.args, "train_sampling_strategy", grouped)
+        if strategy != "random":
+            raise ValueError(
+                f"train_sampling_strategy should be 'random', since this Trainer has an order of its own, but got "
+                f"{strategy!r}; for another order, override make_order"
             )
         self.add_callback(_KeepConfig(self))  # type: ignore[attr-defined]
 

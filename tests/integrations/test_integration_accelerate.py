@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("accelerate", reason="needs accelerate: pip install 'replenish[accelerate]'")
 
 from accelerate import Accelerator, DataLoaderConfiguration
-from accelerate.data_loader import BatchSamplerShard, prepare_data_loader
+from accelerate.data_loader import prepare_data_loader
 from accelerate.state import AcceleratorState, GradientState, PartialState
 from integration_support import (
     EXAMPLES,
@@ -116,13 +116,6 @@ def test_stateful_loader_prepared_on_one_process(tmp_path: Path) -> None:
     _, resumed = fresh = start()
     fresh[0].load_state(str(tmp_path))
     assert seen + list(resumed) == stream(0, 50)
-
-
-def test_what_cannot_work_prepared_without_split_batches() -> None:
-    """Accelerate then deals whole batches in turn: each process gets batches of its own, twice the batch a step."""
-    shares = [list(BatchSamplerShard(sampler(), num_processes=2, process_index=rank)) for rank in range(2)]
-    assert shares[0][:3] == [stream(0, 25)[step] for step in (0, 2, 4)]
-    assert len(shares[0]) == 13
 
 
 def test_what_cannot_work_a_stateful_loader_prepared_on_two_processes() -> None:

@@ -24,6 +24,7 @@ from integration_support import (
     run,
     stream,
 )
+from ways import holds
 
 from replenish import RandomReshuffling, SequencedReplacement
 from replenish.integrations.grain import OrderSampler
@@ -85,6 +86,7 @@ def test_workers_get_whole_batches(world: int, workers: int) -> None:
 
 @pytest.mark.parametrize("trained", [0, 7, 25, 31])
 def test_checkpoint_and_restore(trained: int) -> None:
+    holds("grain", "grain's own state")
     first = iter(loader(OrderSampler(order())))
     seen = lists(first, trained)
     resumed = iter(loader(OrderSampler(order())))
@@ -116,6 +118,22 @@ def test_random_transforms_get_a_generator_for_each_record() -> None:
     assert sampler[3].rng.integers(2**62) == OrderSampler(order())[3].rng.integers(2**62)
 
 
+@pytest.mark.parametrize(("processes", "workers", "start"), [(1, 2, 0), (2, 0, 3), (2, 2, 5), (4, 3, 1)])
+def test_a_record_has_its_generator_whoever_reads_it(processes: int, workers: int, start: int) -> None:
+    """Resumed, or on other numbers of processes and workers: no generator is used for two records of the run."""
+    plain, size = OrderSampler(order()), order().batch_size
+    steps = 4 * max(1, workers)
+    expected = {plain[i].rng.integers(2**62): plain[i].record_key for i in range(start * size, (start + steps) * size)}
+    found = {}
+    for index in range(processes):
+        sampler = OrderSampler(order(), shard_options=shards(processes, index), worker_count=workers, start=start)
+        for local in range(steps * size // processes):
+            record = sampler[local * processes + index]
+            found[record.rng.integers(2**62)] = record.record_key
+    assert len(found) == steps * size
+    assert found == expected
+
+
 def test_what_cannot_work_says_so() -> None:
     with pytest.raises(ValueError, match="batch_size should be divisible by num_replicas"):
         OrderSampler(order(), shard_options=shards(3, 0))
@@ -134,3 +152,30 @@ def test_example(workers: int, tmp_path: Path) -> None:
         run(EXAMPLES / "train_grain.py", tmp_path, "--until", until, "--workers", workers)
         check_log(tmp_path, stop, until)
         stop = until
+
+
+@pytest.mark.parametrize("workers", [0, 2, 3])
+def test_a_start_leaves_every_records_generator_as_it_is(workers: int) -> None:
+    """Wherever the first record is, and whichever worker has it."""
+    holds("grain", "`start=`, with workers")
+
+    def drawn(sampler: OrderSampler, steps: int) -> dict[tuple[int, int], int]:
+        found, count = {}, max(1, sampler.worker_count)
+        for index in range(steps * 40):
+            turn, place = divmod(index // count, 40)
+            step = sampler.start + turn * count + index % count
+            found[step, place] = int(sampler[index].rng.integers(2**62))
+        return found
+
+    whole = drawn(OrderSampler(order()), 24)
+    assert len(set(whole.values())) == len(whole)
+    for start in range(1, 9):
+        part = drawn(OrderSampler(order(), worker_count=workers, start=start), 12)
+        assert part.items() <= whole.items()
+
+
+def test_a_map_dataset_of_steps() -> None:
+    """As the page has it: an order is random access itself."""
+    steps = grain.MapDataset.range(7, 40)
+    batches = steps.map(lambda step: np.arange(1000)[order().batch(int(step))])
+    assert [batch.tolist() for batch in batches] == stream(7, 40)

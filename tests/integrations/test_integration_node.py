@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
@@ -133,9 +135,73 @@ def test_nobody_draws(tmp_path: Path) -> None:
 def test_the_drawing_process_cannot_start(tmp_path: Path) -> None:
     with (
         pytest.raises(RuntimeError, match="the drawing process ended with code 1"),
-        serve(order(), tmp_path / "no such folder" / "s"),
+        serve(order(), tmp_path / ("long" * 40)),  # too long for a socket
     ):
         pass
+
+
+def test_another_order_is_refused(tmp_path: Path) -> None:
+    with serve(order(), tmp_path / "s"):
+        shared = NodeOrder(SequencedReplacement(1000, 40, seed=4), tmp_path / "s")
+        with pytest.raises(ValueError, match=r"order should be the one that is drawn.*seed is 3 there but 4 here"):
+            shared.batch(0)
+
+
+def test_another_job_on_the_path_is_refused(tmp_path: Path) -> None:
+    with (
+        serve(order(), tmp_path / "s"),
+        pytest.raises(ValueError, match="path should be of this job alone, but another one draws"),
+        serve(order(), tmp_path / "s"),
+    ):
+        pass
+
+
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    os.chmod(tmp_path / "open", 0o777)
+    with (
+        pytest.raises(ValueError, match="path should be in a folder that only this user can write to.*mode 777"),
+        serve(order(), tmp_path / "open" / "s"),
+    ):
+        pass
+
+
+def test_threads_share_one(tmp_path: Path) -> None:
+    expected = stream(0, 400)
+    with serve(order(), tmp_path / "s"), ThreadPoolExecutor(4) as pool:
+        shared = NodeOrder(order(), tmp_path / "s")
+        assert [batch.tolist() for batch in pool.map(shared.batch, range(400))] == expected
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # a fork beside threads is what is tested
+def test_a_fork_after_use(tmp_path: Path) -> None:
+    with serve(order(), tmp_path / "s"):
+        shared = NodeOrder(order(), tmp_path / "s")
+        shared.batch(0)
+        context = multiprocessing.get_context("fork")
+        with context.Pool(2) as pool:
+            forked = pool.map_async(shared.batch, range(50))
+            assert [shared.batch(step).tolist() for step in range(50, 100)] == stream(50, 100)
+            assert [batch.tolist() for batch in forked.get(timeout=60)] == stream(0, 50)
+
+
+@pytest.mark.slow
+def test_a_stopped_process_is_found_out(tmp_path: Path) -> None:
+    with serve(order(), tmp_path / "s"):
+        shared = NodeOrder(order(), tmp_path / "s", timeout=3)
+        shared.batch(0)
+        drawing = next(
+            int(process.name)
+            for process in Path("/proc").iterdir()
+            if process.name.isdigit() and str(tmp_path / "s").encode() in (process / "cmdline").read_bytes()
+        )
+        os.kill(drawing, signal.SIGSTOP)
+        try:
+            with pytest.raises(ConnectionError, match="gave no sign of life for 3 seconds"):
+                shared.batch(500)
+        finally:
+            os.kill(drawing, signal.SIGCONT)
+        assert shared.batch(500).tolist() == order().batch(500).tolist()
 
 
 def test_a_socket_left_by_a_killed_run(tmp_path: Path) -> None:

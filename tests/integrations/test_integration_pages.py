@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+from pathlib import Path
 
 import pytest
 from integration_support import EXAMPLES, ROOT
 from packaging.version import parse
+from ways import WAYS, table
 
 PAGES = sorted((ROOT / "docs" / "integrations").glob("*.md"))
 TESTED = re.findall(r"\| `([\w-]+)` ([\d.]+) \|", (ROOT / "docs" / "integrations" / "index.md").read_text())
@@ -35,6 +37,15 @@ def test_versions(package: str, version: str) -> None:
     except importlib.metadata.PackageNotFoundError:
         pytest.skip(f"{package} is not installed")
     assert parse(installed).release >= parse(version).release, "the table names a version that was not tested"
+
+
+def test_the_table_of_ways_is_the_tests() -> None:
+    """Every row is in a call of `holds`, or among the names that one is given."""
+    index = (ROOT / "docs" / "integrations" / "index.md").read_text()
+    assert table() in index, "put ways.table() into the page"
+    tests = [*Path(__file__).parent.glob("test_*.py"), *(ROOT / "tests" / "torch").glob("test_*.py")]
+    held = "".join(file.read_text() for file in tests)
+    assert [way for ways in WAYS.values() for way in ways if f'"{way}"' not in held] == []
 
 
 def test_versions_are_read() -> None:

@@ -1,4 +1,4 @@
-"""torchdata: the loader's own state over SRS index by index; tests/test_torchdata.py has the batch sampler."""
+"""torchdata: the loader's own state over SRS index by index; tests/torch/test_torchdata.py has the batch sampler."""
 
 from __future__ import annotations
 

@@ -1,0 +1,32 @@
+"""The order of this process's loaders, as its environment says; called by `site/sitecustomize.py`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from torch.utils.data import DataLoader
+
+from replenish.exec.environment import Assignment
+from replenish.exec.records import RecordWriter
+from replenish.torch.replacement import Replacement
+from replenish.torch.using import to_iterate
+
+
+def index_sampler(loader: DataLoader[Any], own: Any) -> Any:
+    """Return what a loader of this process is to iterate instead of `own`.
+
+    An order that cannot be had in a loader's sizes ends the script with a sentence: it is not the script's fault.
+    """
+    try:
+        return to_iterate(loader, own, _replacement())
+    except (TypeError, ValueError) as error:
+        print(f"replenish: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+@functools.cache
+def _replacement() -> Replacement:
+    told = Assignment.from_environment()
+    return Replacement(told.order, told.seed, told.options, RecordWriter(told.records))

@@ -1,0 +1,118 @@
+"""Runs a script as `python` would, and says in the end what became of its loaders.
+
+    python run_script.py SCRIPT [ARGUMENT ...]
+    python run_script.py -m MODULE [ARGUMENT ...]
+
+Started by its path, with an environment of `replenish.exec.environment`. Before the script has ended it imports the
+standard library alone, since a script may set what numpy and torch read when they are loaded.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import importlib.util
+import os
+import runpy
+import shutil
+import sys
+import types
+
+#: The exit code where the order was not used; also that of wrong arguments.
+NOTHING_REPLACED = 2
+
+
+def main() -> None:
+    """Run the script of the command line; end as it ends, or with 2 if no loader got the order."""
+    sys.argv.pop(0)
+    try:
+        if sys.argv[0] == "-m":
+            _run_module(sys.argv.pop(1))
+        else:
+            _run_file(sys.argv[0])
+    except SystemExit as ended:
+        if ended.code not in (None, 0):
+            _report(failed=True)
+            raise
+    except BaseException as error:
+        _complain(error)
+        _report(failed=True)
+        # Python ends as after any exception: with code 1, or as by Ctrl-C; it has been said.
+        sys.excepthook = lambda *ignored: None
+        raise
+    if not _report(failed=False):
+        sys.stdout.flush()
+        raise SystemExit(NOTHING_REPLACED)
+
+
+def _run_file(path: str) -> None:
+    """Execute a file as the main module, with its folder as the first to import from."""
+    _import_first_from(os.path.dirname(os.path.realpath(path)))
+    path = os.path.abspath(path)
+    module = types.ModuleType("__main__")
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    vars(module).update(__file__=path, __loader__=loader, __builtins__=builtins, __cached__=None)
+    sys.modules["__main__"] = module
+    exec(loader.source_to_code(loader.get_data(path), path), vars(module))
+
+
+def _run_module(name: str) -> None:
+    """Execute a module, or the `__main__` of a package, as the main module."""
+    _import_first_from(os.getcwd())
+    try:
+        found = importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # a package around it is missing, or the name is none
+        found = False
+    if not found:
+        print(
+            f"replenish: there is no module {name}; give the name of one that Python finds from here", file=sys.stderr
+        )
+        raise SystemExit(NOTHING_REPLACED)
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]  # what `python -m` itself calls
+
+
+def _import_first_from(folder: str) -> None:
+    if getattr(sys.flags, "safe_path", False):
+        return  # as with -P: nothing was put there
+    sys.path[0] = folder
+
+
+def _complain(error: BaseException) -> None:
+    """Print an exception with a traceback that starts in the script."""
+    traceback = error.__traceback__
+    while traceback is not None and _is_ours(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    error.__traceback__ = traceback
+    sys.excepthook(type(error), error, traceback)
+
+
+def _is_ours(file: str) -> bool:
+    """Tell frames that lead to the script: of this file, and of Python's own ways to run one."""
+    return file in (__file__, runpy.__file__) or file.startswith("<frozen ")
+
+
+def _report(failed: bool) -> bool:
+    """Print a line for each loader, from the first process alone, and return whether one got the order."""
+    from replenish.exec.environment import Assignment
+    from replenish.exec.records import read_records
+
+    told = Assignment.from_environment()
+    found = read_records(told.records)
+    shutil.rmtree(told.records, ignore_errors=True)
+    if os.environ.get("RANK", "0") in ("", "0"):
+        for loader in found.loaders:
+            _say(loader["said"])
+        if not found.replaced and not failed:
+            why = "no loader that shuffles was trained with" if found.loaders else found.why_nothing()
+            _say(f"the order {told.order} was not used: {why}")
+    return found.replaced
+
+
+def _say(line: str) -> None:
+    sys.stdout.flush()
+    print(f"replenish: {line}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Imported by every Python process of a run with an order, at its start: waits for torch's DataLoader.
+
+It needs the standard library alone, and imports nothing of replenish before the first loader is made: a script may
+set what numpy and torch read when they are loaded. `replenish.exec.environment` puts this folder on the path.
+"""
+
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from typing import Any
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _run_the_next_sitecustomize() -> None:
+    """Import the one that this one hides, if there is one."""
+    paths = [path for path in sys.path if os.path.abspath(path) != _HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", paths)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def _prepare(loader_class: Any) -> None:
+    """Have loaders noticed when they are made and asked what to iterate: see `replenish.torch.using.install`."""
+    make, base = loader_class.__init__, loader_class._index_sampler
+
+    @functools.wraps(make)
+    def made(loader: Any, *args: Any, **kwargs: Any) -> None:
+        make(loader, *args, **kwargs)
+        loader._index_sampler  # noqa: B018
+
+    def index_sampler(loader: Any) -> Any:
+        # Imported now, when torch is all there.
+        from replenish.exec import hook
+
+        return hook.index_sampler(loader, base.fget(loader))
+
+    # What an inner `using` goes back to.
+    made._replenish_base = make  # type: ignore[attr-defined]
+    index_sampler._replenish_base = base  # type: ignore[attr-defined]
+    loader_class.__init__, loader_class._index_sampler = made, property(index_sampler)
+
+
+class _WaitForTorch(importlib.abc.MetaPathFinder):
+    """Finds nothing, but sees what is imported."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> "importlib.machinery.ModuleSpec | None":
+        """Have DataLoaders prepared when their module has been executed."""
+        if name != "torch.utils.data.dataloader":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_prepare(module: Any) -> None:
+                execute(module)
+                _prepare(module.DataLoader)
+
+            spec.loader.exec_module = execute_and_prepare  # type: ignore[method-assign]
+        return spec
+
+
+_run_the_next_sitecustomize()
+if os.environ.get("REPLENISH_EXEC"):
+    sys.meta_path.insert(0, _WaitForTorch())

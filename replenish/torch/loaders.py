@@ -1,0 +1,154 @@
+"""Who draws from a sampler: the DataLoader's iterator, and what frameworks wrap around it.
+
+A DataLoader tells its sampler neither that workers prefetch nor what it has handed on. So a pass looks, once, at the
+calls that led to its first item. Nothing of a framework is imported: its classes are known by their names.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from torch.utils.data import BatchSampler
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+# The calls from a loop to a sampler: a dozen in Accelerate, with a wrapper or two around each sampler.
+CALLS_AWAY = 24
+
+
+def _callers() -> Iterator[tuple[CodeType, Any]]:
+    """Yield the code and the `self` of the methods that led here, the nearest first."""
+    frame = sys._getframe(2)
+    for _ in range(CALLS_AWAY):
+        if frame.f_code.co_varnames[:1] == ("self",):
+            yield frame.f_code, frame.f_locals.get("self")
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
+
+
+def _is_of(instance: object, package: str, *names: str) -> bool:
+    """Whether an instance is of a class of a package, or of one derived from it, by name alone."""
+    return any(
+        cls.__name__ in names and cls.__module__.removeprefix("pytorch_").startswith(package)
+        for cls in type(instance).__mro__
+    )
+
+
+class LoaderIterator:
+    """The DataLoader's iterator that draws a pass, watched without being kept alive.
+
+    Args:
+        iterator: It.
+        shard: Accelerate's prepared loader around it, which looks one batch ahead; or None.
+
+    Attributes:
+        stateful: Whether it is one of torchdata's, which keeps count of what its workers prefetch by itself.
+    """
+
+    def __init__(self, iterator: Any, shard: Any) -> None:
+        self.stateful = _is_of(iterator, "torchdata.", "_StatefulBaseDataLoaderIter")
+        self.has_workers = bool(iterator._num_workers)
+        self._shard = None if shard is None else weakref.ref(shard)
+        self._items, self._skipped = _items_of_a_batch(iterator._index_sampler)
+        # Its fields, and not itself, or its workers would not end with it. They are let go when it ends.
+        self._fields: dict[str, Any] = vars(iterator)
+        self._ended = weakref.ref(iterator, self._keep_the_count)
+
+    def _keep_the_count(self, _: object) -> None:
+        self._fields, self._shard = {"_num_yielded": self._given()}, None
+
+    def _given(self) -> int:
+        """Return how many batches the loop was given: Accelerate keeps one back, to know the last."""
+        batches: int = self._fields["_num_yielded"]
+        shard = None if self._shard is None else self._shard()
+        return batches - 1 if shard is not None and not shard.end_of_dataloader else batches
+
+    def handed_on(self, *, all_given: bool = False) -> int | None:
+        """Return how many of a sampler's items its batches had that the loop was given, or None if nobody knows."""
+        if self._items is None:
+            return None
+        batches = self._fields["_num_yielded"] if all_given else self._given()
+        return batches * self._items + self._skipped if batches > 0 else 0
+
+    def draws_from(self, one_pass: object) -> bool:
+        """Whether it draws from this very pass, and not from a wrapper's iterator around it or from a later one."""
+        return self._fields.get("_sampler_iter") is one_pass
+
+    def is_same_as(self, other: LoaderIterator | None) -> bool:
+        """Whether `other` watches the same iterator, whose workers persist."""
+        return other is not None and other._fields is self._fields
+
+
+def _items_of_a_batch(index_sampler: Any) -> tuple[int | None, int]:
+    """Return how many items of our sampler a loader's batch takes, and how many are skipped before the first."""
+    skipped = 0
+    while _is_of(index_sampler, "accelerate.", "SkipBatchSampler", "BatchSamplerShard"):
+        skipped += getattr(index_sampler, "skip_batches", 0)
+        index_sampler = index_sampler.batch_sampler
+    if callable(getattr(index_sampler, "seek", None)):
+        return 1, skipped
+    own = type(index_sampler)
+    if isinstance(index_sampler, BatchSampler) and own.__module__.startswith(("torch.", "torchdata.")):
+        return index_sampler.batch_size, skipped * index_sampler.batch_size
+    return None, 0
+
+
+def loader_that_draws(num_replicas: int) -> LoaderIterator | None:
+    """Return the DataLoader's iterator that is drawing, if one is.
+
+    Raises:
+        ValueError: Accelerate divides the batches once more, or hands them on in another order.
+    """
+    iterator = shard = None
+    for _, caller in _callers():
+        if iterator is None and isinstance(caller, _BaseDataLoaderIter):
+            iterator = caller
+        elif _is_of(caller, "accelerate.", "BatchSamplerShard"):
+            _check_division(caller, num_replicas)
+        elif _is_of(caller, "accelerate.", "DataLoaderDispatcher"):
+            raise ValueError(
+                "dispatch_batches should be False for a loader with this sampler, since every process draws its own "
+                "share of the same stream, but Accelerate reads in one process for all"
+            )
+        elif _is_of(caller, "accelerate.", "DataLoaderShard"):
+            shard = caller
+    return None if iterator is None else LoaderIterator(iterator, shard)
+
+
+def _check_division(shard: Any, num_replicas: int) -> None:
+    if num_replicas > 1:
+        raise ValueError(
+            f"num_replicas should be 1, with rank=0, for a loader that Accelerate prepared, which divides the batches "
+            f"by itself, but got {num_replicas}; or do not give the loader to prepare()"
+        )
+    if shard.num_processes > 1 and not shard.split_batches:
+        raise ValueError(
+            f"split_batches should be True in Accelerate's DataLoaderConfiguration, or each of the "
+            f"{shard.num_processes} processes would get whole batches in turn, but got False; or do not give the "
+            f"loader to prepare()"
+        )
+
+
+def calling_fit_loop() -> Any:
+    """Return Lightning's fit loop that led here, or None."""
+    return next((caller for _, caller in _callers() if _is_of(caller, "lightning", "_FitLoop")), None)
+
+
+def is_numbered_by_a_loader() -> bool:
+    """Whether `set_epoch` is called with a number that is none of the run's.
+
+    Fabric and Accelerate number the passes of a loader in each process from 0, whatever was resumed, for the sake
+    of samplers that would repeat themselves.
+    """
+    return any(
+        code.co_name == "__iter__"
+        and (
+            _is_of(caller, "accelerate.", "DataLoaderShard", "DataLoaderDispatcher")
+            or _is_of(caller, "lightning", "_FabricDataLoader")
+        )
+        for code, caller in _callers()
+    )

@@ -1,0 +1,348 @@
+"""A pooled stream as a PyTorch `IterableDataset`: divided over processes and workers, resumable to the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data._utils import worker as torch_worker
+
+from replenish import checks
+from replenish.stream.pooled import PooledStream
+from replenish.stream.shards import batches_together, share_of_source, shares_of_length
+from replenish.stream.sources import Source
+from replenish.stream.window import seed_of_part
+from replenish.torch.loaders import is_numbered_by_a_loader
+from replenish.torch.replicas import current_replicas
+
+T = TypeVar("T")
+
+# More workers than any DataLoader has.
+MOST_WORKERS = 4096
+
+
+class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
+    """`PooledStream` for a `DataLoader`: every worker of every process has its part of the source and its own pool.
+
+    It yields whole batches, so give it to `DataLoader(dataset, batch_size=None, collate_fn=...)`, where `collate_fn`
+    takes a list of items (torch's `default_collate`, say). Consumer number `rank + num_replicas * worker` reads every
+    (num_replicas * workers)-th shard of a `Shards`, or item of any other source, from its own number on: nothing is
+    read twice, nothing left out. Draws differ between consumers; without workers and processes the batches are those
+    of `PooledStream` with the same arguments.
+
+    A pass is a pure function of the arguments and the epoch. Passes follow each other from epoch to epoch; one that
+    is left early is not counted, and `set_epoch` puts the next one anywhere. Passes of a source that repeats go on
+    from each other; with `repeat=False` each is a whole pass over the data with draws of its own.
+
+    The source is asked for all its items in every worker: it is not told that it is in one, since datasets of Hugging
+    Face and WebDataset would otherwise give a part of them alone.
+
+    With several processes all of them give the same number of batches in a pass, so that none waits for another:
+    `steps_per_epoch`, or with `repeat=False` that of the process with the fewest, which takes sources of known length.
+
+    Args:
+        source: An iterable or a callable `start -> iterable`; see `PooledStream`. Workers get it pickled or forked.
+        batch_size: How many items a batch of *one process* has: each process reads its own shards.
+        pool_size: The number of slots of *one worker's* pool.
+        seed: Chooses the draws; the same on all processes.
+        repeat: Whether the source begins again at its end, or every item comes once in a pass.
+        steps_per_epoch: How many batches a pass of one process has; None with `repeat=True` is a pass without end.
+        num_replicas: The number of processes; default: torch.distributed's if it is initialised, else 1.
+        rank: The number of this process; default: torch.distributed's if it is initialised, else 0.
+        store_items: Whether the state holds the pool's items; see `PooledStream`.
+        source_continues: See `PooledStream`.
+        seek_cost: See `PooledStream`.
+
+    Example:
+        >>> from torch.utils.data import DataLoader
+        >>> dataset = PooledIterableDataset(range(10), batch_size=4, pool_size=5, repeat=False)
+        >>> sorted(sum(DataLoader(dataset, batch_size=None), []))
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    def __init__(
+        self,
+        source: Source[T],
+        *,
+        batch_size: int,
+        pool_size: int,
+        seed: int = 0,
+        repeat: bool = True,
+        steps_per_epoch: int | None = None,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        store_items: bool = False,
+        source_continues: bool = False,
+        seek_cost: int = 1024,
+    ) -> None:
+        self.source = source
+        self.num_replicas, self.rank = current_replicas(num_replicas, rank)
+        self.steps_per_epoch = steps_per_epoch
+        self.options: dict[str, Any] = {
+            "batch_size": batch_size,
+            "pool_size": pool_size,
+            "repeat": repeat,
+            "store_items": store_items,
+            "source_continues": source_continues,
+            "seek_cost": seek_cost,
+        }
+        # A wrong argument is an error here, not in a worker.
+        self.seed = PooledStream(source, seed=seed, **self.options).seed
+        if steps_per_epoch is not None:
+            self.steps_per_epoch = checks.integer("steps_per_epoch", steps_per_epoch, minimum=1)
+            if not repeat:
+                raise ValueError(
+                    f"steps_per_epoch should be None with repeat=False, where a pass ends with the source, but got "
+                    f"{steps_per_epoch}"
+                )
+        if not repeat and self.num_replicas > 1 and shares_of_length(source, 1) is None:
+            raise ValueError(
+                f"source should have a known length with repeat=False and several processes, for they must end "
+                f"together, but got a {type(source).__name__} without one and num_replicas={self.num_replicas}; give "
+                f"Shards(..., lengths=...), or repeat=True with steps_per_epoch"
+            )
+        _check_not_divided(source, self.num_replicas)
+        # In shared memory, so that workers that persist hear of a new epoch: [the epoch set, how often one was set].
+        self._set = torch.zeros(2, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        # And what is heard of the workers: how many there are, and how many epochs each has brought to their end.
+        self._ended = torch.zeros(1 + MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        self._restored: int | None = None  # in a worker: the epoch of a state, for the first pass after it
+        self._kept: tuple[tuple[int, int], PooledStream[T]] | None = None
+        self._iterator_read = False
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next pass gives."""
+        workers = max(1, int(self._ended[0]))
+        return max(int(self._set[0]), int(self._ended[1 : 1 + workers].min()))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next pass that of `epoch`: an absolute position."""
+        if is_numbered_by_a_loader():
+            return
+        epoch = checks.integer("epoch", epoch, minimum=0, maximum=2**40)
+        if epoch and self.options["repeat"] and self.steps_per_epoch is None:
+            raise ValueError(
+                f"steps_per_epoch should be given for set_epoch with repeat=True, where a pass has no end of its own, "
+                f"but it is None and epoch is {epoch}"
+            )
+        self._ended.zero_()
+        self._set[0] = epoch
+        self._set[1] += 1
+
+    def state_dict(self) -> dict[str, int]:
+        """Return the epoch; a pass has a state of its own, and torchdata's StatefulDataLoader keeps both."""
+        info = get_worker_info()
+        # A worker speaks for itself: how far the others are is a matter of moments.
+        return {"epoch": self.epoch if info is None else max(int(self._set[0]), int(self._ended[1 + info.id]))}
+
+    def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
+        """Make the next pass that of the epoch that `state_dict` returned."""
+        epoch = checks.integer("epoch in state", state_dict.get("epoch"), minimum=0, maximum=2**40)
+        if (info := get_worker_info()) is None:
+            self._set[0] = epoch
+            return
+        self._restored = epoch
+        # Where the state was taken at the end of a pass, the next one is begun by workers that get no state.
+        self._ended[0] = info.num_workers
+        self._ended[1 + info.id] = epoch
+
+    def __len__(self) -> int:
+        if self.steps_per_epoch is None:
+            raise TypeError(
+                "a PooledIterableDataset has a length only with steps_per_epoch: the batches of a whole pass over a "
+                "source depend on the number of workers"
+            )
+        return self.steps_per_epoch
+
+    def __iter__(self) -> Iterator[list[T]]:
+        return _StreamPass(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": None}
+
+    def _stream(self, consumer: int, consumers: int, epoch: int) -> tuple[PooledStream[T] | None, bool]:
+        """Return the stream of a consumer's pass, None if it has no items at all, and whether it begins anew."""
+        source = share_of_source(self.source, consumer, consumers)
+        lengths = shares_of_length(self.source, consumers)
+        shards = getattr(source, "shards", None)
+        if (lengths is not None and lengths[consumer] == 0) or shards == []:
+            if not self.options["repeat"]:
+                return None, True
+            raise ValueError(
+                f"source should have at least one shard for each of the {consumers} workers of all processes with "
+                f"repeat=True, but worker {consumer} got nothing; take fewer workers or more shards"
+            )
+        seed = seed_of_part(self.seed, consumer)
+        if not self.options["repeat"]:
+            return PooledStream(source, seed=seed_of_part(seed, epoch), **self.options), True
+        # A stream that goes on from pass to pass keeps its pool, where the process does. A pass has it for itself.
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[0] == (consumer, consumers):
+            return kept[1], False
+        return PooledStream(source, seed=seed, **self.options), True
+
+    def _check_unread(self) -> None:
+        """Refuse to begin anew with an iterator that an earlier pass has read from: its pool would be lost."""
+        if isinstance(self.source, Iterator):
+            if self._iterator_read:
+                raise ValueError(
+                    "source should be one that can begin again to be passed over more than once, but it is an iterator "
+                    "that an earlier pass has read from; give an iterable or a callable start -> iterable"
+                )
+            self._iterator_read = True
+
+    def _bounds(self, consumer: int, consumers: int, epoch: int) -> tuple[int, int | None]:
+        """Return the steps of a consumer's own stream at which its pass begins and ends."""
+        if self.options["repeat"]:
+            if self.steps_per_epoch is None:
+                return 0, None
+            # A DataLoader asks its workers in turn.
+            workers, worker = consumers // self.num_replicas, consumer // self.num_replicas
+            quota = len(range(worker, self.steps_per_epoch, workers))
+            return epoch * quota, (epoch + 1) * quota
+        if self.num_replicas == 1:
+            return 0, None
+        lengths = shares_of_length(self.source, consumers)
+        assert lengths is not None
+        together = batches_together(lengths, self.num_replicas, self.options["batch_size"])
+        if not any(together):
+            raise ValueError(
+                f"source should have items for each of the {self.num_replicas} processes, but one has none, so that "
+                f"all would end at once; take fewer processes or more shards"
+            )
+        return 0, together[consumer]
+
+
+class _StreamPass(Iterator[list[T]], Generic[T]):
+    """One pass of one consumer, with a state of its own for torchdata's StatefulDataLoader."""
+
+    def __init__(self, dataset: PooledIterableDataset[T]) -> None:
+        info = get_worker_info()
+        self._dataset = dataset
+        self._workers, self._worker = (1, 0) if info is None else (info.num_workers, info.id)
+        self._consumers = dataset.num_replicas * self._workers
+        self._consumer = dataset.rank + dataset.num_replicas * self._worker
+        self._stream: PooledStream[T] | None = None
+        self._anew = True
+        restored, dataset._restored = dataset._restored, None
+        self._begin(dataset.epoch if restored is None else restored)
+
+    def _begin(self, epoch: int) -> None:
+        self._epoch, self._moves = epoch, int(self._dataset._set[1])
+        self._start, self._end = self._dataset._bounds(self._consumer, self._consumers, epoch)
+        self._begun = False
+
+    def _make(self) -> None:
+        self._stream, self._anew = self._dataset._stream(self._consumer, self._consumers, self._epoch)
+        self._begun = True
+
+    def _make_at_the_start(self) -> None:
+        """Make the stream, if it is not made: not before, since a loader may load a state into a new pass."""
+        if not self._begun:
+            self._make()
+            if self._stream is not None and self._stream.step != self._start:
+                self._go_to_the_start(self._stream)
+
+    def _go_to_the_start(self, stream: PooledStream[T]) -> None:
+        """Seek, or draw what comes before once more: a worker that does not persist begins every epoch anew."""
+        if stream.seekable or isinstance(self._dataset.source, Iterator) or stream.step > self._start:
+            stream.seek(self._start)
+        while stream.step < self._start:
+            next(stream)
+
+    def __next__(self) -> list[T]:
+        # The source must not divide itself among workers, or the rest of its part would be lost here.
+        info, torch_worker._worker_info = torch_worker._worker_info, None
+        try:
+            return self._next()
+        except StopIteration:
+            self._take_note_of_the_end()
+            raise
+        finally:
+            torch_worker._worker_info = info
+
+    def _next(self) -> list[T]:
+        self._make_at_the_start()
+        if self._stream is None:
+            raise StopIteration
+        if self._end is not None and self._stream.step >= self._end:
+            if self._dataset.options["repeat"]:
+                self._dataset._kept = ((self._consumer, self._consumers), self._stream)
+            raise StopIteration
+        if self._anew:
+            self._dataset._check_unread()
+            self._anew = False
+        return next(self._stream)
+
+    def _take_note_of_the_end(self) -> None:
+        """Let the next pass be the next epoch, once all workers have come to the end of this one."""
+        if int(self._dataset._set[1]) == self._moves:
+            self._dataset._ended[0] = self._workers
+            self._dataset._ended[1 + self._worker] = self._epoch + 1
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where this pass stands, its epoch, and how the source is divided."""
+        self._make_at_the_start()
+        if self._stream is not None and self._end is not None and self._stream.step > self._end:
+            raise RuntimeError("this pass has ended, and a later one has gone on with its pool: ask that for its state")
+        inner = None if self._stream is None else self._stream.state_dict()
+        return {"epoch": self._epoch, "division": self._division(), "pass": inner}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go to where `state_dict` was taken, possibly the end of a pass."""
+        if not isinstance(state_dict, Mapping) or not {"epoch", "division", "pass"} <= set(state_dict):
+            raise ValueError(f"state should be what state_dict() of a pass returned, but got {state_dict!r}")
+        saved, here = state_dict["division"], self._division()
+        differing = [
+            f"{name} is {saved.get(name, 'missing')!r} in the state but {value!r} here"
+            for name, value in here.items()
+            if saved.get(name) != value
+        ]
+        if differing:
+            raise ValueError("state should be of an equal division of the source, but " + ", ".join(differing))
+        epoch, before = checks.integer("epoch in state", state_dict["epoch"], minimum=0), dict(vars(self))
+        try:
+            self._begin(epoch)
+            self._make()
+            if self._stream is not None:
+                self._stream.load_state_dict(state_dict["pass"])
+                self._anew &= not self._stream.source_continues
+        except (TypeError, ValueError):
+            vars(self).update(before)  # a refused state changes nothing
+            raise
+        if self._is_over(state_dict["pass"]):
+            self._take_note_of_the_end()
+
+    def _is_over(self, state: Mapping[str, Any] | None) -> bool:
+        """Whether a state is of the end of a pass, though nobody has asked for more."""
+        if state is None:
+            return True
+        if self._end is not None:
+            return bool(state["step"] >= self._end)
+        length = state.get("length", 0)
+        return not self._dataset.options["repeat"] and 0 < length <= state["step"] * state["batch_size"]
+
+    def _division(self) -> dict[str, int]:
+        return {
+            "num_replicas": self._dataset.num_replicas,
+            "rank": self._dataset.rank,
+            "num_workers": self._workers,
+            "consumer": self._consumer,
+            "steps_per_epoch": self._dataset.steps_per_epoch or 0,
+        }
+
+
+def _check_not_divided(source: object, num_replicas: int) -> None:
+    """Refuse a source that gives each process a part already: of it, this dataset would give a part again."""
+    by_hugging_face = getattr(source, "_distributed", None) is not None
+    stages = getattr(source, "pipeline", None) or ()
+    by_webdataset = any(getattr(stage, "__name__", "") == "split_by_node" for stage in stages)
+    if num_replicas > 1 and (by_hugging_face or by_webdataset):
+        raise ValueError(
+            f"source should not be divided among processes, which this dataset does by itself, but got a "
+            f"{type(source).__name__} that is, and num_replicas={num_replicas}; give it undivided, or num_replicas=1, "
+            f"rank=0 with a seed of its own in each process"
+        )

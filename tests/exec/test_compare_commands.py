@@ -1,0 +1,183 @@
+"""`replenish compare --command`: real commands in real processes, each with every order."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replenish.lab.command_metric import JsonMetric, OutputMetric
+
+QUICK = Path(__file__).parent / "scripts" / "quick.py"
+SCORE = r"score: ([0-9.]+)"
+
+
+def compare(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    command = [sys.executable, "-m", "replenish", "compare", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=cwd, env=environment)
+
+
+@pytest.mark.slow
+def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
+    command = f"python {QUICK} --seed {{seed}}"
+    words = ["--command", command, "--metric", SCORE, "--higher-is-better", "--orders", "reshuffling,srs", "--jobs=2"]
+    done = compare(*words, "--seeds=3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, *numbers = done.stdout.splitlines()
+    assert first.startswith("srs is worse than reshuffling: ")  # of 40 samples SRS sees some twice
+    assert numbers[0].startswith("reshuffling  mean 80.01 ")
+    assert done.stderr.count(" s)") == 6
+    (folder,) = tmp_path.glob("runs/command-*/srs/seed1")
+    assert sorted(path.name for path in folder.iterdir()) == ["loaders", "outcome.json", "stderr.txt", "stdout.txt"]
+    outcome = json.loads((folder / "outcome.json").read_text())
+    assert (outcome["exit_code"], outcome["replaced"]) == (0, True)
+    assert f"score: {outcome['metric']['value']:.2f}" in (folder / "stdout.txt").read_text().splitlines()[-1]
+    assert outcome["loaders"][0]["order"] == "srs, seed 1"
+
+    # Again with another expression, as JSON: nothing is run, the outputs are read anew.
+    words[3] = r"epoch 0: score: (\S+)"
+    again = compare(*words, "--seeds=3", "--margin=100", "--json", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("finished before") == 6
+    found = json.loads(again.stdout)
+    assert found["verdicts"][0]["outcome"] == "equivalent"
+    assert found["values"]["reshuffling"] == {"0": 40.0, "1": 40.01, "2": 40.02}
+
+    # A run that was stopped is run again, and only that.
+    (folder / "outcome.json").unlink()
+    third = compare(*words, "--seeds=3", cwd=tmp_path)
+    assert third.stderr.count("finished before") == 5
+    assert "srs, seed 1: " in third.stderr
+
+
+@pytest.mark.slow
+def test_until_decided_with_a_json_metric(tmp_path: Path) -> None:
+    command = f"python {QUICK} --seed {{seed}} --out {{folder}}/result.json"
+    words = ["--command", command, "--metric-json", "{folder}/result.json:test.score", "--orders", "srs,reshuffling"]
+    done = compare(*words, "--until-decided", "--max-seeds=20", "--jobs=2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("reshuffling is worse than srs: ")  # by an error that is no error
+    assert "valid at every look" in done.stdout
+    assert 3 <= len(list(tmp_path.glob("runs/*/srs/*"))) < 12
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "compare should have data, or --command"),
+        (["digits", "--command", "x {seed}"], "but got both"),
+        (["--command", "python x.py --seed {seed}"], "but got neither"),
+        (["--command", "python x.py", "--metric=x"], "command should have {seed}"),
+        (["--command", "python 'x {seed}", "--metric=x"], "No closing quotation"),
+        (["--command", "x {seed}", "--metric=x", "--epochs=3"], "--epochs is of the lab's own training"),
+        (["digits", "--budget=2h"], "--budget should be given with --command alone"),
+        (["--command", "x {seed}", "--metric=("], "metric should be a regular expression"),
+        (["--command", "x {seed}", "--metric-json=result.json"], "should be FILE:KEY"),
+        (["--command", "x {seed}", "--metric-json=r.json:a", "--jobs=2"], "the JSON file should have {folder}"),
+        (["--command", "x {seed}", "--metric=x", "--orders=srs"], "two or more different orders"),
+        (["--command", "x {seed}", "--metric=x", "--orders=srs,sorted"], "order should be one of"),
+        (["--command", "x {seed}", "--metric=x", "--margin=0"], "margin should be above 0"),
+        (["--command", "x {seed}", "--metric=x", "--budget=soon"], "budget should be a time"),
+        (["--command", "no-such-program {seed}", "--metric=x"], "the command should begin with a program"),
+    ],
+)
+def test_wrong_arguments_are_a_sentence(
+    options: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from typer.testing import CliRunner
+
+    from replenish.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["compare", *options])
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentences"),
+    [
+        ("--fail-at 0", ["ended with exit code 1", "    something is wrong"]),
+        ("--nan", ["should be a finite number, but got nan"]),
+        ("--sleep 60", ["budget should allow for one run of each order"]),
+    ],
+    ids=["fails", "nan", "budget"],
+)
+def test_runs_that_cannot_be_compared(options: str, sentences: list[str], tmp_path: Path) -> None:
+    command = f"python {QUICK} --seed {{seed}} {options}"
+    budget = ["--budget=1s"] if "sleep" in options else []
+    done = compare("--command", command, "--metric", SCORE, "--seeds=3", *budget, cwd=tmp_path)
+    assert done.returncode == 2
+    for sentence in sentences:
+        assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_that_does_not_use_the_order(tmp_path: Path) -> None:
+    done = compare("--command", "python -c 'print({seed})'", "--metric=.*", "--seeds=3", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "did not use the order, so that there is nothing to compare: it never made a DataLoader" in done.stderr
+
+
+def output(folder: Path, text: str) -> Path:
+    (folder / "stdout.txt").write_text(text)
+    (folder / "stderr.txt").write_text("")
+    return folder
+
+
+def test_the_last_match_counts(tmp_path: Path) -> None:
+    folder = output(tmp_path, "acc: 1\nacc: 2.5\nother: 9\n")
+    assert OutputMetric(r"acc: (\S+)").read(folder, {}, None) == 2.5
+    assert OutputMetric(r"(?<=acc: )[0-9.]+").read(folder, {}, None) == 2.5
+    (tmp_path / "stdout.txt").write_text("")
+    (tmp_path / "stderr.txt").write_text("acc: 7")
+    assert OutputMetric(r"acc: (\S+)").read(folder, {}, None) == 7
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "message"),
+    [
+        (r"acc: ([0-9.]+)", "acc: 1.5\nacc: nan\n", "finite number, but got nan"),
+        (
+            r"(?:val|test) [(]acc[)] = ([0-9.]+)%",
+            "test (acc) = 1.5%\nval (acc) = -inf%\n",
+            "finite number, but got -inf",
+        ),
+        (r"acc: (\S+)", "acc: good\n", "should be a number, but got 'good'"),
+        (r"acc=([0-9]+)", "one\ntwo\n", "matches nothing .*\n    one\n    two"),
+    ],
+)
+def test_what_is_no_number_is_not_passed_over(pattern: str, text: str, message: str, tmp_path: Path) -> None:
+    """An expression for digits would find the number of the epoch before the training diverged."""
+    with pytest.raises(ValueError, match=message):
+        OutputMetric(pattern).read(output(tmp_path, text), {}, None)
+
+
+def test_keys_of_json_files(tmp_path: Path) -> None:
+    folder = output(tmp_path, "")
+    metric = JsonMetric.from_text("{folder}/r.json:a.b")
+    placeholders = {"folder": str(tmp_path)}
+    with pytest.raises(ValueError, match="did not write it"):
+        metric.read(folder, placeholders, None)
+    for content, message in [
+        ("{", "should be a JSON file"),
+        ('{"a": {"c": 1}}', "has only c"),
+        ('{"a": 3}', "it is 3"),
+    ]:
+        (tmp_path / "r.json").write_text(content)
+        with pytest.raises(ValueError, match=message):
+            metric.read(folder, placeholders, None)
+    (tmp_path / "r.json").write_text('{"a": {"b": 4}}')
+    assert metric.read(folder, placeholders, None) == 4
+    with pytest.raises(ValueError, match="is not of the run"):  # a file that an earlier run has left
+        JsonMetric(str(tmp_path / "r.json"), "a.b").read(folder, {}, (tmp_path / "r.json").stat().st_mtime + 60)

@@ -1,0 +1,99 @@
+"""The Hugging Face Trainer: random histories of checkpoints, accumulation and epochs, compared with one run."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers", reason="needs transformers: pip install 'replenish[transformers]'")
+
+import torch
+from contracts import as_lists
+from torch import nn
+from torch.utils.data import Dataset
+from transformers import TrainingArguments
+from ways import holds
+
+from replenish import SequencedReplacement
+from replenish.integrations.transformers import SRSTrainer
+
+STREAM = as_lists(SequencedReplacement(100, 12, seed=3).batches(0, 80))  # an epoch has 9 steps
+
+
+class Rows(Dataset[dict[str, torch.Tensor]]):
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        return {"index": torch.tensor(index), "labels": torch.tensor(0)}
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(()))
+        self.seen: list[list[int]] = []
+
+    def forward(self, index: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+        if self.training:
+            self.seen.append(index.tolist())
+        return {"loss": self.weight + labels.sum()}
+
+
+def train(folder: Path, resume: Any, **options: Any) -> list[list[int]]:
+    arguments = TrainingArguments(
+        output_dir=str(folder), data_seed=3, use_cpu=True, report_to="none", disable_tqdm=True,
+        dataloader_pin_memory=False, logging_strategy="no", **options,
+    )  # fmt: skip
+    trainer = SRSTrainer(model=Model(), args=arguments, train_dataset=Rows(), eval_dataset=Rows())
+    trainer.train(resume_from_checkpoint=resume)
+    parts = options["gradient_accumulation_steps"]
+    seen = trainer.model.seen
+    return [list(chain(*seen[first : first + parts])) for first in range(0, len(seen), parts)]
+
+
+def options_for(draw: random.Random) -> dict[str, Any]:
+    parts = draw.choice([1, 1, 2, 3, 4])
+    return {"gradient_accumulation_steps": parts, "per_device_train_batch_size": 12 // parts}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(4))
+def test_histories(block: int, tmp_path: Path) -> None:
+    """Killed after any of its checkpoints; gone on with another accumulation, by steps or by epochs."""
+    holds("Hugging Face Trainer", "`max_steps`, `num_train_epochs`", "gradient accumulation")
+    for seed in range(13 * block, 13 * block + 13):
+        draw, folder = random.Random(seed), tmp_path / str(seed)
+        ends = draw.choice([{"max_steps": draw.randint(3, 30)}, {"num_train_epochs": draw.randint(1, 3)}])
+        saves = draw.choice([{"save_strategy": "epoch"}, {"save_strategy": "steps", "save_steps": draw.randint(1, 7)}])
+        evaluates = {"eval_strategy": "steps", "eval_steps": 4} if draw.random() < 0.3 else {}
+        whole = train(folder, None, **ends, **saves, **evaluates, **options_for(draw))
+        assert whole == STREAM[: len(whole)], seed
+        saved = sorted(int(each.name.partition("-")[2]) for each in folder.glob("checkpoint-*"))
+        saved = [step for step in saved if step < len(whole)]  # from its last one, the Trainer trains a step too many
+        for step in draw.sample(saved, min(2, len(saved))):
+            shutil.copytree(folder / f"checkpoint-{step}", resumed := tmp_path / f"{seed}-{step}")
+            rest = train(folder, str(resumed), **ends, **saves, **evaluates, **options_for(draw))
+            assert rest == STREAM[step : len(whole)], (seed, step)
+
+
+def test_workers(tmp_path: Path) -> None:
+    holds("Hugging Face Trainer", "workers")
+    options = {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, "dataloader_num_workers": 2}
+    assert train(tmp_path, None, max_steps=13, save_steps=13, **options) == STREAM[:13]
+    assert train(tmp_path, True, max_steps=24, save_strategy="no", **options) == STREAM[13:24]
+
+
+def test_samples_grouped_by_length_are_refused(tmp_path: Path) -> None:
+    holds("Hugging Face Trainer", "`group_by_length`")
+    options = {"gradient_accumulation_steps": 1, "per_device_train_batch_size": 12, "max_steps": 2}
+    name = {"train_sampling_strategy": "group_by_length"}
+    if "train_sampling_strategy" not in TrainingArguments.__dataclass_fields__:
+        name = {"group_by_length": True}
+    with pytest.raises(ValueError, match="train_sampling_strategy should be 'random'.*but got 'group_by_length'"):
+        train(tmp_path, None, **options, **name)

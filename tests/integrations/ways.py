@@ -1,0 +1,89 @@
+"""The ways to write a loop, by stack, and what a resume gives in each: what the drivers run and the docs' table shows.
+
+Every row is held by a test that says so with `holds`, here or in tests/torch: each history of an "exact" way is
+compared with the same script not interrupted, and a "refused" way must raise.
+"""
+
+from __future__ import annotations
+
+EXACT, REFUSED = "exact", "refused"
+
+WAYS: dict[str, dict[str, str]] = {
+    "PyTorch": {
+        "whole epochs, with or without `set_epoch`": EXACT,
+        "passes left early, with `set_epoch`": EXACT,
+        "passes left early, without, after a state was taken": REFUSED,
+        "a look at the data first": EXACT,
+        "workers, persistent or not, with `state_dict()`": EXACT,
+        "a step counted within the epoch alone": REFUSED,
+    },
+    "Lightning Trainer": {
+        "`max_epochs`, checkpoints at epochs' ends": EXACT,
+        "checkpoints every n steps": EXACT,
+        "`max_steps`, `save_checkpoint` after `fit`": EXACT,
+        "`limit_train_batches`": EXACT,
+        "`accumulate_grad_batches`": EXACT,
+        "two optimizers": EXACT,
+        "`reload_dataloaders_every_n_epochs`": EXACT,
+        "`val_check_interval`": EXACT,
+        "workers": EXACT,
+        "`overfit_batches`, at an epoch's end": EXACT,
+        "`overfit_batches`, within an epoch": REFUSED,
+        "a state saved with `global_step` under accumulation": REFUSED,
+        "torchdata's `StatefulDataLoader`": REFUSED,
+    },
+    "Lightning Fabric": {
+        "whole epochs, `set_epoch` by Fabric": EXACT,
+        "a look at the data first": EXACT,
+    },
+    "Accelerate": {
+        "loader not prepared, `Progress`": EXACT,
+        "loader prepared on one process, `Progress`": EXACT,
+        "loader prepared, `register_for_checkpointing(sampler)`": EXACT,
+        "`skip_first_batches`": EXACT,
+        "prepared on n processes, `split_batches=True`": EXACT,
+        "prepared on n processes, without `split_batches`": REFUSED,
+        "prepared, and a sampler that knows its rank": REFUSED,
+        "`dispatch_batches=True`": REFUSED,
+    },
+    "torchdata": {
+        "the loader's own state, any step": EXACT,
+        "a look at the data first": EXACT,
+    },
+    "streams, torchdata": {
+        "`PooledIterableDataset`, any step, epochs without `set_epoch`": EXACT,
+        "a source that cannot seek, `store_items=True`": EXACT,
+        "a source that divides itself among workers": EXACT,
+        "a source divided among processes": REFUSED,
+    },
+    "Hugging Face Trainer": {
+        "`max_steps`, `num_train_epochs`": EXACT,
+        "gradient accumulation": EXACT,
+        "workers": EXACT,
+        "`group_by_length`": REFUSED,
+    },
+    "Keras": {
+        "one `fit` or several, with `steps_per_epoch`": EXACT,
+        "`initial_epoch`, `BackupAndRestore`": EXACT,
+        "`gradient_accumulation_steps`": EXACT,
+        "`start=` given": EXACT,
+        "`fit` without `steps_per_epoch`": REFUSED,
+    },
+    "grain": {
+        "grain's own state": EXACT,
+        "`start=`, with workers": EXACT,
+    },
+}
+
+
+def holds(stack: str, *ways: str) -> None:
+    """Say which rows a test holds; that each row has one is tested with the pages."""
+    assert set(ways) <= set(WAYS[stack])
+
+
+def table() -> str:
+    """Return the table of docs/integrations/index.md."""
+    lines = ["| stack | way of looping | resume |", "|---|---|---|"]
+    for stack, ways in WAYS.items():
+        lines += [f"| {stack} | {way} | {result} |" for way, result in ways.items()]
+    return "\n".join(lines)

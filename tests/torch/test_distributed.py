@@ -1,0 +1,38 @@
+"""Two real processes (gloo): ranks come from torch.distributed, and their shares make up the stream."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from contracts import as_lists
+from torch.utils.data import DataLoader, TensorDataset
+
+from replenish import SequencedReplacement
+from replenish.torch import SRSBatchSampler
+
+
+def train(rank: int, world: int, folder: str, start: int) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous-{world}", rank=rank, world_size=world)
+    dataset = TensorDataset(torch.arange(103))
+    sampler = SRSBatchSampler(dataset, 8, seed=4)
+    assert (sampler.num_replicas, sampler.rank) == (world, rank)
+    sampler.seek(start)
+    seen = [batch.tolist() for (batch,) in DataLoader(dataset, batch_sampler=sampler)]
+    Path(folder, f"{world}-{rank}.json").write_text(json.dumps(seen))
+    dist.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking pytest-xdist's threads is torch's choice
+def test_ranks_come_from_torch_distributed(tmp_path: Path) -> None:
+    expected = as_lists(SequencedReplacement(103, 8, seed=4).batches(5, 13))
+    for world in (2, 4):
+        mp.spawn(train, args=(world, str(tmp_path), 5), nprocs=world)
+        shares = [json.loads((tmp_path / f"{world}-{rank}.json").read_text()) for rank in range(world)]
+        assert [list(chain.from_iterable(step)) for step in zip(*shares, strict=True)] == expected

@@ -1,0 +1,493 @@
+"""The PyTorch samplers: passes, positions, state, shares, and the known traps."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from contracts import CASES, as_lists
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    TensorDataset,
+)
+from torch.utils.data.distributed import DistributedSampler
+
+from replenish import Order, RandomReshuffling, SequencedReplacement
+from replenish.draws import DistinctDraws
+from replenish.torch import OrderBatchSampler, SRSBatchSampler, SRSSampler
+
+DATA = range(103)
+BATCH = 8
+STEPS = 13  # ceil(103 / 8)
+
+
+def batch_sampler(**options: Any) -> SRSBatchSampler:
+    return SRSBatchSampler(DATA, BATCH, **options)
+
+
+class IndexBatches(SRSSampler):
+    """An SRSSampler cut into batches as a DataLoader cuts it, so that one battery serves all adapters."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(DATA, BATCH, **options)
+
+    def __len__(self) -> int:
+        return super().__len__() // self.share_size
+
+    def __iter__(self) -> Any:
+        indices = super().__iter__()
+        while batch := list(islice(indices, self.share_size)):
+            yield batch
+
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "SRSBatchSampler": batch_sampler,
+    "OrderBatchSampler": lambda seed=0, **options: OrderBatchSampler(
+        SequencedReplacement(len(DATA), BATCH, seed=seed), **options
+    ),
+    "SRSSampler": IndexBatches,
+}
+
+
+@pytest.fixture(params=list(MAKERS))
+def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    return MAKERS[request.param]
+
+
+def stream(start: int, stop: int, seed: int = 0) -> list[list[int]]:
+    return as_lists(SequencedReplacement(len(DATA), BATCH, seed=seed).batches(start, stop))
+
+
+class TestEverySampler:
+    def test_yields_the_orders_batches_as_lists_of_ints(self, make: Callable[..., Any]) -> None:
+        seen = list(make())
+        assert seen == stream(0, STEPS)
+        assert all(type(batch) is list and type(index) is int for batch in seen for index in batch)
+
+    def test_length_is_an_effective_epoch(self, make: Callable[..., Any]) -> None:
+        assert len(make()) == STEPS
+
+    def test_passes_go_on_from_epoch_to_epoch(self, make: Callable[..., Any]) -> None:
+        sampler = make()
+        assert list(chain.from_iterable(list(sampler) for _ in range(3))) == stream(0, 3 * STEPS)
+
+    def test_seeds_differ(self, make: Callable[..., Any]) -> None:
+        assert list(make(seed=1)) == stream(0, STEPS, seed=1) != stream(0, STEPS)
+
+    def test_set_epoch_is_absolute_and_idempotent(self, make: Callable[..., Any]) -> None:
+        sampler = make()
+        list(sampler)
+        for epoch in (5, 5, 0, 10**6):
+            sampler.set_epoch(epoch)
+            sampler.set_epoch(epoch)
+            assert list(sampler) == stream(epoch * STEPS, (epoch + 1) * STEPS)
+
+    @pytest.mark.parametrize("step", [0, 1, 6, STEPS - 1, STEPS, STEPS + 1, 7 * STEPS, 10**6])
+    def test_seek_begins_there_and_ends_with_the_epoch(self, make: Callable[..., Any], step: int) -> None:
+        sampler = make()
+        sampler.seek(step)
+        end = (step // STEPS + 1) * STEPS
+        assert list(sampler) == stream(step, end)
+        assert list(sampler) == stream(end, end + STEPS)
+
+    @pytest.mark.parametrize("step", [0, 1, 6, STEPS - 1, STEPS, STEPS + 1, 3 * STEPS, 10**9])
+    def test_state_resumes_at_any_step(self, make: Callable[..., Any], step: int) -> None:
+        resumed = make()
+        resumed.load_state_dict(json.loads(json.dumps(make().state_dict(step=step))))
+        assert resumed.state_dict()["step"] == step
+        assert list(resumed) == stream(step, (step // STEPS + 1) * STEPS)
+
+    @pytest.mark.parametrize("drawn", [0, 1, 5, STEPS - 1, STEPS])
+    def test_state_counts_the_steps_drawn(self, make: Callable[..., Any], drawn: int) -> None:
+        sampler = make()
+        first = list(islice(iter(sampler), drawn))
+        state = sampler.state_dict()
+        assert state["step"] == drawn
+        resumed = make()
+        resumed.load_state_dict(state)
+        assert first + list(resumed) == stream(0, STEPS if drawn < STEPS else 2 * STEPS)
+
+    def test_nothing_is_counted_before_the_first_next(self, make: Callable[..., Any]) -> None:
+        sampler = make()
+        iter(sampler)
+        iter(sampler)
+        assert sampler.state_dict()["step"] == 0
+        assert list(sampler) == stream(0, STEPS)
+
+    def test_state_is_a_copy(self, make: Callable[..., Any]) -> None:
+        sampler = make()
+        sampler.state_dict()["step"] = 99
+        assert sampler.state_dict()["step"] == 0
+
+    def test_state_is_small_plain_and_loads_with_weights_only(self, make: Callable[..., Any]) -> None:
+        state = make().state_dict(step=12)
+        assert all(type(value) in (int, str) for value in state.values())
+        assert len(json.dumps(state)) < 400
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        buffer.seek(0)
+        assert torch.load(buffer, weights_only=True) == state
+
+    def test_state_of_another_order(self, make: Callable[..., Any]) -> None:
+        sampler = make()
+        sampler.seek(4)
+        with pytest.raises(ValueError, match="seed is 1 in the state but 0 here"):
+            sampler.load_state_dict(make(seed=1).state_dict())
+        assert sampler.state_dict()["step"] == 4, "a refused state must change nothing"
+
+    def test_pickle_keeps_the_position(self, make: Callable[..., Any]) -> None:
+        sampler = make()
+        sampler.seek(5)
+        assert list(pickle.loads(pickle.dumps(sampler))) == stream(5, STEPS)
+
+    @pytest.mark.parametrize("num_replicas", [2, 4, 8])
+    def test_union_over_ranks_is_the_global_batch(self, make: Callable[..., Any], num_replicas: int) -> None:
+        ranks = [make(num_replicas=num_replicas, rank=rank) for rank in range(num_replicas)]
+        for _ in range(2):
+            shares = zip(*(list(sampler) for sampler in ranks), strict=True)
+            joined = [list(chain.from_iterable(share)) for share in shares]
+        assert joined == stream(STEPS, 2 * STEPS)
+
+    def test_resume_on_another_number_of_processes(self, make: Callable[..., Any]) -> None:
+        one = make()
+        list(islice(iter(one), 6))
+        ranks = [make(num_replicas=4, rank=rank) for rank in range(4)]
+        for sampler in ranks:
+            sampler.load_state_dict(one.state_dict())
+        shares = zip(*(list(sampler) for sampler in ranks), strict=True)
+        assert [list(chain.from_iterable(share)) for share in shares] == stream(6, STEPS)
+
+    def test_unequal_shares(self, make: Callable[..., Any]) -> None:
+        with pytest.raises(ValueError, match="batch_size should be divisible by num_replicas.*batch_size=8"):
+            make(num_replicas=3, rank=0)
+
+    def test_bad_replicas(self, make: Callable[..., Any]) -> None:
+        """The kinds of them are tested with `check_replicas`; here, that every sampler asks."""
+        with pytest.raises(ValueError, match="rank should be given with num_replicas=2"):
+            make(num_replicas=2)
+        with pytest.raises(ValueError, match=r"rank should be less than num_replicas.*rank=1 and num_replicas=1"):
+            make(rank=1)
+
+    def test_bad_positions(self, make: Callable[..., Any]) -> None:
+        for call in ("seek", "set_epoch"):
+            with pytest.raises(ValueError, match=r"(step|epoch) should be at (least|most) .*, but got"):
+                getattr(make(), call)(2**62 + 1)
+            with pytest.raises(TypeError, match=r"(step|epoch) should be an int, but got 1.0"):
+                getattr(make(), call)(1.0)
+
+    def test_repr_says_what_it_is(self, make: Callable[..., Any]) -> None:
+        shown = repr(make(seed=3, num_replicas=2, rank=1))
+        for part in (
+            "SequencedReplacement(num_samples=103, batch_size=8, seed=3",
+            "num_replicas=2, rank=1",
+            "drop_last",
+        ):
+            assert part in shown
+
+    @pytest.mark.filterwarnings("ignore:two passes are drawn from at a time")
+    @pytest.mark.filterwarnings("ignore:a pass was left")
+    def test_passes_in_threads(self, make: Callable[..., Any]) -> None:
+        """Two passes at once, each in a thread, disturb each other in nothing: both give the epoch."""
+        switch = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            for _ in range(20):
+                sampler, passes = make(), []
+                barrier = threading.Barrier(2)
+
+                def run(sampler: Any = sampler, passes: Any = passes, barrier: Any = barrier) -> None:
+                    one = iter(sampler)
+                    first = next(one)
+                    barrier.wait()
+                    passes.append([first, *one])
+
+                threads = [threading.Thread(target=run) for _ in range(2)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                assert passes == 2 * [stream(0, STEPS)]
+                assert list(sampler) == stream(STEPS, 2 * STEPS)
+        finally:
+            sys.setswitchinterval(switch)
+
+    def test_passes_share_no_cursor_while_they_run(self, make: Callable[..., Any]) -> None:
+        sampler = make()
+        one, two = iter(sampler), iter(sampler)
+        next(one)
+        next(two)
+        assert sampler._spare_cursor is None
+        with pytest.warns(UserWarning, match="two passes are drawn from at a time, and both give the steps from 0 on"):
+            assert list(one) == stream(1, STEPS)
+        assert list(two) == stream(1, STEPS)
+        assert sampler._spare_cursor is not None
+
+
+def endless(sampler: SRSBatchSampler) -> Iterator[list[int]]:
+    while True:
+        yield from sampler
+
+
+@settings(deadline=None)  # of processes up to eight, on whatever machine
+@given(st.data())
+def test_any_history_of_positions_and_process_numbers(data: st.DataObject) -> None:
+    """A randomized run: kills, resumes on other numbers of processes; nothing is skipped or repeated."""
+    step, seen = 0, []
+    state = batch_sampler().state_dict()
+    for _ in range(data.draw(st.integers(1, 5))):
+        num_replicas = data.draw(st.sampled_from([1, 2, 4, 8]))
+        ranks = [batch_sampler(num_replicas=num_replicas, rank=rank) for rank in range(num_replicas)]
+        for sampler in ranks:
+            sampler.load_state_dict(state)
+        trained = data.draw(st.integers(0, 2 * STEPS))
+        shares = [islice(endless(sampler), trained) for sampler in ranks]
+        seen += [list(chain.from_iterable(step)) for step in zip(*shares, strict=True)]
+        step += trained
+        state = data.draw(st.sampled_from(ranks)).state_dict()
+        assert state["step"] == step
+    assert seen == stream(0, step)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_any_order(name: str) -> None:
+    order = CASES[name]()
+    sampler = OrderBatchSampler(order)
+    steps = order.steps_per_epoch
+    assert list(chain(sampler, sampler)) == as_lists(order.batches(0, 2 * steps))
+    sampler.seek(steps + 2)
+    assert list(sampler) == as_lists(order.batches(steps + 2, ((steps + 2) // steps + 1) * steps))
+
+
+def test_an_order_of_the_users_own() -> None:
+    class EveryOther:
+        num_samples, batch_size, steps_per_epoch = 12, 3, 4
+
+        def batch(self, step: int) -> np.ndarray:
+            return (np.arange(3) + 3 * step) * 2 % 12
+
+        def batches(self, start: int = 0, stop: int | None = None) -> Any:
+            step = start
+            while stop is None or step < stop:
+                yield self.batch(step)
+                step += 1
+
+        def effective_epoch(self, step: int) -> float:
+            return step / 4
+
+        def config(self) -> dict[str, int | str]:
+            return {"order": "every other"}
+
+    assert isinstance(EveryOther(), Order)
+    sampler = OrderBatchSampler(EveryOther())
+    assert list(sampler)[:2] == [[0, 2, 4], [6, 8, 10]]
+    ranks = [OrderBatchSampler(EveryOther(), num_replicas=3, rank=rank) for rank in range(3)]
+    assert [next(iter(sampler)) for sampler in ranks] == [[0], [2], [4]]
+    resumed = OrderBatchSampler(EveryOther())
+    resumed.load_state_dict(sampler.state_dict())
+    assert next(iter(resumed)) == EveryOther().batch(4).tolist()
+
+
+def test_a_short_last_batch_must_be_divisible_too() -> None:
+    OrderBatchSampler(RandomReshuffling(20, 8), num_replicas=4, rank=1)
+    with pytest.raises(ValueError, match="the size of the last batch of an epoch should be divisible.*=3"):
+        OrderBatchSampler(RandomReshuffling(19, 8), num_replicas=4, rank=1)
+    shares = [list(OrderBatchSampler(RandomReshuffling(20, 8), num_replicas=4, rank=rank)) for rank in range(4)]
+    assert [sum(len(share) for share in step) for step in zip(*shares, strict=True)] == [8, 8, 4]
+
+
+def test_drop_last_shortens_the_epoch_only() -> None:
+    for make in (SRSBatchSampler, SRSSampler):
+        kept, dropped = make(DATA, BATCH), make(DATA, BATCH, drop_last=True)
+        assert (kept.steps_per_epoch, dropped.steps_per_epoch) == (13, 12)
+        dropped.load_state_dict(kept.state_dict(step=2))
+        kept.seek(2)
+        expected = list(islice(iter(kept), 5))
+        assert list(islice(iter(dropped), 5)) == expected
+        with pytest.raises(ValueError, match="batch_size=200 and 103 samples"):
+            make(DATA, 200, pool_size=300, drop_last=True)
+        with pytest.raises(TypeError, match="drop_last should be True or False, but got 1"):
+            make(DATA, BATCH, drop_last=1)
+    assert len(SRSSampler(DATA, BATCH)) == 104
+    assert (len(SRSBatchSampler(DATA, 8, sequence=range(20))), SRSSampler(DATA, 8, sequence=range(20)).total_size) == (
+        3,
+        24,
+    )
+    assert len(SRSBatchSampler(DATA, 8, sequence=range(20), drop_last=True)) == 2
+    assert OrderBatchSampler(RandomReshuffling(20, 8, drop_last=True)).drop_last is True
+    assert OrderBatchSampler(RandomReshuffling(20, 8)).drop_last is False
+    assert len(SRSSampler(DATA, BATCH, num_replicas=4, rank=0, drop_last=True)) == 24
+
+
+class TestIndexByIndex:
+    @pytest.mark.parametrize("drawn", [0, 1, 7, 8, 9, 100, 103, 104])
+    def test_resumes_within_a_batch(self, drawn: int) -> None:
+        sampler = SRSSampler(DATA, BATCH)
+        first = list(islice(iter(sampler), drawn))
+        state = json.loads(json.dumps(sampler.state_dict()))
+        assert (state["step"], state["offset"]) == divmod(drawn, BATCH)
+        resumed = SRSSampler(DATA, BATCH)
+        resumed.load_state_dict(state)
+        assert resumed.state_dict() == state
+        rest = list(resumed)
+        expected = list(chain.from_iterable(stream(0, 2 * STEPS)))
+        assert first + rest == expected[: len(first + rest)]
+        assert len(first + rest) in (104, 208)
+        assert list(resumed) == list(chain.from_iterable(stream(0, 3 * STEPS)))[len(first + rest) :][:104]
+
+    def test_within_a_batch_the_share_must_be_the_same(self) -> None:
+        sampler = SRSSampler(DATA, BATCH)
+        next(iter(sampler))
+        with pytest.raises(ValueError, match="share_size is 8 in the state but 4 here"):
+            SRSSampler(DATA, BATCH, num_replicas=2, rank=0).load_state_dict(sampler.state_dict())
+
+    @pytest.mark.parametrize("offset", [8, 99, -1, "3"])
+    def test_a_refused_offset_changes_nothing(self, offset: Any) -> None:
+        sampler = SRSSampler(DATA, BATCH)
+        sampler.seek(4)
+        next(iter(sampler))
+        before = sampler.state_dict()
+        assert (before["step"], before["offset"]) == (4, 1)
+        with pytest.raises((ValueError, TypeError), match="offset in state should be .*, but got"):
+            sampler.load_state_dict({**SRSSampler(DATA, BATCH).state_dict(step=9), "offset": offset})
+        assert sampler.state_dict() == before
+        with pytest.raises((ValueError, TypeError), match="offset in state should be .*, but got"):
+            iter(sampler).load_state_dict({"step": 9, "end": 13, "offset": offset})
+
+    def test_attributes_of_a_distributed_sampler(self) -> None:
+        theirs = DistributedSampler(DATA, num_replicas=4, rank=1, seed=7)  # type: ignore[arg-type]
+        ours = SRSSampler(DATA, BATCH, num_replicas=4, rank=1, seed=7)
+        for name in vars(theirs):
+            assert type(getattr(ours, name)) is type(getattr(theirs, name)), name
+        assert (ours.dataset, ours.shuffle, ours.seed, ours.epoch) == (DATA, True, 7, 0)
+        assert (ours.num_samples, ours.total_size) == (len(list(ours)), 4 * 26)
+        assert ours.epoch == 1
+        ours.set_epoch(5)
+        assert ours.epoch == 5
+        list(islice(iter(ours), 25))  # all but the last index of the epoch
+        assert ours.epoch == 5
+        ours.epoch = 3
+        assert list(ours) == list(chain.from_iterable(batch[2:4] for batch in stream(3 * STEPS, 4 * STEPS, seed=7)))
+
+    def test_in_a_dataloader(self) -> None:
+        loader = DataLoader(TensorDataset(torch.arange(103)), batch_size=BATCH, sampler=SRSSampler(DATA, BATCH))
+        assert len(loader) == STEPS
+        assert [batch.tolist() for (batch,) in loader] == stream(0, STEPS)
+
+
+class TestInADataLoader:
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}],
+        ids=["0 workers", "2 workers", "2 persistent workers"],
+    )
+    def test_epochs_follow_each_other(self, options: dict[str, Any]) -> None:
+        loader = DataLoader(TensorDataset(torch.arange(103)), batch_sampler=batch_sampler(), **options)
+        assert len(loader) == STEPS
+        seen = [batch.tolist() for _ in range(3) for (batch,) in loader]
+        assert seen == stream(0, 3 * STEPS)
+
+    @pytest.mark.parametrize("num_workers", [0, 2])
+    @pytest.mark.parametrize("trained", [1, 5, STEPS, STEPS + 4, 2 * STEPS])
+    def test_resume_by_the_steps_trained(self, num_workers: int, trained: int) -> None:
+        """Workers prefetch; what the loader has handed on is known all the same."""
+        dataset = TensorDataset(torch.arange(103))
+        sampler = batch_sampler()
+        batches = chain.from_iterable(
+            DataLoader(dataset, batch_sampler=sampler, num_workers=num_workers) for _ in range(3)
+        )
+        seen = [batch.tolist() for (batch,) in islice(batches, trained)]
+        state = sampler.state_dict(step=trained)
+        assert sampler.state_dict() == state
+        del batches
+
+        sampler = batch_sampler()
+        sampler.load_state_dict(state)
+        loader = DataLoader(dataset, batch_sampler=sampler, num_workers=num_workers)
+        seen += [batch.tolist() for (batch,) in loader]
+        seen += [batch.tolist() for (batch,) in loader]
+        assert seen == stream(0, (trained // STEPS + 2) * STEPS)
+
+
+class TestKnownTraps:
+    @pytest.mark.parametrize("cls", [SRSBatchSampler, SRSSampler])
+    @pytest.mark.parametrize(
+        "sampler",
+        [RandomSampler(DATA), SequentialSampler(DATA), DistributedSampler(DATA, 2, 0)],  # type: ignore[arg-type]
+        ids=lambda sampler: type(sampler).__name__,
+    )
+    def test_a_sampler_as_data_source(self, cls: type, sampler: Any) -> None:
+        """A misreading of the argument; and Lightning and Fabric silently rebuild a batch sampler this way."""
+        with pytest.raises(TypeError, match=r"data_source should be the dataset itself.*use_distributed_sampler=False"):
+            cls(sampler, batch_size=8, drop_last=False)
+
+    def test_a_sampler_as_order(self) -> None:
+        for sampler in (RandomSampler(DATA), BatchSampler(RandomSampler(DATA), 8, False), batch_sampler()):
+            with pytest.raises(TypeError, match="order should be an Order of replenish.*use_distributed_sampler=False"):
+                OrderBatchSampler(sampler)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="but got a SRSBatchSampler; give its `order`"):
+            OrderBatchSampler(batch_sampler())  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("cls", [SRSBatchSampler, SRSSampler])
+    def test_data_without_a_length(self, cls: type) -> None:
+        class Stream(IterableDataset[int]):
+            def __iter__(self) -> Any:
+                return iter(range(5))
+
+        class NoLength(Dataset[int]):
+            def __getitem__(self, index: int) -> int:
+                return index
+
+        with pytest.raises(
+            TypeError, match=r"data_source should be a dataset with a length, but got 5; give range\(5\)"
+        ):
+            cls(5, 2)
+        for source in (Stream(), NoLength(), iter(range(5))):
+            with pytest.raises(TypeError, match=r"data_source should be a dataset with a length.*replenish\.stream"):
+                cls(source, 2)
+
+    @pytest.mark.parametrize("cls", [SRSBatchSampler, SRSSampler])
+    def test_empty_data(self, cls: type) -> None:
+        with pytest.raises(ValueError, match="data_source should have at least one sample, but its length is 0"):
+            cls([], 2)
+
+    def test_not_an_order(self) -> None:
+        with pytest.raises(TypeError, match="order should be an Order of replenish, but got a list"):
+            OrderBatchSampler([1, 2])  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("cls", [SRSBatchSampler, SRSSampler])
+    def test_bad_arguments_of_the_order_are_named(self, cls: type) -> None:
+        for options, error, message in [
+            ({"batch_size": 8.0}, TypeError, "batch_size should be an int, but got 8.0"),
+            ({"batch_size": 104}, ValueError, "batch_size should be at most pool_size"),
+            ({"batch_size": 8, "seed": -1}, ValueError, "seed should be at least 0, but got -1"),
+            ({"batch_size": 8, "pool_size": 4}, ValueError, "batch_size=8 and pool_size=4"),
+            ({"batch_size": 8, "sequence": "random"}, ValueError, "sequence should be"),
+        ]:
+            with pytest.raises(error, match=message):
+                cls(DATA, **options)
+
+
+def test_passes_in_a_row_do_not_look_for_their_place_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[int] = []
+    plain = DistinctDraws.block
+    monkeypatch.setattr(DistinctDraws, "block", lambda self, index: blocks.append(index) or plain(self, index))
+    sampler = batch_sampler()
+    for _ in range(30):
+        list(sampler)
+    assert blocks == list(range(len(blocks)))
