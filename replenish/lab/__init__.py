@@ -1,7 +1,7 @@
 """The lab: the paper's networks, data, training and experiments.
 
-`RunConfig` says what to run, `train` runs it, and `compare` answers whether an order helps on some data. They are
-imported when first used, since torch takes seconds.
+`RunConfig` says what to run, `train` runs it, and `compare` answers whether an order helps on some data;
+`compare_trainings` answers it for a training of your own. They are imported when first used, since torch takes seconds.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from replenish.lab.comparison import Comparison, compare
     from replenish.lab.config import Hardware, RunConfig
     from replenish.lab.training import train
+    from replenish.lab.trainings import compare_trainings
 
-__all__ = ["Comparison", "Hardware", "RunConfig", "compare", "train"]
+__all__ = ["Comparison", "Hardware", "RunConfig", "compare", "compare_trainings", "train"]
 
 _HOMES = {
     "Comparison": "comparison",
     "Hardware": "config",
     "RunConfig": "config",
     "compare": "comparison",
+    "compare_trainings": "trainings",
     "train": "training",
 }
 

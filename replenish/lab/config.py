@@ -1,4 +1,9 @@
-"""`RunConfig`: everything that decides how a training run ends; `Hardware`: what it runs on."""
+"""`RunConfig`: everything that decides how a training run ends; `Hardware`: what it runs on.
+
+A config can grow. A field that a later release adds says since when it is there and which value all runs had before
+(`_added`): a record without it is read with that value, and a folder's name leaves it out where it has that value. So
+a new field orphans no record, and gives no run another name.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,28 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from replenish import checks
+from replenish.draws import derived_seed
+from replenish.orders import ORDERS, Order, build_order
 
 #: The paper trains for 200 effective epochs and drops the learning rate at these (section 3.1).
 PAPER_EPOCHS = 200
 PAPER_DECAY_EPOCHS = (120.0, 150.0, 175.0)
-#: The names of the orders that a run can have; `replenish.lab.orders` builds them.
-ORDER_NAMES = ("srs", "reshuffling", "replacement", "independent", "shuffle-once", "flip-flop")
+ORDER_NAMES = tuple(ORDERS)
+#: The first release that wrote configs; their fields then make up a folder's name, whatever their values.
+FIRST_RELEASE = "0.1.0.dev0"
+OPTIMIZERS = ("sgd", "adamw")
+SCHEDULES = ("steps", "cosine", "constant")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed", "bf16-true", "64-true")
+
+
+def _added(release: str, default: Any, *, before: Any) -> Any:
+    """Return a field that `release` added: its default now, and the value that every run had before."""
+    return field(default=default, metadata={"since": release, "before": before})
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,20 @@ class RunConfig:
         weight_decay: On all weights.
         precision: As Lightning Fabric names it.
         seed: Of the initial weights, the order, the augmentation and the dropout, each with a stream of its own.
+        drop_last: Whether an epoch has N / B steps rounded down, so that every batch of every order is full; otherwise
+            rounded up, and orders that go through the data epoch by epoch end it on a short batch.
+        order_number: Which of a seed's orders: 0 draws from `seed` itself, another number from a seed derived of both:
+            runs with equal initial weights and unrelated orders of one kind.
+        test_every: Effective epochs between two tests; the last is always tested.
+        clean_every: Effective epochs between two measurements of the loss and the error on the training images, with
+            the network as it is in a test and without augmentation; None for never.
+        optimizer: `sgd` or `adamw`; momentum is for the first alone.
+        nesterov: Whether SGD's momentum is Nesterov's.
+        schedule: `steps` (the decays), `cosine` (from the learning rate down to 0) or `constant`.
+        warm_up_epochs: Effective epochs in which the learning rate rises linearly to where the schedule has it.
+        label_smoothing: Share of every label that is spread over all classes.
+        dropout: In the place of the network's own; None leaves that.
+        held_out: Whether the end is also measured on the training images that `images_per_class` left out.
 
     Example:
         >>> RunConfig(epochs=40).decay_epochs
@@ -75,23 +104,40 @@ class RunConfig:
     weight_decay: float = 0.0005
     precision: str = "32-true"
     seed: int = 0
+    drop_last: bool = _added("0.1.0", True, before=False)
+    order_number: int = _added("0.1.0", 0, before=0)
+    test_every: int = _added("0.1.0", 1, before=1)
+    clean_every: int | None = _added("0.1.0", None, before=None)
+    held_out: bool = _added("0.1.0", False, before=False)
+    optimizer: str = _added("0.1.0", "sgd", before="sgd")
+    nesterov: bool = _added("0.1.0", False, before=False)
+    schedule: str = _added("0.1.0", "steps", before="steps")
+    warm_up_epochs: float = _added("0.1.0", 0.0, before=0.0)
+    label_smoothing: float = _added("0.1.0", 0.0, before=0.0)
+    dropout: float | None = _added("0.1.0", None, before=None)
 
     def __post_init__(self) -> None:
         _text("dataset", self.dataset)
         _text("model", self.model)
         # Kept as plain ints: numpy's are no JSON.
         object.__setattr__(self, "seed", checks.seed(self.seed))
-        for name, least in {"pad": 0, "batch_size": 1, "epochs": 1}.items():
+        for name, least in {"pad": 0, "batch_size": 1, "epochs": 1, "test_every": 1, "order_number": 0}.items():
             object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=least))
-        for name in ("images_per_class", "image_size", "pool_size"):
+        for name in ("images_per_class", "image_size", "pool_size", "clean_every"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=1))
-        checks.boolean("flip", self.flip)
+        for name in ("flip", "drop_last", "held_out", "nesterov"):
+            checks.boolean(name, getattr(self, name))
         _one_of("order", self.order, ORDER_NAMES)
-        _one_of("sequence", self.sequence, ("shuffled", "identity"))
-        if self.order != "srs" and (self.pool_size is not None or self.sequence != "shuffled"):
-            raise ValueError(f"pool_size and sequence are for the order 'srs', but got the order {self.order!r}")
+        _one_of("sequence", self.sequence, ("shuffled", "identity", "reshuffled"))
+        for name, plain in {"pool_size": None, "sequence": "shuffled"}.items():
+            if getattr(self, name) != plain and name not in ORDERS[self.order].options:
+                raise ValueError(f"{name} should not be given for the order {self.order!r}, which has none of it")
         decays = self.decay_epochs
+        if decays is None and self.schedule != "steps":
+            decays = ()
+        if self.schedule != "steps" and decays:
+            raise ValueError(f"decay_epochs should be left out with the schedule {self.schedule!r}, but got {decays}")
         if decays is None:
             decays = tuple(_scaled(epoch, self.epochs, PAPER_EPOCHS) for epoch in PAPER_DECAY_EPOCHS)
         if not isinstance(decays, (tuple, list)):
@@ -104,9 +150,41 @@ class RunConfig:
         object.__setattr__(self, "decay_epochs", decays)
         object.__setattr__(self, "learning_rate", _number("learning_rate", self.learning_rate, above=0.0))
         object.__setattr__(self, "decay_factor", _number("decay_factor", self.decay_factor, above=0.0))
-        for name in ("momentum", "weight_decay"):
+        for name in ("momentum", "weight_decay", "warm_up_epochs"):
             object.__setattr__(self, name, _number(name, getattr(self, name), least=0.0))
+        for name in ("label_smoothing", "dropout"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _number(name, getattr(self, name), least=0.0, below=1.0))
+        _one_of("optimizer", self.optimizer, OPTIMIZERS)
+        _one_of("schedule", self.schedule, SCHEDULES)
+        if self.nesterov and (self.optimizer != "sgd" or not self.momentum):
+            raise ValueError(
+                "nesterov should be with the optimizer 'sgd' and momentum above 0, but got True without them"
+            )
+        if self.warm_up_epochs >= self.epochs:
+            raise ValueError(f"warm_up_epochs should end before {self.epochs}, but got {self.warm_up_epochs:g}")
         _one_of("precision", self.precision, PRECISIONS)
+
+    def build_order(self, num_samples: int) -> Order:
+        """Return the run's order, over `num_samples` samples.
+
+        Example:
+            >>> RunConfig(order="reshuffling", seed=3).build_order(num_samples=50_000).steps_per_epoch
+            781
+        """
+        seed = derived_seed(self.seed, self.order_number) if self.order_number else self.seed
+        options = {name: getattr(self, name) for name in ORDERS[self.order].options if hasattr(self, name)}
+        return build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
+
+    def steps_per_epoch(self, num_samples: int) -> int:
+        """Return how many steps an effective epoch of the run has, whatever its order."""
+        full, rest = divmod(num_samples, self.batch_size)
+        if self.drop_last and not full:
+            raise ValueError(
+                f"batch_size should be at most the number of samples with drop_last, or an epoch has no step, but "
+                f"got batch_size={self.batch_size} and {num_samples} samples"
+            )
+        return full + bool(rest and not self.drop_last)
 
     @property
     def decays(self) -> tuple[float, ...]:
@@ -125,26 +203,52 @@ class RunConfig:
         return dataclasses.replace(self, seed=seed)
 
     def learning_rate_at(self, step: int, steps_per_epoch: int) -> float:
-        """Return the learning rate of a step: `learning_rate` times `decay_factor` for every decay passed."""
+        """Return the learning rate of a step, as the schedule and the warm-up have it."""
+        rate = self.learning_rate
+        warm_up = round(self.warm_up_epochs * steps_per_epoch)
+        if step < warm_up:
+            return rate * (step + 1) / (warm_up + 1)
+        if self.schedule == "cosine":
+            total = self.epochs * steps_per_epoch
+            return rate * (1 + math.cos(math.pi * (step - warm_up) / (total - warm_up))) / 2
         passed = sum(step >= round(epoch * steps_per_epoch) for epoch in self.decays)
-        return self.learning_rate * self.decay_factor**passed
+        return rate * self.decay_factor**passed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**dataclasses.asdict(self), "decay_epochs": list(self.decays)}
+        """Return plain values for JSON, with the release that can read them.
+
+        A field that all runs had the same value of before it existed is left out where it has that value, so that
+        earlier releases read what they can run.
+        """
+        told = self._told()
+        added = {field.name: field.metadata["since"] for field in dataclasses.fields(self) if field.metadata}
+        needed = max((added[name] for name in told if name in added), default=FIRST_RELEASE, key=_release)
+        return {**told, "decay_epochs": list(self.decays), "version": needed}
+
+    def _told(self) -> dict[str, Any]:
+        """Return the first release's fields, and of those added later the ones that differ from all runs before."""
+        values = {field.name: (getattr(self, field.name), field.metadata) for field in dataclasses.fields(self)}
+        return {name: value for name, (value, later) in values.items() if not later or value != later["before"]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
-        """Return the config that `to_dict` wrote.
+        """Return the config that `to_dict` wrote, in this release or an earlier one.
 
         Raises:
             ValueError: If a field is missing, unknown or has no sensible value.
         """
-        names = {field.name for field in dataclasses.fields(cls)}
-        if set(values) != names:
-            odd = ", ".join(sorted(set(values) ^ names))
-            raise ValueError(f"a config should have the fields of RunConfig, but these are missing or unknown: {odd}")
-        return cls(**{**values, "decay_epochs": tuple(values["decay_epochs"])})
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        given = dict(values)
+        version = given.pop("version", FIRST_RELEASE)
+        if unknown := sorted(set(given) - set(fields)):
+            raise ValueError(
+                f"a config should have fields that this release knows, but got {', '.join(unknown)}: it needs "
+                f"replenish {version} or later"
+            )
+        before = {name: field.metadata["before"] for name, field in fields.items() if field.metadata}
+        if missing := sorted(set(fields) - set(before) - set(given)):
+            raise ValueError(f"a config should have every field of the first release, but lacks {', '.join(missing)}")
+        return cls(**{**before, **given, "decay_epochs": tuple(given["decay_epochs"])})
 
     def differences(self, other: RunConfig) -> dict[str, tuple[Any, Any]]:
         """Return the fields in which two configs differ, with both values."""
@@ -155,8 +259,8 @@ class RunConfig:
 
     @property
     def slug(self) -> str:
-        """A name for a folder: readable, and with a hash of every field but the seed, so that it is unique."""
-        plain = {**self.to_dict(), "seed": None}
+        """A name for a folder: readable, and with a hash of what `to_dict` tells but the seed, so that it is unique."""
+        plain = {**self._told(), "decay_epochs": list(self.decays), "seed": None}
         digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:8]
         data = Path(self.dataset).stem or "data"
         parts = [data]
@@ -198,6 +302,11 @@ class Hardware:
         return dataclasses.asdict(self)
 
 
+def _release(version: str) -> tuple[int, ...]:
+    """Return a release's number for comparing; a development version counts as before all."""
+    return () if "dev" in version else tuple(int(part) for part in version.split("."))
+
+
 def _scaled(epoch: float, epochs: int, of: int) -> float:
     return epoch * epochs / of
 
@@ -212,14 +321,18 @@ def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} should be one of {', '.join(choices)}, but got {value!r}")
 
 
-def _number(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> float:
+def _number(
+    name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, below: float = math.inf
+) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} should be a number, but got {value!r} of type {type(value).__name__}")
     try:
         number = float(value) + 0.0  # -0.0 becomes 0.0, which it is equal to
     except OverflowError:  # an int beyond all floats
         number = math.inf
-    if not math.isfinite(number) or number <= above or number < least:
+    if not math.isfinite(number) or number <= above or number < least or number >= below:
         bound = f"above {above:g}" if math.isfinite(above) else f"at least {least:g}"
+        if math.isfinite(below):
+            bound += f" and below {below:g}"
         raise ValueError(f"{name} should be a number {bound}, but got {value!r}")
     return number

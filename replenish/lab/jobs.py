@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replenish import checks
 from replenish.lab.config import Hardware, RunConfig
-from replenish.lab.records import RunFolder
+from replenish.lab.runs import RunFolder, folder_of
 
 #: Told of a job's events (see `replenish.lab.training.Watch`) with the job's place in the list.
 WatchJobs = Callable[[int, dict[str, Any]], None]
@@ -83,11 +82,6 @@ class Job:
         )
 
 
-def folder_of(config: RunConfig, runs_dir: str | Path) -> Path:
-    """Return the folder of a run: one for its config, and in it one for its seed."""
-    return Path(runs_dir) / config.slug / f"seed{config.seed}"
-
-
 def plan(
     configs: Iterable[RunConfig],
     seeds: Sequence[int],
@@ -110,21 +104,3 @@ def plan(
     for job in jobs:
         RunFolder(job.folder).check(job.config)
     return jobs
-
-
-def parse_seeds(text: str) -> list[int]:
-    """Return seeds from "5" (the first five: 0 to 4) or "0,3,7" (these).
-
-    Example:
-        >>> parse_seeds("3"), parse_seeds("0,3,7")
-        ([0, 1, 2], [0, 3, 7])
-    """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
-        raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
-    numbers = [checks.seed(int(part)) for part in parts]
-    if len(set(numbers)) != len(numbers):
-        raise ValueError(f"--seeds should name every seed once, but got {text!r}")
-    if len(numbers) == 1:
-        return list(range(checks.integer("--seeds", numbers[0], minimum=1, maximum=10_000)))
-    return numbers

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 COVERAGE = 0.95
-#: Beyond so many seeds a difference is too small to be settled by running more of them.
-MOST_SEEDS = 1000
 #: Errors are printed with two decimals; a spread below this is the rounding of floating-point subtraction.
 _NO_SPREAD = 1e-9
 
@@ -153,30 +151,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def seeds_to_settle(mean: float, deviation: float, level: float = 1 - COVERAGE) -> int | None:
-    """Return how many seeds in all would settle the sign of a difference.
-
-    That is the smallest n at which the half-width of Student's interval, with the standard deviation observed so far,
-    is smaller than the mean difference observed so far. Both will change as seeds are added: it is a plan, no promise.
-
-    Args:
-        mean: The mean difference observed.
-        deviation: The standard deviation observed.
-        level: 0.05 for a 95 % interval; divide by the number of comparisons that are looked at together.
-
-    Returns:
-        The number, or None for more than `MOST_SEEDS`.
-
-    Example:
-        >>> seeds_to_settle(mean=0.5, deviation=1.0), seeds_to_settle(mean=0.001, deviation=1.0)
-        (18, None)
-    """
-    for n in range(2, MOST_SEEDS + 1):
-        if _half_width(n, deviation, level) < abs(mean):
-            return n
-    return None
-
-
 def verdict(
     difference: PairedDifference,
     first: str,
@@ -190,8 +164,6 @@ def verdict(
     - The 95 % interval excludes 0: there is a difference, said with its sign and its interval. If `adjusted_p` is given
       and is not below 0.05, it does not stand among the comparisons made together, and that is said.
     - It includes 0: "no difference larger than X points", where X is the end of the interval that is farther from 0.
-    - In both cases where the sign is open: how many more seeds would settle it, after `seeds_to_settle` at the
-      level 0.05 / `comparisons`, the strictest that Holm's method asks for.
     - With fewer than two pairs, or with equal differences throughout, there is no interval, and that is said.
 
     Args:
@@ -225,17 +197,16 @@ def verdict(
         + ("mean difference 0.00 points, " if _is_level(mean) else "")
         + f"95 % interval {signed(low)} to {signed(high)}, n = {n} seeds, paired)"
     )
-    more = _more_seeds(difference, comparisons)
     if low > 0 or high < 0:
         if adjusted_p is None or adjusted_p < 1 - COVERAGE:
             return f"{found}: a difference."
         return (
             f"{found}: taken alone a difference, but not among the {comparisons} comparisons made together "
-            f"(p = {adjusted_p:.3f} after Holm). {more}"
+            f"(p = {adjusted_p:.3f} after Holm)."
         )
     # Rounded up, so that what is printed is true too.
     largest = math.ceil(round(100 * max(abs(low), abs(high)), 6)) / 100
-    return f"{found}: no difference larger than {largest:.2f} points. {more}"
+    return f"{found}: no difference larger than {largest:.2f} points."
 
 
 def signed(value: float) -> str:
@@ -247,17 +218,6 @@ def signed(value: float) -> str:
     """
     text = f"{value:+.2f}".replace("-", "−")  # noqa: RUF001
     return "0.00" if text[1:] == "0.00" else text
-
-
-def _more_seeds(difference: PairedDifference, comparisons: int) -> str:
-    assert difference.mean is not None
-    assert difference.deviation is not None
-    needed = seeds_to_settle(difference.mean, difference.deviation, (1 - COVERAGE) / comparisons)
-    if needed is None:
-        return f"More than {MOST_SEEDS:,} more seeds would be needed to settle the sign."
-    more = max(needed - difference.n, 1)
-    seeds = "1 more seed" if more == 1 else f"{more:,} more seeds"
-    return f"About {seeds} would settle the sign, if mean and spread stay as they are."
 
 
 def _place(mean: float, second: str) -> str:

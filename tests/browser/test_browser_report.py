@@ -42,7 +42,7 @@ def test_a_table_and_a_figure_hold_what_the_folders_say(
     row = page.locator(f"#mini-table3-table tr[data-row='{SRS}']")
     cell = row.locator("td").nth(4)
     assert cell.locator(".value").inner_text() == f"{statistics.median(TABLE3_ERRORS[SRS]):.2f}"
-    assert cell.locator("small").all_inner_texts() == [
+    assert [text.replace("\u00a0", " ") for text in cell.locator("small").all_inner_texts()] == [
         "n = 5",
         "60.40 to 61.90 (93.75 %)",
         "1 diverged",
@@ -53,9 +53,8 @@ def test_a_table_and_a_figure_hold_what_the_folders_say(
     runs = [
         metrics(experiments()["mini"][SRS].with_seed(seed), error, 40) for seed, error in enumerate(TABLE3_ERRORS[SRS])
     ]
-    assert data["lines"][2]["test_error"]["median"] == [
-        statistics.median(run[epoch]["test_error"] for run in runs) for epoch in range(40)
-    ]
+    line = next(one for one in data["charts"][1]["series"] if one["name"] == "WRN-SRS 120-150-175")
+    assert line["y"] == [statistics.median(run[epoch]["test_error"] for run in runs) for epoch in range(40)]
     for panel in page.locator("#mini-figure2 .panel svg.chart").all():
         assert panel.locator("path.line").count() == 3
         assert panel.locator("path.band").count() == 3
@@ -70,17 +69,25 @@ def test_a_table_and_a_figure_hold_what_the_folders_say(
 
 def test_wide_tables_scroll_inside_their_own_container(open_page: Any, page_path: Path) -> None:
     page = open_page(page_path, width="phone")
-    box = page.locator("#mini-table3 .scroll")
+    box = page.locator("#runs .scroll")
     assert box.evaluate("box => box.scrollWidth > box.clientWidth")
     box.evaluate("box => { box.scrollLeft = 200 }")
     assert box.evaluate("box => box.scrollLeft") == 200
-    # The method stays in sight.
+    # The folder stays in sight.
     assert box.locator("tbody th").first.bounding_box()["x"] >= 0
+
+
+def test_short_tables_are_cards_on_a_phone(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path, width="phone")
+    box = page.locator("#mini-table3 .scroll")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    ours = box.locator(f"tr[data-row='{SRS}'] td").nth(4)
+    assert ours.evaluate("cell => getComputedStyle(cell, '::before').content") == '"Ours"'
 
 
 def test_values_are_read_with_the_pointer_and_the_keyboard(open_page: Any, page_path: Path) -> None:
     page = open_page(page_path)
-    panel = page.locator("#mini-figure2 .panel[data-quantity='test_error']")
+    panel = page.locator("#mini-figure2 .panel[data-chart='test_error']")
     panel.scroll_into_view_if_needed()
     box = panel.locator("svg").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
@@ -92,10 +99,12 @@ def test_values_are_read_with_the_pointer_and_the_keyboard(open_page: Any, page_
 
     panel.focus()
     page.keyboard.press("ArrowRight")
-    assert tip.locator(".epoch").inner_text() == "Epoch 40"
+    assert tip.locator(".x").inner_text() == "effective epoch 40"
     assert "60.60 (60.40\u201361.90)" in tip.inner_text()
     page.keyboard.press("ArrowLeft")
-    assert tip.locator(".epoch").inner_text() == "Epoch 39"
+    assert tip.locator(".x").inner_text() == "effective epoch 39"
+    page.keyboard.press("Home")
+    assert tip.locator(".x").inner_text() == "effective epoch 1"
     page.keyboard.press("Escape")
     assert not tip.is_visible()
 
@@ -114,3 +123,13 @@ def test_the_headings_and_names_make_sense_without_the_picture(open_page: Any, p
     targets = page.eval_on_selector_all("nav a", "all => all.map(one => one.getAttribute('href').slice(1))")
     assert set(labels) | set(targets) <= set(ids)
     assert all(page.eval_on_selector_all(".panel", "all => all.map(one => one.getAttribute('aria-label'))"))
+
+
+def test_it_fits_a_printed_page(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path)
+    page.set_viewport_size({"width": 700, "height": 1000})  # A4 without its margins
+    page.emulate_media(media="print")
+    scroll, inner = width_of_body(page)
+    assert scroll <= inner
+    assert not page.locator("nav").is_visible()
+    assert page.locator("#runs-table").evaluate("table => table.scrollWidth") <= 700

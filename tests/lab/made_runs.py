@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from replenish.lab import paper
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import paper
 
 EPOCHS = 40
 

@@ -10,7 +10,7 @@ import torch
 from typer import Typer
 from typer.testing import CliRunner
 
-from replenish.lab.bench_command import bench
+from replenish.cli.bench import bench
 from replenish.lab.sampler_benchmark import WAYS, Ratio, alternately, measure_epochs, one_epoch, ratio, torch_batches
 
 app = Typer()

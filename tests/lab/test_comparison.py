@@ -16,8 +16,9 @@ from torch import nn
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.lab import Comparison, compare
+from replenish.lab import Comparison, Hardware, compare
 from replenish.lab.comparison import comparison_configs
+from replenish.lab.config import ORDER_NAMES
 from replenish.lab.data import Dataset, load, reduce
 
 ORDERS = ("reshuffling", "srs", "replacement")
@@ -60,8 +61,10 @@ def test_means_intervals_and_differences_are_those_of_the_records(found: Compari
     half = stats.t.ppf(0.975, 2) * np.std(differences, ddof=1) / math.sqrt(3)
     finding = found.section.findings[0]
     assert finding.second == "reshuffling"
-    assert finding.mean == pytest.approx(np.mean(differences))
-    assert (finding.low, finding.high) == pytest.approx((np.mean(differences) - half, np.mean(differences) + half))
+    assert finding.difference.mean == pytest.approx(np.mean(differences))
+    interval = finding.difference.interval
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((np.mean(differences) - half, np.mean(differences) + half))
 
 
 def test_runs_of_a_seed_start_from_the_same_weights(digits: Dataset, tmp_path: Path) -> None:
@@ -115,24 +118,90 @@ def test_the_orders_differ_in_nothing_else(digits: Dataset) -> None:
     assert all(set(differing) <= {"order", "pool_size"} for differing in others)
 
 
+def test_every_arm_sees_as_many_samples_in_batches_of_one_size(digits: Dataset) -> None:
+    """130 images in batches of 64: an epoch that ended on the 2 left over would train batch norm on them."""
+    few = reduce(digits, images_per_class=13)
+    _, configs = comparison_configs(few, "wrn-10-1", tuple(ORDER_NAMES[:6]), {"batch_size": 64})
+    for config in configs:
+        steps = config.steps_per_epoch(130)
+        assert steps == 2
+        assert [len(batch) for batch in config.build_order(130).batches(0, 3 * steps)] == [64] * 6
+    with pytest.raises(ValueError, match="drop_last should be True where batch_size=64 does not divide the 130"):
+        comparison_configs(few, "wrn-10-1", ORDERS, {"batch_size": 64, "drop_last": False})
+    comparison_configs(few, "wrn-10-1", ORDERS, {"batch_size": 65, "drop_last": False})
+
+
+def test_finished_runs_of_other_hardware_are_no_pair(digits: Dataset, runs: Path, found: Comparison) -> None:
+    for hardware, said in (
+        (Hardware(threads=2), "threads=1, but 2"),
+        (Hardware(compile=True), "compile=False, but True"),
+    ):
+        with pytest.raises(ValueError, match=f"holds a run with {said} is asked for now; keep those runs apart"):
+            compare(digits, model=small_network, seeds=3, epochs=2, runs=runs, hardware=hardware)
+
+
+def test_another_dropout_is_another_run(digits: Dataset, runs: Path, found: Comparison) -> None:
+    def dropping() -> nn.Module:
+        return nn.Sequential(*small_network(), nn.Dropout(0.9))  # type: ignore[misc]
+
+    slugs = {comparison_configs(digits, model, ORDERS, {})[1][0].slug for model in (small_network, dropping)}
+    assert len(slugs) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"orders": ("srs",)}, "orders should be two or more different orders, but got srs"),
-        ({"orders": ("srs", "srs")}, "orders should be two or more"),
         ({"orders": ("srs", "random")}, "order should be one of srs, reshuffling"),
         ({"model": "wrn-9"}, "name should be one of the networks"),
         ({"seeds": 0}, "seeds should be"),
-        ({"seeds": [-1]}, "seed should be"),
-        ({"epochs": 0}, "epochs should be"),
         ({"epoch": 3}, "compare takes fields of RunConfig, but got epoch"),
         ({"model": lambda: 3}, "model should return a torch.nn.Module, but it returned a int"),
+        ({"model": small_network()}, "make a network, as a class or a function does, but got a network itself"),
+        ({"parallel": 2}, "a network of your own can be trained in this process alone, .* but got 'local' and 2"),
+        ({"model": "wrn-10-1", "launcher": "slurm"}, "data of your own can be trained in this process alone"),
+        ({"hardware": Hardware(num_nodes=2)}, "num_nodes=2 needs a process on each machine, but this one was started"),
     ],
 )
 def test_bad_input(digits: Dataset, tmp_path: Path, arguments: dict[str, object], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         compare(digits, **{"model": small_network, "runs": tmp_path / "runs", **arguments})  # type: ignore[arg-type]
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_dataset_in_memory_is_cut_down_as_its_config_says(tmp_path: Path) -> None:
+    found = compare(
+        load("digits"), model=small_network, seeds=1, epochs=1, runs=tmp_path, images_per_class=7, image_size=8
+    )
+    results = [json.loads(path.read_text()) for path in tmp_path.rglob("result.json")]
+    assert len(found.errors) == len(results) == 3
+    assert {result["data"]["train_images"] for result in results} == {70}
+
+
+def test_what_is_wrong_with_the_recipe_is_said_before_data_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replenish.lab.comparison.load", lambda *_, **__: pytest.fail("data were read"))
+    for arguments, sentence in (
+        ({"orders": ("srs", "reshufling")}, "order should be one of"),
+        ({"batch_size": 0}, "batch_size should be at least 1"),
+        ({"model": "wrn-9"}, "name should be one of the networks"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            compare("cifar100", **arguments)  # type: ignore[arg-type]
+
+
+def test_large_images_have_a_padding_that_is_allowed() -> None:
+    images = np.zeros((4, 600, 600, 1), np.uint8)
+    labels = np.array([0, 1, 0, 1])
+    large = Dataset(images, labels, images, labels, ("a", "b"), "large")
+    _, configs = comparison_configs(large, small_network, ORDERS, {"batch_size": 2})
+    assert configs[0].pad == 64
+
+
+def test_orders_without_srs_and_reshuffling_are_compared_with_the_first(digits: Dataset, tmp_path: Path) -> None:
+    orders = ("independent", "flip-flop", "shuffle-once")
+    found = compare(digits, model=small_network, seeds=2, epochs=1, runs=tmp_path, orders=orders)
+    assert len(found.sentences) == 2
+    assert {finding.second for finding in found.section.findings} == {"independent"}
 
 
 def write_npz(path: Path, seed: int) -> None:
@@ -154,6 +223,8 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
     assert "srs minus replacement" in done.output
     assert "n = 2 seeds, paired" in " ".join(done.output.split())
     assert len(list(runs.rglob("result.json"))) == 6
+    more = CliRunner().invoke(app, [*command[:3], "3", *command[4:]])
+    assert "9 runs of wrn-10-1, 3 of them still to be run, about 1 min in all" in " ".join(more.output.split())
 
     write_npz(data, seed=1)  # the file changes: its old runs must not pass for new ones
     again = CliRunner().invoke(app, command)
@@ -166,11 +237,10 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
     [
         (["no-such-folder/x"], "does not exist"),
         (["digts"], "did you mean 'digits'"),
-        (["digits", "--seeds", "some"], "--seeds should be how many"),
         (["digits", "--orders", "srs,srs"], "orders should be two or more"),
-        (["digits", "--accelerator", "tpu"], "accelerator should be one of"),
+        (["digits", "--num-nodes", "2"], "was started alone; start it with torchrun on each"),
         (["digits", "--learning-rate", "-1"], "learning_rate should be a number above 0"),
-        (["digits", "--batch-size", "5000"], "batch_size should be at most pool_size"),
+        (["digits", "--batch-size", "5000"], "batch_size should be at most num_samples"),
     ],
 )
 def test_the_command_says_what_is_wrong(arguments: list[str], message: str, tmp_path: Path) -> None:

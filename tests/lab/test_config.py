@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from replenish.lab import Hardware, RunConfig
+from replenish.lab import Hardware, RunConfig, config
 from replenish.lab.config import ORDER_NAMES, PRECISIONS
 
 OTHER_VALUES: dict[str, Any] = {
@@ -32,6 +32,17 @@ OTHER_VALUES: dict[str, Any] = {
     "momentum": 0.8,
     "weight_decay": 0.0,
     "precision": "bf16-mixed",
+    "drop_last": False,
+    "order_number": 1,
+    "test_every": 5,
+    "clean_every": 5,
+    "held_out": True,
+    "optimizer": "adamw",
+    "nesterov": True,
+    "schedule": "constant",
+    "warm_up_epochs": 5.0,
+    "label_smoothing": 0.1,
+    "dropout": 0.0,
 }
 
 
@@ -60,6 +71,9 @@ def configs(draw: st.DrawFn) -> RunConfig:
         weight_decay=draw(st.just(0.0) | positive),
         precision=draw(st.sampled_from(PRECISIONS)),
         seed=draw(st.integers(0, 2**63 - 1)),
+        drop_last=draw(st.booleans()),
+        order_number=draw(st.integers(0, 3)),
+        clean_every=draw(st.none() | st.integers(1, 9)),
     )
 
 
@@ -83,6 +97,8 @@ def test_the_default_is_the_papers_recipe() -> None:
         "weight_decay": 0.0005,
         "precision": "32-true",
         "seed": 0,
+        "drop_last": True,
+        "version": "0.1.0",
     }
 
 
@@ -115,20 +131,66 @@ def test_the_learning_rate_at_every_step(config: RunConfig, steps_per_epoch: int
     np.testing.assert_allclose(rates, expected, rtol=1e-12)
 
 
+def test_other_schedules_and_the_warm_up() -> None:
+    def rates(**changes: Any) -> list[float]:
+        config = RunConfig(epochs=4, learning_rate=1.0, **changes)
+        return [config.learning_rate_at(step, 2) for step in range(8)]
+
+    assert rates(schedule="constant") == [1.0] * 8
+    cosine = [(1 + np.cos(np.pi * step / 8)) / 2 for step in range(8)]
+    np.testing.assert_allclose(rates(schedule="cosine"), cosine, rtol=1e-12)
+    assert rates(schedule="constant", warm_up_epochs=1.5) == [0.25, 0.5, 0.75, *[1.0] * 5]
+    warm = rates(schedule="cosine", warm_up_epochs=1)
+    np.testing.assert_allclose(
+        warm, [1 / 3, 2 / 3, *[(1 + np.cos(np.pi * step / 6)) / 2 for step in range(6)]], rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="decay_epochs should be left out with the schedule 'cosine'"):
+        RunConfig(schedule="cosine", decay_epochs=(100,))
+
+
 @settings(deadline=None)
 @given(configs())
-def test_a_config_survives_json(config: RunConfig) -> None:
-    again = RunConfig.from_dict(json.loads(json.dumps(config.to_dict())))
-    assert again == config
-    assert again.slug == config.slug
+def test_a_config_survives_json(drawn: RunConfig) -> None:
+    again = RunConfig.from_dict(json.loads(json.dumps(drawn.to_dict())))
+    assert again == drawn
+    assert again.slug == drawn.slug
 
 
-@pytest.mark.parametrize("change", [{"seeds": 3}, {"seed": None}])
-def test_other_fields_are_refused(change: dict[str, Any]) -> None:
-    values = {**RunConfig().to_dict(), **change}
-    values = {name: value for name, value in values.items() if value is not None or name not in change}
-    with pytest.raises(ValueError, match=f"missing or unknown: {next(iter(change))}$"):
+def test_a_missing_field_of_the_first_release_is_refused() -> None:
+    values = RunConfig().to_dict()
+    del values["seed"]
+    with pytest.raises(ValueError, match="should have every field of the first release, but lacks seed$"):
         RunConfig.from_dict(values)
+
+
+def test_an_unknown_field_is_refused_with_the_release_that_is_needed() -> None:
+    values = {**RunConfig().to_dict(), "warm_up": 5, "version": "7.3.0"}
+    with pytest.raises(ValueError, match=r"but got warm_up: it needs replenish 7\.3\.0 or later$"):
+        RunConfig.from_dict(values)
+
+
+def test_a_record_says_no_more_than_its_release_has_to_know() -> None:
+    plain = RunConfig(drop_last=False).to_dict()
+    assert plain["version"] == "0.1.0.dev0"
+    assert not {"drop_last", "order_number", "test_every"} & set(plain)
+    assert RunConfig.from_dict(plain) == RunConfig(drop_last=False)
+
+
+def later_config() -> type[RunConfig]:
+    """The config of a release to come, with a field that no run of today has."""
+    added = config._added("7.3.0", 5, before=0)
+    return dataclasses.make_dataclass("LaterConfig", [("warm_up", int, added)], bases=(RunConfig,), frozen=True)
+
+
+def test_a_field_added_later_orphans_no_record_and_renames_no_run() -> None:
+    later = later_config()
+    for written in (RunConfig(), RunConfig(drop_last=False), RunConfig(order="reshuffling", test_every=3)):
+        read = later.from_dict(written.to_dict())
+        assert (read.warm_up, read.slug) == (0, written.slug)
+        assert read.to_dict() == written.to_dict()
+    new = later()
+    assert (new.warm_up, new.to_dict()["version"]) == (5, "7.3.0")
+    assert new.slug != RunConfig().slug
 
 
 def test_every_field_has_another_value_below() -> None:
@@ -137,9 +199,11 @@ def test_every_field_has_another_value_below() -> None:
 
 @pytest.mark.parametrize(("name", "value"), OTHER_VALUES.items())
 def test_a_change_of_any_field_is_another_slug_and_is_named(name: str, value: Any) -> None:
-    before, after = RunConfig(), dataclasses.replace(RunConfig(), **{name: value})
+    before, after = RunConfig(), RunConfig(**{name: value})
     assert before.slug != after.slug
-    assert before.differences(after) == {name: (getattr(before, name), value)}
+    also = {"decay_epochs"} if name in ("schedule", "epochs") else set()  # which follow from these
+    assert before.differences(after).keys() - also == {name}
+    assert before.differences(after)[name] == (getattr(before, name), value)
 
 
 @settings(deadline=None)
@@ -214,6 +278,10 @@ def test_is_frozen() -> None:
         ("seed", -1, ValueError),
         ("seed", 2**63, ValueError),
         ("seed", "0", TypeError),
+        ("optimizer", "lion", ValueError),
+        ("schedule", "linear", ValueError),
+        ("dropout", 1.0, ValueError),
+        ("warm_up_epochs", 200, ValueError),
     ],
 )
 def test_bad_values_are_named(name: str, value: Any, error: type[Exception]) -> None:
@@ -224,7 +292,7 @@ def test_bad_values_are_named(name: str, value: Any, error: type[Exception]) -> 
 
 @pytest.mark.parametrize("change", [{"pool_size": 10}, {"sequence": "identity"}])
 def test_the_pool_is_for_srs_alone(change: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="are for the order 'srs', but got the order 'reshuffling'"):
+    with pytest.raises(ValueError, match=f"{next(iter(change))} should not be given for the order 'reshuffling'"):
         RunConfig(order="reshuffling", **change)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from replenish.lab.display import RunsDisplay
+from replenish.lab.launch.display import RunsDisplay
 
 RESULT = {"status": "finished", "test_error": 12.345, "seconds": 61.0, "message": None}
 EVENTS: list[dict[str, Any]] = [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from functools import cache
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from replenish.lab import RunConfig
 from replenish.lab.data import load
 from replenish.lab.experiments import EXPERIMENTS, SCALES, configs, find
+from replenish.lab.experiments.costs import counted_networks, known_data
 from replenish.lab.models import cost
 
 TABLE2_ROWS = {
@@ -129,7 +132,7 @@ def test_find_by_name_and_by_group() -> None:
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("tabel3", "table3"), ("figure4", "figure3"), ("table3/wrn-srs-b64", "table3/wrn-srs-b64-120-150-175")],
+    [("tabel3", "table3"), ("figure4", "figure3"), ("table3/wrn-srs-b65", "table3/wrn-srs-b64-120-150-175")],
 )
 def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
     with pytest.raises(
@@ -139,7 +142,7 @@ def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
     assert "`replenish list` shows them all" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["", "/", "qqqqqq", "table"])
+@pytest.mark.parametrize("name", ["", "/", "qqqqqq", "tables"])
 def test_a_name_that_is_nothing(name: str) -> None:
     with pytest.raises(ValueError, match="there is no experiment named"):
         find(name)
@@ -148,3 +151,25 @@ def test_a_name_that_is_nothing(name: str) -> None:
 def test_an_unknown_scale() -> None:
     with pytest.raises(ValueError, match="scale should be one of full, mini, digits, but got 'huge'"):
         configs("huge")
+
+
+@pytest.mark.slow
+def test_what_stands_counted_is_what_is_counted() -> None:
+    """Every network of every experiment stands in `network_costs.json`, as `cost` counts it."""
+    wanted = {
+        (config.model, data.channels, data.classes, data.image_size)
+        for scale in SCALES
+        for config in configs(scale).values()
+        for data in [known_data(config)]
+    }
+    counted = counted_networks()
+    assert set(counted) == wanted
+    for key, (parameters, multiply_adds) in counted.items():
+        found = cost(*key)
+        assert (found.parameters, found.multiply_adds) == (parameters, multiply_adds), key
+
+
+def test_listing_needs_no_torch() -> None:
+    code = "import sys; from replenish.lab.experiments import listing; listing.experiments_table('full').rows\n"
+    code += "assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

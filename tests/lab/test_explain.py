@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from replenish.cli.explain import explain
 from replenish.lab.explain import page, terminal
-from replenish.lab.explain_command import explain
 from replenish.trace import Trace, compute_trace
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -173,7 +173,7 @@ def test_the_defaults_are_the_papers_figure() -> None:
     ("arguments", "message"),
     [
         (["--html", "x.html", "--open"], "--html and --open should not be given together"),
-        (["--html", "x.txt"], "--html should be the name of an .html file, but got x.txt"),
+        (["--html", "x.txt"], "--html should be the name of a .html file, but got x.txt"),
         (["--html", "no/such/folder/x.html"], "--html should be in a folder that is there"),
         (["--html", "x.html", "--n", "401"], "num_samples should be at most 400 for a page"),
         (["--html", "x.html", "--pool-size", "500"], "pool_size should be at most 400 for a page"),
@@ -199,4 +199,4 @@ def test_bad_input_is_one_sentence(
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.html").mkdir()
-    assert f"{tmp_path / 'x.html'} is a folder" in run("--html", str(tmp_path / "x.html")).output
+    assert f"but got the folder {tmp_path / 'x.html'}" in run("--html", str(tmp_path / "x.html")).output

@@ -10,8 +10,8 @@ import pytest
 from small_runs import TINY
 
 from replenish.lab import Hardware
-from replenish.lab.jobs import Job, parse_seeds, plan
-from replenish.lab.records import RunFolder
+from replenish.lab.jobs import Job, plan
+from replenish.lab.runs import RunFolder
 
 OTHER = dataclasses.replace(TINY, order="reshuffling")
 
@@ -53,26 +53,3 @@ def test_a_plan_leaves_folders_as_they_are(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     plan([TINY], [0], tmp_path)
     assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "seeds"),
-    [
-        ("1", [0]),
-        ("5", [0, 1, 2, 3, 4]),
-        ("0,3,7", [0, 3, 7]),
-        (" 2 , 1 ", [2, 1]),
-        ("0,9223372036854775807", [0, 2**63 - 1]),
-    ],
-)
-def test_seeds(text: str, seeds: list[int]) -> None:
-    assert parse_seeds(text) == seeds
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "0", "-1", "five", "1.5", "1,,2", "1,", "1,1", "1;2", "²", "٣", "10001", "0,9223372036854775808", "9" * 5000],
-)
-def test_seeds_that_are_no_seeds(text: str) -> None:
-    with pytest.raises(ValueError, match="seed"):
-        parse_seeds(text)

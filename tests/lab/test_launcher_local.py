@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -16,9 +18,10 @@ from small_runs import DIGITS, lines
 
 from replenish.lab import Hardware
 from replenish.lab.jobs import Job
-from replenish.lab.launchers import launch, worker
-from replenish.lab.launchers.local import run_locally
-from replenish.lab.records import RunFolder
+from replenish.lab.launch import launch, worker
+from replenish.lab.launch.local import run as run_locally
+from replenish.lab.launch.progress import PROGRESS
+from replenish.lab.runs import RunFolder
 
 Events = list[tuple[int, dict[str, Any]]]
 ONE_EPOCH = DIGITS.for_epochs(1)
@@ -131,8 +134,9 @@ def test_an_interrupt_lets_every_run_save(tmp_path: Path, number: int) -> None:
             if len(stepping) == 2:
                 os.kill(os.getpid(), number)
 
-    with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands"):
+    with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands") as raised:
         run_locally(jobs_in(tmp_path, seeds=3, epochs=400), 2, watch)
+    assert raised.value.signal_number == number  # type: ignore[attr-defined]
     assert sorted(path.parent.name for path in tmp_path.glob("*/checkpoint.pt")) == ["seed0", "seed1"]
     assert not list(tmp_path.glob("*/result.json"))
     assert len(stopped) == 2
@@ -149,25 +153,33 @@ def test_a_run_that_is_killed_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         run_locally(jobs_in(tmp_path, seeds=1), 2, lambda *_: None)
 
 
-def test_what_is_no_event_is_no_reason_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library may print to standard output too."""
+def test_a_garbled_record_leaves_no_process_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (job,) = jobs_in(tmp_path, seeds=1)
     script = tmp_path / "python"
-    end = '{"event": "end", "result": {"status": "finished"}}'
-    script.write_text(f"#!/bin/sh\necho Using 16bit precision\necho '{end}'\n")
+    steps = ["#!/bin/sh", f"mkdir {job.folder}", f"echo $$ > {tmp_path}/process", f"echo [] > {job.folder}/result.json"]
+    script.write_text("\n".join([*steps, "exec sleep 600"]))
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
-    assert run_locally(jobs_in(tmp_path, seeds=1), 2, lambda *_: None) == [{"status": "finished"}]
+    with pytest.raises(ValueError, match="result.json should hold a JSON object"):
+        run_locally([job], 2, lambda *_: None)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "process").read_text()), 0)
 
 
 def test_workers_have_the_threads_of_their_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (job,) = jobs_in(tmp_path, seeds=1)
+    code = "import json, os, sys; job = json.loads(sys.argv[-1]); os.makedirs(job['folder'])\n"
+    code += "result = dict(status='finished', test_error=int(os.environ['OMP_NUM_THREADS']))\n"
+    code += "with open(job['folder'] + '/result.json', 'w') as file: json.dump(result, file)\n"
     script = tmp_path / "python"
-    script.write_text('#!/bin/sh\necho "{\\"event\\": \\"end\\", \\"result\\": {\\"threads\\": $OMP_NUM_THREADS}}"\n')
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    (job,) = jobs_in(tmp_path, seeds=1)
-    jobs = [job, dataclasses.replace(job, hardware=Hardware(threads=3))]
-    assert run_locally(jobs, 2, lambda *_: None) == [{"threads": 1}, {"threads": 3}]
+    jobs = [job, dataclasses.replace(job, folder=tmp_path / "three", hardware=Hardware(threads=3))]
+    assert run_locally(jobs, 2, lambda *_: None) == [
+        {"status": "finished", "test_error": threads} for threads in (1, 3)
+    ]
 
 
 @pytest.mark.parametrize("parallel", [1, 2])
@@ -176,19 +188,35 @@ def test_no_jobs(parallel: int) -> None:
 
 
 def test_an_unknown_launcher() -> None:
-    with pytest.raises(ValueError, match="--launcher should be one of local, slurm, ray, but got 'k8s'"):
+    with pytest.raises(ValueError, match="^launcher should be one of local, slurm, ray, but got 'k8s'"):
         launch([], "k8s", 1, lambda *_: None)
 
 
-def test_the_worker_tells_of_an_error_and_of_its_exit_code(
+def test_the_worker_says_what_is_wrong_and_ends_with_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import json
-
     job = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "run")
     monkeypatch.setattr(sys, "argv", ["worker", json.dumps(job.to_dict())])
     assert worker.main() == 2
-    assert json.loads(capsys.readouterr().out) == {
-        "event": "error",
-        "message": f"{tmp_path / 'none.npz'} does not exist",
-    }
+    assert capsys.readouterr().err.endswith(f"{tmp_path / 'none.npz'} does not exist\n")
+
+
+@pytest.mark.slow
+def test_a_worker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
+    """Killed without a warning: the run is free to be gone on with."""
+    (job,) = jobs_in(tmp_path, seeds=1, epochs=400)
+    code = (
+        "import json, sys; from replenish.lab.jobs import Job; from replenish.lab.launch import launch\n"
+        "launch([Job.from_dict(json.loads(sys.argv[1]))], 'local', 2, lambda place, event: None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, json.dumps(job.to_dict())]) as parent:
+        until = time.monotonic() + 90
+        while not (job.folder / PROGRESS).exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        parent.kill()
+    worker_id = int(json.loads((job.folder / PROGRESS).read_text())["attempt"].partition("-")[0])
+    while Path(f"/proc/{worker_id}").exists() and "Z" not in Path(f"/proc/{worker_id}/stat").read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert RunFolder(job.folder).result() is None

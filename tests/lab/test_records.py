@@ -15,7 +15,9 @@ import pytest
 import torch
 from small_runs import TINY, same
 
-from replenish.lab.records import CHECKPOINT, CONFIG, METRICS, PREVIOUS_CHECKPOINT, RESULT, RunFolder, write_whole
+from replenish.lab.atomic_files import write_atomically
+from replenish.lab.runs.checkpoints import CHECKPOINT, PREVIOUS_CHECKPOINT
+from replenish.lab.runs.folder import CONFIG, METRICS, RESULT, RunFolder
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -44,8 +46,8 @@ def folder(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def two_saved(folder: RunFolder) -> RunFolder:
-    folder.save_checkpoint(checkpoint(1))
-    folder.save_checkpoint(checkpoint(2))
+    folder.checkpoints.save(checkpoint(1))
+    folder.checkpoints.save(checkpoint(2))
     return folder
 
 
@@ -120,12 +122,12 @@ def test_result_and_metrics(folder: RunFolder) -> None:
     assert (folder.path / METRICS).read_text() == '{"epoch": 1}\n'
 
 
-def test_write_whole_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_atomically_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
-    write_whole(path, b"before")
+    write_atomically(path, b"before")
     full_disk(monkeypatch)
     with pytest.raises(OSError, match="the disk is full: .*file could not be written; .*give the same command again"):
-        write_whole(path, b"after")
+        write_atomically(path, b"after")
     assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("file", b"before")]
 
 
@@ -134,7 +136,7 @@ def test_other_failures_to_write_say_what_failed(folder: RunFolder, monkeypatch:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", fsync)
-    for write in (lambda: folder.save_checkpoint(checkpoint(1)), lambda: folder.write_metrics([])):
+    for write in (lambda: folder.checkpoints.save(checkpoint(1)), lambda: folder.write_metrics([])):
         with pytest.raises(OSError, match=r"(checkpoint.pt|metrics.jsonl) could not be written: Input/output error$"):
             write()
     assert names(folder) == set()
@@ -144,10 +146,10 @@ def test_other_failures_to_write_say_what_failed(folder: RunFolder, monkeypatch:
 
 
 def test_two_checkpoints_are_kept(folder: RunFolder) -> None:
-    assert folder.load_checkpoint() == (None, [])
+    assert folder.checkpoints.load() == (None, [])
     for step in (1, 2, 3):
-        folder.save_checkpoint(checkpoint(step))
-    loaded, faults = folder.load_checkpoint()
+        folder.checkpoints.save(checkpoint(step))
+    loaded, faults = folder.checkpoints.load()
     assert same(loaded, checkpoint(3))
     assert faults == []
     previous = torch.load(folder.path / PREVIOUS_CHECKPOINT, weights_only=True)
@@ -168,11 +170,11 @@ def damaged(whole: bytes) -> Iterator[bytes]:
 
 def test_every_altered_or_truncated_checkpoint_is_noticed(folder: RunFolder) -> None:
     """Torch's format has checksums of its parts, but not of its table of contents."""
-    folder.save_checkpoint(checkpoint(2))
+    folder.checkpoints.save(checkpoint(2))
     path = folder.path / CHECKPOINT
     for content in damaged(path.read_bytes()):
         path.write_bytes(content)
-        loaded, (fault,) = folder.load_checkpoint()
+        loaded, (fault,) = folder.checkpoints.load()
         assert loaded is None
         assert fault == f"{path} is damaged (ValueError: its checksum is another); left out"
 
@@ -181,7 +183,7 @@ def test_then_the_one_before_it_is_used(two_saved: RunFolder) -> None:
     path = two_saved.path / CHECKPOINT
     for content in list(damaged(path.read_bytes()))[::500]:
         path.write_bytes(content)
-        loaded, faults = two_saved.load_checkpoint()
+        loaded, faults = two_saved.checkpoints.load()
         assert len(faults) == 1
         assert same(loaded, checkpoint(1))
 
@@ -198,7 +200,7 @@ def test_torch_reads_a_checkpoint_as_any_other_file(two_saved: RunFolder) -> Non
 def test_if_both_are_damaged_there_is_none(two_saved: RunFolder, content: bytes) -> None:
     for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
         (two_saved.path / name).write_bytes(content)
-    loaded, faults = two_saved.load_checkpoint()
+    loaded, faults = two_saved.checkpoints.load()
     assert loaded is None
     assert [CHECKPOINT in faults[0], PREVIOUS_CHECKPOINT in faults[1]] == [True, True]
 
@@ -208,8 +210,8 @@ def test_a_checkpoint_that_would_run_code_is_not_loaded(two_saved: RunFolder, tm
         def __reduce__(self) -> tuple[Any, ...]:
             return os.mkdir, (str(tmp_path / "owned"),)
 
-    two_saved.save_checkpoint({"version": 1, "model": Hostile()})
-    loaded, faults = two_saved.load_checkpoint()
+    two_saved.checkpoints.save({"version": 1, "model": Hostile()})
+    loaded, faults = two_saved.checkpoints.load()
     assert same(loaded, checkpoint(2))
     assert "UnpicklingError" in faults[0]
     assert not (tmp_path / "owned").exists()
@@ -220,19 +222,19 @@ def test_a_damaged_checkpoint_never_replaces_the_whole_one_before_it(
 ) -> None:
     """Gone on with from the one before, the next save has to leave a whole one at each of its moments."""
     (two_saved.path / CHECKPOINT).write_bytes(b"damaged")
-    assert same(two_saved.load_checkpoint()[0], checkpoint(1))
+    assert same(two_saved.checkpoints.load()[0], checkpoint(1))
     honest = os.replace
 
     def replace(source: Path, target: Path) -> None:
         honest(source, target)
-        loaded, _ = RunFolder(two_saved.path).load_checkpoint()  # what would be there if the process died now
+        loaded, _ = RunFolder(two_saved.path).checkpoints.load()  # what would be there if the process died now
         assert loaded is not None
 
     monkeypatch.setattr(os, "replace", replace)
-    two_saved.save_checkpoint(checkpoint(3))
-    assert same(two_saved.load_checkpoint(), (checkpoint(3), []))
+    two_saved.checkpoints.save(checkpoint(3))
+    assert same(two_saved.checkpoints.load(), (checkpoint(3), []))
     (two_saved.path / CHECKPOINT).unlink()
-    assert same(two_saved.load_checkpoint(), (checkpoint(1), []))
+    assert same(two_saved.checkpoints.load(), (checkpoint(1), []))
 
 
 # -- a full disk
@@ -241,15 +243,15 @@ def test_a_damaged_checkpoint_never_replaces_the_whole_one_before_it(
 def test_a_full_disk_costs_no_finished_epoch(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     full_disk(monkeypatch)
     with pytest.raises(OSError, match="the disk is full: .*checkpoint.pt could not be written; what was finished"):
-        two_saved.save_checkpoint(checkpoint(3))
-    assert same(two_saved.load_checkpoint(), (checkpoint(2), []))
+        two_saved.checkpoints.save(checkpoint(3))
+    assert same(two_saved.checkpoints.load(), (checkpoint(2), []))
     assert not [name for name in names(two_saved) if name.endswith(".new")]  # it would only take room
 
 
 def test_the_older_checkpoint_makes_room_for_the_newer(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     full_disk(monkeypatch, failures=1)
-    two_saved.save_checkpoint(checkpoint(3))
-    assert same(two_saved.load_checkpoint(), (checkpoint(3), []))
+    two_saved.checkpoints.save(checkpoint(3))
+    assert same(two_saved.checkpoints.load(), (checkpoint(3), []))
     previous = torch.load(two_saved.path / PREVIOUS_CHECKPOINT, weights_only=True)
     assert same(previous, checkpoint(2))
 
@@ -265,9 +267,9 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_file(two_saved: RunFolder, monk
     resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, before[1]))
     try:
         with pytest.raises(OSError, match="checkpoint.pt could not be written"):
-            two_saved.save_checkpoint(checkpoint(3))
+            two_saved.checkpoints.save(checkpoint(3))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
-    assert same(two_saved.load_checkpoint(), (checkpoint(2), []))
+    assert same(two_saved.checkpoints.load(), (checkpoint(2), []))
     assert names(two_saved) == {CHECKPOINT, PREVIOUS_CHECKPOINT}

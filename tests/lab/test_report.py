@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from lab.made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
 
-from replenish.lab.report import make_report, read_runs, write_report
-from replenish.lab.report.making import scale_section
+from replenish.lab.report import make_report, read_runs, scale_section, write_report
 
 SRS = "table3/wrn-srs-b64-120-150-175"
 WRN = "table3/wrn-b64-120-150-175"
@@ -53,7 +52,13 @@ class Page(html.parser.HTMLParser):
         if tag == "tr":
             self._cells = None
 
+    def lines(self, figure: str, chart: str) -> dict[str, Any]:
+        """Return the series of a figure's chart by their names."""
+        (found,) = [one for one in self.figures[figure]["charts"] if one["name"] == chart]
+        return {series["name"]: series for series in found["series"]}
+
     def handle_data(self, data: str) -> None:
+        data = data.replace("\u00a0", " ")
         self.text += data
         if self._script:
             figure = json.loads(data)
@@ -103,7 +108,7 @@ def test_the_headline_is_what_the_numbers_allow(table3_runs: Path) -> None:
         f"WRN-SRS ended 0.40 points above WRN with the same schedule (95 % interval {MINUS}0.09 to +0.89, n = 5 seeds, "
         "paired): no difference larger than 0.89 points."
     )
-    for text in (page.text.replace("\u00a0", " "), markdown):
+    for text in (page.text, markdown):
         assert said in text
         assert "The paper reports 7.08 points below, at its own scale." in text
         assert "This is not the paper's scale" in text
@@ -137,7 +142,7 @@ def test_at_full_scale_ours_is_set_against_the_paper(tmp_path: Path) -> None:
     row = page.tables["full-table3"][SRS]
     assert row[9] == f"+0.16; n = 5; {MINUS}0.34 to +0.66 (93.75 %)"
     assert row[2] == "(120, 150, 175)"
-    assert "which lies inside this interval" in page.text.replace("\u00a0", " ")
+    assert "which lies inside this interval" in page.text
     assert "not comparable" not in page.text
 
 
@@ -148,14 +153,13 @@ def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> No
         write_run(tmp_path, configs["table2/wrn-28-10-srs/cifar10"].with_seed(seed), error - 1 - 0.1 * seed)
     page, markdown = report_of(tmp_path)
     table = page.tables["mini-table2"]
-    assert list(table) == ["table2/wrn-28-10", "table2/wrn-28-10-srs"]
-    row = table["table2/wrn-28-10-srs"]
-    assert row[:5] == ["WRN-SRS; here wrn-10-1", "ours; median of 5", "28-10", "36.5M; here 78,330", "4.06"]
-    assert row[5].startswith("29.90; n = 3; 29.00 to 30.80 (75 %); best epoch 29.90")
-    assert row[6].replace(MINUS, "-") == (
-        "-1.10; n = 3; -1.35 to -0.85; paper -0.31; ours - paper +25.84; (not comparable)"
-    )
-    assert row[7:9] == ["12.34", "\u2013; no runs"]
+    assert list(table) == ["table2/wrn-28-10/cifar10", "table2/wrn-28-10-srs/cifar10"]
+    row = [cell.replace(MINUS, "-") for cell in table["table2/wrn-28-10-srs/cifar10"]]
+    assert row[:5] == ["WRN-SRS; here wrn-10-1 on cifar10", "CIFAR-10", "ours", "28-10", "36.5M; here 78,330"]
+    assert row[5:8] == ["4.06", "29.90; n = 3; 29.00 to 30.80 (75 %)", "-0.31"]
+    assert row[8] == "-1.10; n = 3; -1.35 to -0.85"
+    assert row[9].startswith("29.90; n = 3")
+    assert row[10] == "+25.84"
     for text in (page.text, markdown):
         assert "No runs yet on CIFAR-10 of 20 rows: nin, all-cnn, dsn," in text
         assert "No runs yet on CIFAR-100 of 22 rows:" in text
@@ -163,38 +167,47 @@ def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> No
 
 def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
     page, markdown = report_of(table3_runs)
-    figure = page.figures["mini-figure2"]
-    assert [line["label"] for line in figure["lines"]] == ["WRN 60-120-160", "WRN 120-150-175", "WRN-SRS 120-150-175"]
-    line = figure["lines"][2]
-    assert line["drops"] == [24.0, 30.0, 35.0]
     config = experiments()["mini"][SRS]
     for quantity in ("train_loss", "test_error"):
+        lines = page.lines("mini-figure2", quantity)
+        assert list(lines) == ["WRN 60-120-160", "WRN 120-150-175", "WRN-SRS 120-150-175"]
+        line = lines["WRN-SRS 120-150-175"]
         seeds = [metrics(config.with_seed(seed), error, 40) for seed, error in enumerate(TABLE3_ERRORS[SRS])]
         by_epoch = [[run[epoch][quantity] for run in seeds] for epoch in range(40)]
-        assert line[quantity]["median"] == [statistics.median(values) for values in by_epoch]
-        assert line[quantity]["low"] == [min(values) for values in by_epoch]
-        assert line[quantity]["high"] == [max(values) for values in by_epoch]
+        assert line["x"] == list(range(1, 41))
+        assert line["y"] == [statistics.median(values) for values in by_epoch]
+        assert line["low"] == [min(values) for values in by_epoch]
+        assert line["high"] == [max(values) for values in by_epoch]
     values = page.tables["mini-figure2-values"]
     assert len(values) == 40
-    assert values["epoch 40"][6] == "60.60 (60.40 to 61.90)"
+    assert values["40"][6] == "60.60 (60.40 to 61.90)"
     assert "| 60.60 (60.40 to 61.90) |" in markdown
     # Figure 3 has one line of the four: the same runs as table 3.
-    (line,) = page.figures["mini-figure3"]["lines"]
-    assert line["name"] == "figure3/srs-120-150-175"
-    assert "No runs yet of: WRN-SRS 60-120-160" in page.figures["mini-figure3"]["caption"]
+    assert list(page.lines("mini-figure3", "test_error")) == ["WRN-SRS 120-150-175"]
+    assert "No runs yet of: WRN-SRS 60-120-160" in page.text
 
 
 def test_the_drawn_line_is_at_its_values(table3_runs: Path) -> None:
-    """The last point of the SVG, mapped back to percent, is the median that the folders give."""
+    """The last point of the SVG, mapped back to percent by the marks of the axes, is the median of the folders."""
     source = write_report(table3_runs, experiments=experiments())[0].read_text()
-    panel = source[source.index('id="mini-figure2"') :].split('data-quantity="test_error"')[1].split("</svg>")[0]
-    scale = {name: float(value) for name, value in re.findall(r'data-(\w+)="([\d.]+)"', panel.split("<clipPath")[0])}
-    path = re.findall(r'class="line c2" d="M([^"]+)"', panel)[0]
+    panel = source[source.index('id="mini-figure2"') :].split('data-chart="test_error"')[1].split("</svg>")[0]
+    ticks = re.findall(r'class="tick (.)" data-value="([\d.]+)" x="([\d.]+)" y="([\d.]+)"', panel)
+    up = [(float(value), float(y) - 4.5) for axis, value, _, y in ticks if axis == "y"]
+    along = [(float(value), float(x)) for axis, value, x, _ in ticks if axis == "x"]
+    path = re.findall(r'class="line" d="M([^"]+)"', panel)[2]
     at, height = map(float, path.split("L")[-1].split())
-    share = (scale["bottom"] - height) / (scale["bottom"] - scale["top"])
-    assert scale["low"] + share * (scale["high"] - scale["low"]) == pytest.approx(60.6, abs=0.05)
-    assert at == scale["right"]
-    assert re.findall(r'class="drop [^"]*" data-epoch="([\d.]+)"', panel) == ["12", "24", "30", "32", "35"]
+    assert _mapped(height, up) == pytest.approx(60.6, abs=0.1)
+    assert _mapped(at, along) == pytest.approx(40)
+    assert re.findall(r'class="upright [^"]*" data-value="([\d.]+)"', panel) == ["12", "24", "30", "32", "35"]
+    # No value leaves the axes: the first epochs are inside them too.
+    line = Page(source).lines("mini-figure2", "test_error")["WRN 60-120-160"]
+    assert up[0][0] <= min(line["low"])
+    assert max(line["high"]) <= up[-1][0]
+
+
+def _mapped(place: float, marks: list[tuple[float, float]]) -> float:
+    (low, first), (high, last) = marks[0], marks[-1]
+    return low + (place - first) / (last - first) * (high - low)
 
 
 def test_the_report_is_a_function_of_the_folders_alone(
@@ -226,7 +239,7 @@ def test_strings_from_users_are_escaped(tmp_path: Path) -> None:
     write_run(
         tmp_path, mini_config(model=nasty, seed=9), None, status="diverged", result={"message": nasty}, folder="d|<i>"
     )
-    page, markdown = write_report(tmp_path, experiments=experiments(), title=nasty)
+    page, markdown = write_report(tmp_path, experiments=experiments())
     parsed = Page(page.read_text())
     # The data of the figures aside, the page has one script of its own.
     assert parsed.tags.count("script") == 1 + len(parsed.figures)
@@ -255,9 +268,11 @@ def test_half_finished_and_diverged_runs_are_named_and_not_counted(table3_runs: 
     for text in (page.text, markdown.replace("\\", "")):
         assert f"{config.slug}/seed5: after 7 of 40 epochs, the loss was not a number at step 300" in text
         assert f"{config.slug}/seed6: 9 of 40 epochs" in text
-    line = page.figures["mini-figure2"]["lines"][2]
-    assert len(line["runs"]) == 5
-    assert [(stray["status"], stray["epochs"][-1]) for stray in line["strays"]] == [("diverged", 7), ("unfinished", 9)]
+    lines = page.lines("mini-figure2", "test_error")
+    strays = {name.split(", ")[-1]: line for name, line in lines.items() if not line["told"]}
+    assert {status: line["x"][-1] for status, line in strays.items()} == {"diverged": 7, "unfinished": 9}
+    assert {line["look"] for line in strays.values()} == {lines["WRN-SRS 120-150-175"]["look"]}
+    assert "WRN-SRS 120-150-175 n = 5" in page.text
     assert "Not in these numbers: 1 diverged of WRN-SRS, 1 unfinished of WRN-SRS." in page.text
     assert page.tables["runs"][f"{config.slug}/seed5"][3:6] == ["diverged", "7 of 40", "\u2013"]
 
@@ -277,8 +292,9 @@ def test_losses_that_are_no_numbers_do_not_break_the_figures(tmp_path: Path) -> 
     lines[4] = lines[4].replace('"train_loss": ', '"train_loss": NaN, "was": ')
     (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     page, _ = report_of(tmp_path)
-    (figure,) = page.figures.values()
-    assert figure["lines"][0]["train_loss"]["median"][4] is None
+    (line,) = page.lines("mini-figure2", "train_loss").values()
+    assert line["y"][4] is None
+    assert line["y"][5] is not None
     assert "NaN" not in (tmp_path / "report.html").read_text()
 
 
@@ -289,21 +305,31 @@ def test_samplers_of_a_user_are_compared_pair_by_pair(tmp_path: Path) -> None:
             config = mini_config(dataset="/home/somebody/digits", order=order, seed=seed, batch_size=32)
             write_run(tmp_path, config, error, result={"command": "replenish compare digits"})
     page, markdown = report_of(tmp_path)
-    assert page.tables["samplers-1-samplers"]["srs"][1] == "3.17; n = 3; 2.65 to 3.68 (95 %)"
-    differences = page.tables["samplers-1-differences"]
+    assert page.tables["orders-1-orders"]["srs"][1] == "3.17; n = 3; 2.65 to 3.68 (95 %)"
+    differences = page.tables["orders-1-differences"]
     assert [row[0] for row in differences.values()] == ["srs minus reshuffling", "srs minus replacement"]
     first, second = differences.values()
     # By scipy.stats.ttest_rel: p = 0.0131 and 0.3701; Holm doubles the smaller.
     assert first[1:] == ["+0.50; n = 3; +0.25 to +0.75", "0.013", "0.026"]
     assert second[2:] == ["0.370", "0.370"]
-    for text in (page.text.replace("\u00a0", " "), markdown):
+    for text in (page.text, markdown):
         assert "srs ended 0.50 points above reshuffling (95 % interval +0.25 to +0.75, n = 3 seeds, paired)" in text
         assert "/home/somebody" not in text
-    assert [line["label"] for line in page.figures["samplers-1-curves"]["lines"]] == [
-        "srs",
-        "reshuffling",
-        "replacement",
-    ]
+    lines = page.lines("orders-1-curves", "test_error")
+    assert list(lines) == ["srs", "reshuffling", "replacement"]
+    assert len({line["look"] for line in lines.values()}) == 3
+    seeds = page.lines("orders-1-seeds", "test_error")
+    assert seeds["seed 1"]["y"] == [errors[order][1] for order in lines]
+
+
+def test_an_experiment_that_the_paper_does_not_have_is_shown_too(tmp_path: Path) -> None:
+    """Whoever adds an experiment has its table and curves without a word to the report."""
+    named = {"mini": {"study/a/srs": mini_config(order="srs"), "study/a/reshuffling": mini_config()}}
+    for seed, error in enumerate((60.0, 61.0, 62.0)):
+        write_run(tmp_path, named["mini"]["study/a/srs"].with_seed(seed), error)
+    page = Page(write_report(tmp_path, experiments=named)[0].read_text())
+    assert page.tables["mini-study"]["a/srs"][1].startswith("61.00; n = 3")
+    assert list(page.lines("mini-study-curves", "test_error")) == ["a/srs"]
 
 
 def test_every_run_is_listed_with_what_made_it(table3_runs: Path) -> None:
@@ -356,7 +382,7 @@ def test_nothing_to_report_is_said_in_a_sentence(tmp_path: Path) -> None:
     [
         ("config.json", b"{", "config.json should hold JSON, but is garbled"),
         ("config.json", b"[]", "config.json should hold a JSON object, but holds list"),
-        ("config.json", b'{"epochs": 3}', "config.json is not the config of a run: .* missing or unknown"),
+        ("config.json", b'{"epochs": 3}', "config.json should hold a run's config, but: .* lacks batch_size"),
         ("result.json", b"\xff\xfe\x00", "result.json should hold text, but is garbled"),
         ("result.json", b'{"status": "great"}', "status of finished or diverged, but has 'great'"),
         ("result.json", b'{"status": "finished"}', "should have a test_error, but has None"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -22,9 +23,8 @@ from small_runs import DIGITS, TINY, Plain, blobs, command, dropping, lines, onl
 from replenish.lab import Hardware, train
 from replenish.lab.experiments import find
 from replenish.lab.jobs import Job
-from replenish.lab.launchers.local import run_locally
-from replenish.lab.orders import build_order
-from replenish.lab.records import RunFolder
+from replenish.lab.launch.local import run as run_locally
+from replenish.lab.runs import RunFolder
 
 ROW = "table3/wrn-srs-b64-120-150-175"
 
@@ -65,15 +65,16 @@ def train_and_die_writing(folder: str, fatal: int) -> None:
         train(TINY, folder, model=dropping, dataset=blobs())
 
 
-def train_and_die_later(folder: str, seconds: float) -> None:
-    def watch(event: dict[str, Any]) -> None:
-        if event["event"] == "start":
-            subprocess.Popen([sys.executable, "-c", KILL_LATER, str(os.getpid()), str(seconds)])
+def train_and_die_stepping(folder: str, fatal: int) -> None:
+    """Trains and dies at the step `fatal` of this process: a count, not a time, so it happens on any machine."""
+    steps = itertools.count(1)
 
-    train(DIGITS.for_epochs(4), folder, watch=watch)
+    def may_die(*_: Any) -> None:
+        if next(steps) == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-
-KILL_LATER = "import os, sys, time; time.sleep(float(sys.argv[2])); os.kill(int(sys.argv[1]), 9)"
+    torch.optim.optimizer.register_optimizer_step_post_hook(may_die)
+    train(DIGITS.for_epochs(4), folder)
 
 
 @pytest.fixture(scope="module")
@@ -122,10 +123,10 @@ def test_killed_at_any_write(tmp_path: Path, processes: multiprocessing.context.
 def test_killed_again_and_again(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
     config = DIGITS.for_epochs(4)
     expected = train(config, tmp_path / "whole")
-    moments = np.random.default_rng(0).uniform(0.1, 1.5, 4)
     folder = tmp_path / "killed"
-    codes = [ended(processes.Process(target=train_and_die_later, args=(str(folder), moment))) for moment in moments]
-    assert -signal.SIGKILL in codes
+    for fatal in np.random.default_rng(0).integers(1, expected["steps"] // 2, 4):
+        died = ended(processes.Process(target=train_and_die_stepping, args=(str(folder), int(fatal))))
+        assert died == -signal.SIGKILL, fatal
     result = train(config, folder)
     assert result["weights_sha256"] == expected["weights_sha256"]
     assert lines(folder) == lines(tmp_path / "whole")
@@ -151,7 +152,7 @@ def test_the_command_goes_on_after_a_signal(tmp_path: Path, twelve_epochs: str, 
     assert not (folder / "result.json").exists()
     if number != signal.SIGKILL:
         step = torch.load(folder / "checkpoint.pt", weights_only=True)["step"]
-        assert f"replenish: stopped at step {step} of 276 and saved in {Path('runs')}" in complaint.replace("\n", " ")
+        assert f"replenish: stopped at step {step} of 264 and saved in {Path('runs')}" in complaint.replace("\n", " ")
     assert "Traceback" not in complaint
     done = replenish(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -246,7 +247,7 @@ def told(name, config, dataset, **arguments):
 
 told("srs", TINY, blobs())
 # 58 = 3 * 16 + 10: the last batch of an epoch is smaller.
-told("reshuffling", dataclasses.replace(TINY, order="reshuffling"), blobs(train=58))
+told("reshuffling", dataclasses.replace(TINY, order="reshuffling", drop_last=False), blobs(train=58))
 # On the last process alone, at a step at which nobody looks.
 bad_step = 7 if rank == devices - 1 else None
 told("diverging", dataclasses.replace(TINY, epochs=10, decay_epochs=()), blobs(), bad_step=bad_step)
@@ -322,7 +323,7 @@ def test_two_processes_name_the_step_that_broke(one_and_two: dict[int, Path]) ->
         result = result_of(one_and_two[devices] / "diverging")
         assert result["status"] == "diverged"
         assert result["message"].startswith("the loss is not a finite number at step 7 (")
-        assert str(build_order(TINY, 64).batch(7).tolist()) in result["message"]
+        assert str(TINY.build_order(64).batch(7).tolist()) in result["message"]
 
 
 @pytest.mark.slow

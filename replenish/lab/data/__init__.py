@@ -5,18 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from replenish.lab.data.dataset import DataError, Dataset
+from replenish.lab.data.known_datasets import DATASETS, KnownDataset
 from replenish.lab.data.load import load
-from replenish.lab.data.reduction import reduce
+from replenish.lab.data.smaller_dataset import reduce
 
 if TYPE_CHECKING:
     from replenish.lab.data.augment import Augmentation
     from replenish.lab.data.batches import Batches
-    from replenish.lab.data.store import ImageStore
+    from replenish.lab.data.image_store import ImageStore
 
-__all__ = ["Augmentation", "Batches", "DataError", "Dataset", "ImageStore", "load", "reduce"]
+__all__ = [
+    "DATASETS",
+    "Augmentation",
+    "Batches",
+    "DataError",
+    "Dataset",
+    "ImageStore",
+    "KnownDataset",
+    "load",
+    "reduce",
+]
 
 # These need torch, which takes seconds to import; looking at data or downloading it should not.
-_NEED_TORCH = {"Augmentation": "augment", "Batches": "batches", "ImageStore": "store"}
+_NEED_TORCH = {"Augmentation": "augment", "Batches": "batches", "ImageStore": "image_store"}
 
 
 def __getattr__(name: str) -> Any:

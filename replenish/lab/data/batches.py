@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -12,11 +12,12 @@ from replenish import checks
 from replenish.draws import Int64Array
 from replenish.lab.data.augment import Augmentation, AugmentationDraws
 from replenish.lab.data.dataset import Dataset
-from replenish.lab.data.store import ImageStore
-from replenish.order import Order
+from replenish.lab.data.image_store import ImageStore
+from replenish.orders.protocol import Order
 from replenish.sharding import check_replicas, check_shares, share_of
 
 Batch = tuple[torch.Tensor, torch.Tensor]
+Split = Literal["train", "test", "held_out"]
 
 
 class Batches:
@@ -74,7 +75,7 @@ class Batches:
         self.device = torch.device(device)
         self._channels_last = checks.boolean("channels_last", channels_last)
         self._train = self._store(dataset.train_images, self.augmentation.pad)
-        self._test: ImageStore | None = None
+        self._stores: dict[str, ImageStore] = {"train": self._train}
 
     def batches(self, start_step: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield this rank's images (float32 NCHW) and labels (int64) of the steps from `start_step` on.
@@ -83,15 +84,19 @@ class Batches:
             start_step: The first step; any step is reached without going through those before it.
             stop: The step before which to stop, or None to go on without end.
         """
+        return (batch for _, batch in self.steps(start_step, stop))
+
+    def steps(self, start_step: int = 0, stop: int | None = None) -> Iterator[tuple[Int64Array, Batch]]:
+        """Yield what `batches` yields, each with the indices of the whole batch, those of other ranks too."""
         start_step = checks.step(start_step, "start_step")
         indices = self.order.batches(start_step, stop)  # a wrong argument is an error here, not later
-        return self._batches(start_step, indices)
+        return self._steps(start_step, indices)
 
     def batch(self, step: int) -> Batch:
         """Return what `batches` yields at `step`."""
-        return next(self._batches(checks.step(step), iter([self.order.batch(step)])))
+        return next(self._steps(checks.step(step), iter([self.order.batch(step)])))[1]
 
-    def ordered(self, split: Literal["train", "test"] = "test", batch_size: int = 500) -> Iterator[Batch]:
+    def ordered(self, split: Split = "test", batch_size: int = 250) -> Iterator[Batch]:
         """Yield the images and labels of a split in their own order, not augmented.
 
         Each rank gets a part of its own, and the parts together are the split: counts of errors may be
@@ -101,8 +106,10 @@ class Batches:
             split: Which split.
             batch_size: Images in a batch; the last may have fewer.
         """
-        if split not in ("train", "test"):
-            raise ValueError(f"split should be 'train' or 'test', but got {split!r}")
+        if split not in get_args(Split):
+            raise ValueError(f"split should be one of {', '.join(get_args(Split))}, but got {split!r}")
+        if getattr(self.dataset, f"{split}_images") is None:
+            raise ValueError(f"split is {split!r}, but {self.dataset.name} was loaded without it")
         batch_size = checks.integer("batch_size", batch_size, minimum=1)
         return self._ordered(split, batch_size)
 
@@ -116,7 +123,7 @@ class Batches:
             "augmentation_seed": self.seed,
         }
 
-    def _batches(self, start: int, batches: Iterator[Int64Array]) -> Iterator[Batch]:
+    def _steps(self, start: int, batches: Iterator[Int64Array]) -> Iterator[tuple[Int64Array, Batch]]:
         draws = AugmentationDraws(self.augmentation, self.seed, self.order.batch_size)
         plain = self.augmentation.outcomes == 1
         for step, indices in enumerate(batches, start):
@@ -127,13 +134,12 @@ class Batches:
             else:
                 # Drawn for the places of a full global batch, whatever this batch and this share are.
                 images = self._train.crops(own, *(drawn[: len(indices)][mine] for drawn in draws.at(step)))
-            yield images, torch.from_numpy(self.dataset.train_labels[own]).to(self.device)
+            yield indices, (images, torch.from_numpy(self.dataset.train_labels[own]).to(self.device))
 
     def _ordered(self, split: str, batch_size: int) -> Iterator[Batch]:
-        if split == "test" and self._test is None:
-            self._test = self._store(self.dataset.test_images, 0)
-        store = self._train if self._test is None or split == "train" else self._test
-        labels = self.dataset.train_labels if split == "train" else self.dataset.test_labels
+        if split not in self._stores:
+            self._stores[split] = self._store(getattr(self.dataset, f"{split}_images"), 0)
+        store, labels = self._stores[split], getattr(self.dataset, f"{split}_labels")
         first, last = (len(labels) * rank // self.num_replicas for rank in (self.rank, self.rank + 1))
         for start in range(first, last, batch_size):
             indices = np.arange(start, min(start + batch_size, last))

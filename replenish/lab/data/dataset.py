@@ -16,6 +16,9 @@ Float64Array = npt.NDArray[np.float64]
 # Images are counted in pieces of this many values, so that the counting needs little memory.
 VALUES_PER_PIECE = 1 << 22
 
+# An image of so few rows and more channels is one whose axes are in another order.
+MOST_LIKELY_CHANNELS = 4
+
 
 class DataError(ValueError):
     """Data that cannot be used as it is: missing parts, altered, hostile or contradictory. One sentence."""
@@ -36,6 +39,10 @@ class Dataset:
         test_labels: As `train_labels`.
         class_names: One name a class; the label is the place in this tuple.
         name: What the data is called in records and messages.
+        held_out_images: Training images that were not kept, where they were asked for; see `reduce`.
+        held_out_labels: Their labels.
+        train_subclasses: A finer label of each training image, from 0, if "so many images a class" is to mean so
+            many of each of these.
 
     Example:
         >>> from replenish.lab.data import load
@@ -50,11 +57,19 @@ class Dataset:
     test_labels: Int64Array
     class_names: tuple[str, ...]
     name: str = "unnamed"
+    held_out_images: UInt8Array | None = None
+    held_out_labels: Int64Array | None = None
+    train_subclasses: Int64Array | None = None
 
     def __post_init__(self) -> None:
         names = tuple(self.class_names)
         if not names or not all(isinstance(name, str) for name in names):
             raise DataError(f"{self.name}: class_names should be one or more strings, but got {names!r:.80}")
+        for name in names:
+            try:
+                name.encode()
+            except UnicodeEncodeError:  # a folder may have any bytes for its name
+                raise DataError(f"{self.name}: the class {name!r} has a name that is not UTF-8; rename it") from None
         if len(set(names)) != len(names):
             repeated = next(name for name in names if names.count(name) > 1)
             raise DataError(f"{self.name}: two classes are both named {repeated!r}")
@@ -70,11 +85,35 @@ class Dataset:
                 raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
             object.__setattr__(self, f"{split}_images", _read_only(images))
             object.__setattr__(self, f"{split}_labels", _read_only(labels))
+        self._check_optional()
         if self.train_images.shape[1:] != self.test_images.shape[1:]:
             raise DataError(
                 f"{self.name}: training images of {self.train_images.shape[1:]} and test images of "
                 f"{self.test_images.shape[1:]} differ in height, width or channels"
             )
+
+    def _check_optional(self) -> None:
+        if self.train_subclasses is not None:
+            what = f"{self.name}: train_subclasses"
+            subclasses = _labels(self.train_subclasses, what, len(self.train_labels))
+            if len(subclasses) != len(self.train_labels):
+                raise DataError(f"{what} should have a number for each of the {len(self.train_labels)} training images")
+            if len(np.unique(subclasses)) != len(np.unique(np.stack([subclasses, self.train_labels]), axis=1)[0]):
+                raise DataError(f"{what} should have every subclass in one class, but one is in several")
+            object.__setattr__(self, "train_subclasses", _read_only(subclasses))
+        if (self.held_out_images is None) != (self.held_out_labels is None):
+            raise DataError(f"{self.name}: held_out_images and held_out_labels should be given together")
+        if self.held_out_images is not None:
+            # No image of a class may be left over: all that a class has can be in training.
+            images = _images(self.held_out_images, f"{self.name}: held_out_images")
+            labels = _labels(self.held_out_labels, f"{self.name}: held_out_labels", self.num_classes)
+            if len(images) != len(labels) or images.shape[1:] != self.train_images.shape[1:]:
+                raise DataError(
+                    f"{self.name}: held_out_images of {images.shape} should have as many labels, but got "
+                    f"{len(labels)}, and be of {self.train_images.shape[1:]} as the training images are"
+                )
+            object.__setattr__(self, "held_out_images", _read_only(images))
+            object.__setattr__(self, "held_out_labels", _read_only(labels))
 
     @property
     def num_classes(self) -> int:
@@ -103,7 +142,10 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything that training can see: both splits, their shapes, and the class names."""
+        """SHA-256 of everything that training can see: both splits, their shapes, and the class names.
+
+        What is held out is no part of it, so that a run is the same run whether or not those images are at hand.
+        """
         digest = hashlib.sha256()
         for name in self.class_names:
             digest.update(f"{len(name.encode())}:{name}".encode())
@@ -157,6 +199,11 @@ def _images(value: object, what: str) -> UInt8Array:
     if value.ndim != 4 or 0 in value.shape:
         raise DataError(
             f"{what} should have the shape (images, height, width, channels), none of it 0, but got {value.shape}"
+        )
+    if value.shape[3] > MOST_LIKELY_CHANNELS >= value.shape[1]:
+        raise DataError(
+            f"{what} of {value.shape} seem to have the channels first; give (images, height, width, channels), as "
+            f"images.transpose(0, 2, 3, 1) does"
         )
     return value
 

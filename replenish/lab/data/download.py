@@ -1,7 +1,8 @@
 """The CIFAR archives fetched from their home: resumed, verified, unpacked safely, put in place at once.
 
 Nothing appears under its final name before it is whole: the archive grows as `.part`, and the folder is
-unpacked beside its place, checked file by file, and renamed.
+unpacked beside its place, checked file by file, and renamed. It is done here and not by pooch, the library for it: that
+begins a broken download of 170 MB anew, unpacks without a limit, and would bring four packages along.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import http.client
 import os
 import re
 import shutil
-import tarfile
 import tempfile
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from replenish.lab.data.cifar import CifarFiles, check_member, data_root, find, open_archive, read_verified
+from replenish.lab.atomic_files import flush_folder, write_flushed
+from replenish.lab.data.cifar import read_verified
+from replenish.lab.data.cifar_files import CifarFiles, data_root, find
 from replenish.lab.data.dataset import DataError
 
 # Called with the bytes that are there and the bytes that there will be, if known.
@@ -30,6 +33,7 @@ TIMEOUT = 30.0
 # How often a broken connection is taken up again before the user is asked to.
 ATTEMPTS = 3
 MAX_ARCHIVE_BYTES = 1 << 30
+SECONDS_UNTIL_STALE = 3600
 
 
 def get(
@@ -50,6 +54,8 @@ def get(
         url: Another address of the same archive, such as a mirror; its md5 must be the official one.
         progress: Called as the download goes on.
     """
+    if url is not None:
+        _check_url(url)  # also where it is not needed: a mistake in it would else be found another day
     found = find(files, root)
     if found is not None and found.is_dir():
         read_verified(files, found)
@@ -74,9 +80,7 @@ def fetch(url: str, target: Path, md5: str, *, progress: Progress | None = None)
         md5: The md5 that it must have.
         progress: Called as the download goes on.
     """
-    parsed = urllib.parse.urlsplit(url)
-    if parsed.scheme != "https" and not (parsed.scheme == "http" and parsed.hostname == "127.0.0.1"):
-        raise ValueError(f"url should begin with https://, but got {url!r}")
+    _check_url(url)
     part = target.with_name(target.name + ".part")
     resumed = part.exists() and part.stat().st_size > 0
     _fetch_all(url, part, progress)
@@ -90,34 +94,35 @@ def fetch(url: str, target: Path, md5: str, *, progress: Progress | None = None)
     os.replace(part, target)
 
 
+def _check_url(url: str) -> None:
+    try:
+        parsed = urllib.parse.urlsplit(url)
+        host, scheme = parsed.hostname, parsed.scheme
+    except ValueError:  # such as half an address of IPv6
+        host, scheme = None, ""
+    if not host or (scheme != "https" and not (scheme == "http" and host == "127.0.0.1")):
+        raise ValueError(f"url should be an address that begins with https://, but got {url!r}")
+
+
 def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
     """Unpack an archive into `root`: the whole folder, verified, or nothing.
 
     Args:
         files: What the archive should hold.
-        archive: The archive; it is left as it is.
+        archive: The archive; it is left as it is, and what is verified of it is all that is written.
         root: Where the folder is put.
     """
+    contents = read_verified(files, archive)
     target = root / files.folder
+    _clear_stale(root, files.folder)
     # Beside the target, so that the rename at the end stays within one file system.
     staging = Path(tempfile.mkdtemp(prefix=f".{files.folder}-", dir=root))
     try:
-        size = 0
-        with open_archive(archive) as tar:
-            for member in tar:
-                check_member(member, files, archive)
-                size += member.size
-                if size > MAX_ARCHIVE_BYTES:
-                    raise DataError(f"{archive} unpacks to far more bytes than the official files have")
-                # Old patch releases have no filters; what they would refuse has been refused above.
-                if hasattr(tarfile, "data_filter"):
-                    tar.extract(member, staging, filter="data")
-                else:
-                    tar.extract(member, staging)
         folder = staging / files.folder
-        read_verified(files, folder)
-        for path in (*sorted(folder.iterdir()), folder):
-            _sync(path)
+        folder.mkdir()
+        for name, content in contents.items():
+            write_flushed(folder / name, content)
+        flush_folder(folder)
         try:
             os.rename(folder, target)
         except OSError:
@@ -127,8 +132,15 @@ def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
             read_verified(files, target)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    _sync(root)
+    flush_folder(root)
     return target
+
+
+def _clear_stale(root: Path, folder: str) -> None:
+    """Remove what processes that were killed have left; none that lives needs so long."""
+    for left in root.glob(f".{folder}-*"):
+        if time.time() - left.stat().st_mtime > SECONDS_UNTIL_STALE:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _fetch_all(url: str, part: Path, progress: Progress | None) -> None:
@@ -201,14 +213,3 @@ def _md5(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    """Have the system write a file or folder to the disk, where it can."""
-    if path.is_dir() and os.name == "nt":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

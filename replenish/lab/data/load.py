@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from replenish import checks
-from replenish.lab.data.arrays import load_npz
-from replenish.lab.data.choice import held_out
-from replenish.lab.data.cifar import CIFARS, load_cifar
+from replenish.lab.data.cache import decoded_once
 from replenish.lab.data.dataset import DataError, Dataset
-from replenish.lab.data.folder import load_folder
-from replenish.lab.data.reduction import reduce, size_pair
-
-NAMES = ("digits", *CIFARS)
+from replenish.lab.data.image_folder import load_folder
+from replenish.lab.data.known_datasets import DATASETS
+from replenish.lab.data.npz_file import load_npz
+from replenish.lab.data.smaller_dataset import reduce, size_pair
 
 
 def load(
@@ -28,12 +26,14 @@ def load(
     classes: int | Sequence[int | str] | None = None,
     image_size: int | tuple[int, int] | None = None,
     seed: int = 0,
+    held_out: bool = False,
 ) -> Dataset:
     """Load a dataset into memory, cut down if asked.
 
     Args:
-        name: `"digits"` (inside scikit-learn, needs no download), `"cifar10"`, `"cifar100"`, the path of a
-            folder of images (see `load_folder`) or of an `.npz` (see `load_npz`).
+        name: One of `replenish.lab.data.DATASETS`: `"digits"` (needs no download), `"cifar10"`, `"cifar100"`,
+            `"cifar100-coarse"` (the same images with 20 coarse labels); or the path of a folder of images (see
+            `load_folder`) or of an `.npz` (see `load_npz`).
         root: For the CIFARs, where the official files are: by default the folder that the variable
             REPLENISH_DATA names, or the user's cache. For a path, the folder from which it counts.
         images_per_class: As in `reduce`: training images that each class keeps.
@@ -41,6 +41,7 @@ def load(
         image_size: As in `reduce`: new height and width. Needed for a folder of images of several sizes.
         seed: The seed of the choice of images, and of the split of data that has none of its own. The split
             of digits is fixed.
+        held_out: As in `reduce`: whether to give the training images that are not kept as well.
 
     Raises:
         DataError: If the data is damaged, hostile or contradictory.
@@ -52,46 +53,58 @@ def load(
         (100, 8, 8, 1)
     """
     seed = checks.seed(seed)
-    dataset = _whole(name, root, None if image_size is None else size_pair(image_size), seed)
-    return reduce(dataset, images_per_class=images_per_class, classes=classes, image_size=image_size, seed=seed)
+    size = None if image_size is None else size_pair(image_size)
+    source = _source(name, root)
+
+    def read() -> Dataset:
+        return reduce(
+            source.load(size, seed),
+            images_per_class=images_per_class,
+            classes=classes,
+            image_size=image_size,
+            seed=seed,
+            held_out=held_out,
+        )
+
+    if source.files is None:
+        return read()
+    cut = {
+        "name": source.name,
+        "images_per_class": images_per_class,
+        "classes": classes,
+        "image_size": size,
+        "seed": seed,
+        "held_out": held_out,
+    }
+    return decoded_once(source.files(), cut, read)
 
 
-def _whole(
-    name: str | os.PathLike[str],
-    root: str | os.PathLike[str] | None,
-    image_size: tuple[int, int] | None,
-    seed: int,
-) -> Dataset:
+@dataclass(frozen=True)
+class _Source:
+    """Where data come from: how they are read, and the files that are slow to decode, if they are."""
+
+    name: str
+    load: Callable[[tuple[int, int] | None, int], Dataset]
+    files: Callable[[], list[Path]] | None = None
+
+
+def _source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> _Source:
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"name should be a str or a path, but got {name!r} of type {type(name).__name__}")
-    if name == "digits":
-        return _digits()
-    if isinstance(name, str) and name in CIFARS:
-        return load_cifar(CIFARS[name], root)
+    if isinstance(name, str) and name in DATASETS:
+        known = DATASETS[name]
+        return _Source(name, lambda size, seed: known.load(root), known.files and partial(known.files, root))
     path = Path(root or ".").expanduser() / Path(name).expanduser()
     if name != "" and path.is_dir():
-        return load_folder(path.resolve(), image_size, seed)
+        folder = path.resolve()
+        return _Source(str(folder), partial(load_folder, folder), lambda: sorted(folder.rglob("*")))
     if path.is_file():
         if path.suffix != ".npz":
             raise DataError(f"{path} is neither a folder of images nor an .npz file")
-        return load_npz(path, seed)
+        return _Source(str(path), lambda size, seed: load_npz(path, seed))
     text = os.fspath(name)
     if Path(text).name != text or Path(text).suffix:
         raise FileNotFoundError(f"{path} does not exist")
-    near = difflib.get_close_matches(text.lower(), NAMES, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(NAMES)}, folders and .npz files"
+    near = difflib.get_close_matches(text.lower(), DATASETS, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(DATASETS)}, folders and .npz files"
     raise ValueError(f"there is no dataset or path named {text!r}; {hint}")
-
-
-def _digits() -> Dataset:
-    """Return the 1797 handwritten digits of 8 x 8 pixels that come with scikit-learn, in a fixed split."""
-    # Imported here: scikit-learn takes a second to import, and only these digits need it.
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    # Grey levels from 0 to 16 become 0 to 255, to the nearest.
-    images = ((bunch.images.astype(np.int64) * 255 + 8) // 16).astype(np.uint8)[..., np.newaxis]
-    labels = bunch.target.astype(np.int64)
-    test = held_out(labels, 10, 0, "digits")
-    names = tuple(str(digit) for digit in range(10))
-    return Dataset(images[~test], labels[~test], images[test], labels[test], names, "digits")

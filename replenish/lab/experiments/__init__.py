@@ -1,36 +1,30 @@
-"""The paper's experiments by name, each a function that returns a whole config.
+"""Experiments by name, each a function that returns a whole config: the paper's, and the replication study's.
 
-`find` gives the configs of a name or of a group of names (`table3`, `figure2`, `table2/wrn-28-10`) at a scale. Names
-that stand for the same config stand for the same runs: figure 2 shows the runs of table 3.
+`find` gives the configs of a name or of a group of names (`table3`, `figure2`, `table2/wrn-28-10`, `study`) at a scale.
+Names that stand for the same config stand for the same runs: figure 2 shows the runs of table 3.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import figures, table2, table3
+from replenish.lab.experiments import study
+from replenish.lab.experiments.published import EXPERIMENTS
 from replenish.lab.experiments.scales import SCALES
 
 __all__ = ["EXPERIMENTS", "SCALES", "configs", "find"]
 
-EXPERIMENTS: dict[str, Callable[[], RunConfig]] = {
-    **table2.EXPERIMENTS,
-    **table3.EXPERIMENTS,
-    **figures.EXPERIMENTS,
-}
-
 
 def configs(scale: str = "full") -> dict[str, RunConfig]:
-    """Return the config of every experiment at a scale, with seed 0."""
+    """Return the config of every experiment of the paper at a scale, with seed 0."""
     if scale not in SCALES:
         raise ValueError(f"scale should be one of {', '.join(SCALES)}, but got {scale!r}")
     return {name: SCALES[scale](make()) for name, make in EXPERIMENTS.items()}
 
 
 def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
-    """Return the experiments of a name, or of a group that a name is the beginning of.
+    """Return the experiments of a name, or else of a group, or else all whose names begin so.
 
     Raises:
         ValueError: There is none; the message names the nearest.
@@ -40,11 +34,18 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
         ['figure2/wrn-60-120-160', 'figure2/wrn-120-150-175', 'figure2/wrn-srs-120-150-175']
     """
     wanted = name.strip("/")
-    at_scale = configs(scale)
+    at_scale = {**configs(scale), **_study(scale)}
     found = {known: config for known, config in at_scale.items() if known == wanted or known.startswith(f"{wanted}/")}
+    if not found and wanted:
+        found = {known: config for known, config in at_scale.items() if known.startswith(wanted)}
     if not found:
         groups = {"/".join(known.split("/")[:depth]) for known in at_scale for depth in (1, 2, 3)}
         nearest = difflib.get_close_matches(wanted, sorted(groups), n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(nearest)}? " if nearest else ""
         raise ValueError(f"there is no experiment named {name!r}; {hint}`replenish list` shows them all")
     return found
+
+
+def _study(scale: str) -> dict[str, RunConfig]:
+    """Return the study's configs, which have a size of their own; on digits they can be tried out."""
+    return {name: SCALES[scale](make()) if scale == "digits" else make() for name, make in study.EXPERIMENTS.items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from importlib import resources
 
 from replenish.lab.config import RunConfig
 
@@ -48,14 +50,12 @@ class RunCost:
 
 def known_data(config: RunConfig) -> DataSize:
     """Return the size of a dataset that the experiments use, without reading it."""
-    from replenish.lab.experiments.paper import TABLE1
+    from replenish.lab.data import DATASETS
 
-    if config.dataset == "digits":
-        return DataSize(1438, 359, 10, 1, 8)
-    data = next(data for data in TABLE1 if data.name == config.dataset)
+    data = DATASETS[config.dataset]
     return DataSize(
-        train_images=data.classes * (config.images_per_class or data.train_images_per_class),
-        test_images=data.classes * data.test_images_per_class,
+        train_images=data.kept_images(config.images_per_class),
+        test_images=data.test_images,
         classes=data.classes,
         channels=data.channels,
         image_size=config.image_size or data.image_size,
@@ -71,8 +71,21 @@ def run_cost(config: RunConfig, data: DataSize) -> RunCost:
         >>> f"{found.parameters / 1e6:.1f}M parameters, about {found.gpu_hours:.0f} GPU hours"
         '36.5M parameters, about 9 GPU hours'
     """
-    from replenish.lab.models import cost
+    key = (config.model, data.channels, data.classes, data.image_size)
+    counted = counted_networks().get(key)
+    if counted is None:
+        from replenish.lab.models import cost  # torch takes seconds to import, and networks some more to be counted
 
-    network = cost(config.model, data.channels, data.classes, data.image_size)
+        network = cost(*key)
+        counted = network.parameters, network.multiply_adds
     passes = config.epochs * (3 * data.train_images + data.test_images)
-    return RunCost(network.parameters, float(network.multiply_adds) * passes)
+    return RunCost(counted[0], float(counted[1]) * passes)
+
+
+def counted_networks() -> dict[tuple[str, int, int, int], tuple[int, int]]:
+    """Return parameters and multiply-adds of the experiments' networks, by name, channels, classes and image size.
+
+    They were counted by `replenish.lab.models.cost`, as a test holds; so that to list the experiments needs no torch.
+    """
+    rows = json.loads(resources.files("replenish.lab.experiments").joinpath("network_costs.json").read_text())
+    return {tuple(row[:4]): tuple(row[4:]) for row in rows}

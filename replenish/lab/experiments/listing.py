@@ -1,65 +1,58 @@
-"""The experiments as a list: each with the paper's error, the parameters and about what a run costs."""
+"""The experiments as a table: each with the paper's error, the parameters and about what a run costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
+from replenish.lab.config import RunConfig
 from replenish.lab.experiments import configs
 from replenish.lab.experiments.costs import RunCost, known_data, run_cost
-from replenish.lab.experiments.paper import FIGURE3_ERRORS, published_error
-
-HEADINGS = ("experiment", "network", "order", "B", "decays", "paper's error", "parameters", "cost of a run")
+from replenish.lab.paper import FIGURE3_ERRORS, published_error
+from replenish.lab.show import Column, Table
 
 
 @dataclass(frozen=True)
-class ListedExperiment:
-    """A line of the list, as text; its fields are in the order of `HEADINGS`."""
+class _Listed:
+    """What a row is about."""
 
     name: str
-    network: str
-    order: str
-    batch_size: str
-    decays: str
-    paper_error: str
-    parameters: str
-    cost: str
+    config: RunConfig
+    cost: RunCost
+
+    @property
+    def decays(self) -> str:
+        epochs = "-".join(f"{epoch:g}" for epoch in self.config.decays)
+        return f"{epochs} of {self.config.epochs}, x{self.config.decay_factor:g}"
+
+    @property
+    def paper_error(self) -> str:
+        error = published_error(self.name)
+        return "" if error is None else f"{'about ' if self.name in FIGURE3_ERRORS else ''}{error:.2f} %"
 
 
-def listed(scale: str) -> list[ListedExperiment]:
-    """Return every experiment at a scale; networks are counted without their weights, which takes some seconds."""
-    costs: dict[tuple[str, str], RunCost] = {}
-    lines = []
-    for name, config in configs(scale).items():
-        key = (config.model, config.dataset)
-        if key not in costs:
-            costs[key] = run_cost(config, known_data(config))
-        error = published_error(name)
-        decays = "-".join(f"{epoch:g}" for epoch in config.decays)
-        lines.append(
-            ListedExperiment(
-                name=name,
-                network=config.model,
-                order=config.order,
-                batch_size=str(config.batch_size),
-                decays=f"{decays} of {config.epochs}, x{config.decay_factor:g}",
-                paper_error="" if error is None else f"{'about ' if name in FIGURE3_ERRORS else ''}{error:.2f} %",
-                parameters=_count(costs[key].parameters),
-                cost=_duration(costs[key].gpu_hours if scale == "full" else costs[key].cpu_hours),
-            )
-        )
-    return lines
-
-
-def where(scale: str) -> str:
-    """Return what the costs of a scale are counted on."""
-    return "one GPU" if scale == "full" else "one CPU thread"
-
-
-def markdown(lines: Sequence[ListedExperiment]) -> str:
-    """Return a list as a Markdown table."""
-    rows = [HEADINGS, ("---",) * len(HEADINGS), *map(astuple, lines)]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+def experiments_table(scale: str) -> Table:
+    """Return every experiment at a scale."""
+    full = scale == "full"
+    columns = (
+        Column("experiment", lambda line: line.name, numeric=False),
+        Column("network", lambda line: line.config.model, numeric=False),
+        Column("order", lambda line: line.config.order, numeric=False),
+        Column("B", lambda line: str(line.config.batch_size)),
+        Column("decays", lambda line: line.decays, numeric=False),
+        Column("paper's error", lambda line: line.paper_error),
+        Column("parameters", lambda line: _count(line.cost.parameters)),
+        Column("cost of a run", lambda line: _duration(line.cost.gpu_hours if full else line.cost.cpu_hours)),
+    )
+    lines = [_Listed(name, config, run_cost(config, known_data(config))) for name, config in configs(scale).items()]
+    return Table(
+        "experiments",
+        f"Experiments at the scale {scale}",
+        columns,
+        [(line.name, line) for line in lines],
+        f"Costs are estimates for one {'GPU' if full else 'CPU thread'}, good to a factor of two or so. Names with the "
+        f"same config share their runs. Run one, or all that begin alike: replenish run table3 --scale {scale} "
+        "--seeds 5",
+    )
 
 
 def _count(parameters: int) -> str:

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import html
-import json
-from importlib import resources
 from pathlib import Path
 
-from replenish.lab.whole_files import write_whole
-from replenish.trace import QUEUE_AHEAD, Trace
+from replenish.lab.atomic_files import write_atomically
+from replenish.lab.show.page import environment
+from replenish.lab.show.svg import mark_path
+from replenish.palette import look_of
+from replenish.trace import ORDERS, QUEUE_AHEAD, Trace
 
 # Beyond these a page has tiles too small to read, or takes long to load: a million numbers are about 4 MB.
 MAX_SLOTS = 400
 MAX_STEPS = 2000
 MAX_NUMBERS = 1_000_000
 
-SCRIPTS = ("stage.js", "charts.js", "player.js")
-
 
 def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | None = None) -> None:
-    """Raise if a trace of these sizes is too large for a page; better said before it is computed.
-
-    Args:
-        num_samples: How many samples there are.
-        batch_size: How many are drawn at a step.
-        steps: How many steps the trace has.
-        pool_size: The slots of the pool; None means one for each sample.
-    """
+    """Raise if a trace of these sizes is too large for a page; better said before it is computed."""
     slots = num_samples if pool_size is None else pool_size
     for name, value in (("num_samples", num_samples), ("pool_size", slots)):
         if value > MAX_SLOTS:
@@ -42,10 +33,7 @@ def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | 
 
 
 def build(trace: Trace) -> str:
-    """Return the page that plays a trace.
-
-    Args:
-        trace: What to play; its sizes are limited, see `check_sizes`.
+    """Return the page that plays a trace, whose sizes are limited: see `check_sizes`.
 
     Example:
         >>> from replenish.trace import compute_trace
@@ -54,45 +42,14 @@ def build(trace: Trace) -> str:
         (True, False)
     """
     check_sizes(trace.num_samples, trace.batch_size, len(trace), trace.pool_size)
-    # "<" is written as an escape, so that no string can end the script element that holds the numbers.
-    numbers = json.dumps(trace.to_dict(), separators=(",", ":")).replace("<", "\\u003c")
-    parts = {
-        "<!-- style -->": f"<style>\n{_part('page.css')}</style>",
-        "<!-- sizes -->": html.escape(_sizes(trace)),
-        "<!-- trace -->": f'<script type="application/json" id="trace">{numbers}</script>',
-        "<!-- scripts -->": "<script>\n" + "\n".join(_part(name) for name in SCRIPTS) + "</script>",
-    }
-    page = _part("page.html")
-    for place, part in parts.items():
-        if page.count(place) != 1:
-            raise RuntimeError(f"page.html should have {place} once")
-        page = page.replace(place, part)
-    return page
+    template = environment("replenish.lab.explain", ORDERS).get_template("player.html")
+    marks = {order: mark_path(look_of(order)) for order in ORDERS}
+    return template.render(sizes=_sizes(trace), trace=trace.to_dict(), marks=marks)
 
 
 def write(trace: Trace, path: Path) -> None:
-    """Write the page to a file, whole or not at all.
-
-    Args:
-        trace: What to play.
-        path: A name that ends in .html, in a folder that is there; see `check_path`.
-    """
-    check_path(path)
-    write_whole(path, build(trace).encode())
-
-
-def check_path(path: Path) -> None:
-    """Raise if a page cannot be written to `path`."""
-    if path.suffix.lower() != ".html":
-        raise ValueError(f"--html should be the name of an .html file, but got {path}")
-    if not path.parent.is_dir():
-        raise ValueError(f"--html should be in a folder that is there, but got {path}")
-    if path.is_dir():
-        raise ValueError(f"--html should be a file, but {path} is a folder")
-
-
-def _part(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    """Write the page to a file, whole or not at all."""
+    write_atomically(path, build(trace).encode())
 
 
 def _sizes(trace: Trace) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -18,25 +17,8 @@ MAX_POOL_LINES = 4
 INDENT = 9  # "  batch  "
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A sample as it is printed: `3`, `[3]` for one drawn, `<3>` for one that the queue gave."""
-
-    text: str
-    style: str = ""
-    brackets: str = "  "
-
-    def padded(self, width: int) -> Text:
-        """Return the cell in brackets or blanks, `width` digits wide."""
-        return Text(f"{self.brackets[0]}{self.text}{self.brackets[1]}".center(width + 2), style=self.style)
-
-
 def show(trace: Trace, console: Console) -> None:
-    """Print every step of a trace, one after another, and at the end how the three orders compare.
-
-    Args:
-        trace: What to show.
-        console: Where; the pictures are as wide as it is.
+    """Print every step of a trace, as wide as the console is, and at the end how the three orders compare.
 
     Example:
         >>> from replenish.trace import compute_trace
@@ -66,64 +48,39 @@ class _View:
         self._digits = len(str(max(trace.num_samples, trace.pool_size) - 1))
         self._per_line = max(1, (console.width - INDENT) // (self._digits + 3))
         self._whole_pool = trace.pool_size <= MAX_POOL_LINES * self._per_line
-        self._more = "..." if console.options.ascii_only else "…"
+        self._more = self._cell("..." if console.options.ascii_only else "…", QUIET)
 
     def show_heading(self) -> None:
         trace = self._trace
-        self._print(
-            Text(
-                f"{trace.num_samples:,} samples, batches of {trace.batch_size:,}, a pool of {trace.pool_size:,} slots, "
-                f"{trace.sequence} sequence, seed {trace.seed}",
-                style="bold",
-            )
-        )
+        sizes = f"{trace.num_samples:,} samples, batches of {trace.batch_size:,}, a pool of {trace.pool_size:,} slots"
+        self._print(Text(f"{sizes}, {trace.sequence} sequence, seed {trace.seed}", style="bold"))
         self._print(Text())
-        keys = [
-            (Cell("3", DRAWN, "[]"), "drawn: leaves its slot for the batch, and is not put back"),
-            (Cell("0", REFILLED, "<>"), "refill: the next of the queue goes into the slot that was left"),
-        ]
-        for cell, meaning in keys:
-            self._print(Text.assemble("  ", cell.padded(1), f"  {meaning}"))
+        drawn, refill = Text("[3]", DRAWN), Text("<0>", REFILLED)
+        self._print(Text.assemble("  ", drawn, "  drawn: leaves its slot for the batch, and is not put back"))
+        self._print(Text.assemble("  ", refill, "  refill: the next of the queue goes into the slot that was left"))
 
     def show_step(self, step: Step) -> None:
         drawn = step.slots.tolist()
-        slots: Iterable[int | None] = range(self._trace.pool_size) if self._whole_pool else self._slots_around(drawn)
-        columns = list(slots)
-        self._print(Text())
-        self._print(Text(f"step {step.number + 1} of {len(self._trace)}", style="bold"))
+        columns = list(range(self._trace.pool_size)) if self._whole_pool else self._slots_around(drawn)
+        self._print(Text.assemble("\n", (f"step {step.number + 1} of {len(self._trace)}", "bold")))
         if not self._whole_pool:
-            self._print_cells("slot", [self._cell(slot, QUIET) for slot in columns])
-        self._print_cells("pool", self._pool(step.pool_before, columns, set(drawn), DRAWN, "[]"))
-        self._print_cells("batch", [Cell(str(sample), DRAWN) for sample in step.batch.tolist()])
+            self._print_cells("slot", [self._more if slot is None else self._cell(slot, QUIET) for slot in columns])
+        self._print_pool(step.pool_before, columns, drawn, DRAWN, "[]")
+        self._print_cells("batch", [self._cell(sample, DRAWN) for sample in step.batch.tolist()])
         # The queue has no end: all of the refill, and of the rest what fits the line, up to the figure's N samples.
         fitting = min(self._per_line - 1, max(self._trace.num_samples, len(drawn) + 4))
-        queue = [
-            Cell(str(sample), REFILLED, "<>") if place < len(drawn) else Cell(str(sample))
-            for place, sample in enumerate(step.queue.tolist()[: max(len(drawn), fitting)])
-        ]
-        self._print_cells("queue", [*queue, self._cell(None)])
-        self._print_cells("pool", self._pool(step.pool_after, columns, set(drawn), REFILLED, "<>"))
+        queue = step.queue.tolist()[: max(len(drawn), fitting)]
+        refill = [self._cell(sample, REFILLED, "<>") for sample in queue[: len(drawn)]]
+        self._print_cells("queue", [*refill, *map(self._cell, queue[len(drawn) :]), self._more])
+        self._print_pool(step.pool_after, columns, drawn, REFILLED, "<>")
 
     def show_comparison(self) -> None:
-        trace, steps = self._trace, len(self._trace)
+        counts = [self._trace.counts(order, len(self._trace)) for order in ORDERS]
         table = Table("", "SRS", "reshuffling", "replacement", title="at the end", title_justify="left")
-        counts = [trace.counts(order, steps) for order in ORDERS]
         table.add_row("not drawn yet", *(f"{(found == 0).sum():,}" for found in counts))
         table.add_row("draws of a sample", *(f"{found.min()} to {found.max()}" for found in counts))
         self._print(Text())
         self._console.print(table)
-
-    def _pool(
-        self, samples: Int64Array, columns: Sequence[int | None], marked: set[int], style: str, brackets: str
-    ) -> list[Cell]:
-        return [
-            self._cell(None)
-            if slot is None
-            else Cell(str(samples[slot]), style, brackets)
-            if slot in marked
-            else Cell(str(samples[slot]))
-            for slot in columns
-        ]
 
     def _slots_around(self, drawn: Sequence[int]) -> list[int | None]:
         """Return the slots drawn, in the pool's order, with None where others are left out."""
@@ -134,13 +91,21 @@ class _View:
             last = slot
         return columns if last == self._trace.pool_size - 1 else [*columns, None]
 
-    def _cell(self, number: int | None, style: str = "") -> Cell:
-        return Cell(self._more, QUIET) if number is None else Cell(str(number), style)
+    def _cell(self, content: object, style: str = "", around: str = "  ") -> Text:
+        """Return a sample as it is printed, with what stands around it: `[3]` is drawn, `<3>` from the queue."""
+        return Text(f"{around[0]}{content}{around[1]}".center(self._digits + 2), style)
 
-    def _print_cells(self, name: str, cells: Sequence[Cell]) -> None:
+    def _print_pool(
+        self, samples: Int64Array, columns: Sequence[int | None], marked: Sequence[int], style: str, around: str
+    ) -> None:
+        held = {slot: self._cell(samples[slot]) for slot in columns if slot is not None}
+        held |= {slot: self._cell(samples[slot], style, around) for slot in marked}
+        self._print_cells("pool", [self._more if slot is None else held[slot] for slot in columns])
+
+    def _print_cells(self, name: str, cells: Sequence[Text]) -> None:
         for start in range(0, len(cells), self._per_line):
             label = name if start == 0 else ""
-            row = Text(" ").join(cell.padded(self._digits) for cell in cells[start : start + self._per_line])
+            row = Text(" ").join(cells[start : start + self._per_line])
             self._print(Text.assemble((f"  {label:<7}", QUIET), row))
 
     def _print(self, text: Text) -> None:

@@ -13,11 +13,12 @@ Example:
 
 from replenish.lab.models.all_cnn import AllCNN
 from replenish.lab.models.count import Cost, cost
-from replenish.lab.models.deeply_supervised import DeeplySupervisedNet, training_loss
+from replenish.lab.models.deeply_supervised import DeeplySupervisedNet
 from replenish.lab.models.densenet import DenseNet
 from replenish.lab.models.elu import ELUNetwork
 from replenish.lab.models.fitnet import FitNet
 from replenish.lab.models.highway import HighwayNetwork
+from replenish.lab.models.loss import training_loss
 from replenish.lab.models.network_in_network import NetworkInNetwork
 from replenish.lab.models.registry import MODELS, PATTERNS, ModelEntry, build, entry
 from replenish.lab.models.residual_units import UNITS

@@ -67,7 +67,7 @@ def cost(name: str, in_channels: int = 3, num_classes: int = 10, image_size: int
         >>> cost("wrn-28-10")
         Cost(parameters=36479194, multiply_adds=5243328768)
     """
-    model = _shapes_only(name, in_channels, num_classes, image_size, overrides)
+    model = shapes_only(name, in_channels=in_channels, num_classes=num_classes, image_size=image_size, **overrides)
     size = parameters(model)
     for module in list(model.modules()):
         for child_name, child in module.named_children():
@@ -77,16 +77,8 @@ def cost(name: str, in_channels: int = 3, num_classes: int = 10, image_size: int
     return Cost(size, multiply_adds(model, torch.empty(1, in_channels, image_size, image_size, device="meta")))
 
 
-def parameters_of(
-    name: str, in_channels: int = 3, num_classes: int = 10, image_size: int = 32, **overrides: object
-) -> int:
-    """Return the parameters alone of a network of the table, by name: quicker than `cost`."""
-    return parameters(_shapes_only(name, in_channels, num_classes, image_size, overrides))
-
-
-def _shapes_only(
-    name: str, in_channels: int, num_classes: int, image_size: int, overrides: dict[str, object]
-) -> nn.Module:
+def shapes_only(name: str, **options: Any) -> nn.Module:
+    """Return a network on the meta device; the arguments are those of `build`."""
     # Not around the forward pass: as a context the device is looked up, slowly, at every operation.
     with torch.device("meta"):
-        return build(name, in_channels, num_classes, image_size, **overrides)
+        return build(name, **options)

@@ -23,6 +23,7 @@ from replenish.lab.models.residual_units import UNITS
 from replenish.lab.models.resnet import ResNet
 from replenish.lab.models.shake_shake import ShakeShakeNet
 from replenish.lab.models.wide_resnet import WideResNet
+from replenish.lab.paper import TABLE2
 
 #: The paper's dropout, for every Wide ResNet that is built by name: it keeps 0.7 (section 3.1).
 PAPER_DROPOUT = 0.3
@@ -117,42 +118,18 @@ _SINGLE: dict[str, Callable[..., nn.Module]] = {
     "elu": ELUNetwork,
 }
 
-# Name, row of the paper's table 2, parameters as printed there; in the table's order.
-_PAPER = [
-    ("nin", "Network in Network", ""),
-    ("all-cnn", "All-CNN", ""),
-    ("dsn", "Deeply-Supervised Net", ""),
-    ("fitnet", "FitNet", ""),
-    ("highway", "Highway Networks", ""),
-    ("elu", "Exponential Linear Units", ""),
-    ("resnet-110", "ResNet 110", "1.7M"),
-    ("resnet-1202", "ResNet 1202", "10.2M"),
-    ("resnet-110-stochastic-depth", "ResNet with Stochastic Depth 110", "1.7M"),
-    ("resnet-1202-stochastic-depth", "ResNet with Stochastic Depth 1202", "10.2M"),
-    ("shake-shake-26-2x96d", "Shake-Shake Regularization 26", "26.2M"),
-    ("shake-shake-29-2x4x64d", "Shake-Shake Regularization 29", "34.4M"),
-    ("densenet-bc-190-40", "DenseNet, DN-SRS 190-40", "25.6M"),
-    ("wide-resnet-40-4", "Wide ResNet 40-4", "8.9M"),
-    ("wide-resnet-16-8", "Wide ResNet 16-8", "11.0M"),
-    ("wide-resnet-28-10", "Wide ResNet, Wide ResNet with SRS 28-10", "36.5M"),
-    ("wrn-28-10", "WRN, WRN-SRS 28-10", "36.5M"),
-    ("wrn-70-10", "WRN-70, WRN-70-SRS 70-10", "106.4M"),
-    # Not in the paper: sizes that a small machine trains.
-    ("wide-resnet-16-2", "", ""),
-    ("wrn-16-2", "", ""),
-    ("wrn-10-1", "", ""),
-    ("resnet-20", "", ""),
-    ("densenet-bc-40-12", "", ""),
-    ("shake-shake-26-2x32d", "", ""),
-]
+#: Not in the paper: sizes that a small machine trains.
+_SMALL = ("wide-resnet-16-2", "wrn-16-2", "wrn-10-1", "resnet-20", "densenet-bc-40-12", "shake-shake-26-2x32d")
 
 
 def _table() -> dict[str, ModelEntry]:
     table = {}
-    for name, row, parameters in _PAPER:
+    for name in dict.fromkeys([*(row.model for row in TABLE2), *_SMALL]):
         builder = _SINGLE.get(name) or _family_builder(name)
         assert builder is not None, name
-        table[name] = ModelEntry(name, builder, row, parameters)
+        rows = [row for row in TABLE2 if row.model == name]
+        printed = " ".join(filter(None, [", ".join(row.method for row in rows), *{row.depth for row in rows}]))
+        table[name] = ModelEntry(name, builder, printed, rows[0].parameters if rows else "")
     return table
 
 

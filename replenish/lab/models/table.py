@@ -2,96 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from replenish.lab.models.count import cost, parameters_of
-from replenish.lab.models.registry import MODELS
+from replenish.lab.models.count import cost, parameters, shapes_only
+from replenish.lab.models.registry import MODELS, PATTERNS, ModelEntry
+from replenish.lab.show import Cell, Column, Table
 
 #: Why a count cannot be the paper's, where we know or can guess.
 _WHY = {
     "resnet-1202": "He et al. print 19.4M too; 10.2M is in the Wide ResNet paper's comparison",
     "resnet-1202-stochastic-depth": "as for resnet-1202",
-    "wrn-70-10": "no choice of unit or classes gives it; 70 = 6 x 11 + 4",
+    "wrn-70-10": "with 3x3 convolutions in the shortcuts it is 106.4M, but then wrn-28-10 is 38.6M; 70 = 6 x 11 + 4",
     "dsn": "companions included: 0.97M without them, at 10 classes",
 }
 
 
 @dataclass(frozen=True)
-class Row:
-    """A network, what it costs, and what the paper prints.
+class CountedNetwork:
+    """A network, its parameters with 10 and with 100 classes, and its multiply-adds of one 32x32 image, 10 classes."""
 
-    Args:
-        name: The name that `build` takes.
-        parameters10: Parameters with 10 classes.
-        parameters100: Parameters with 100 classes.
-        multiply_adds: Multiply-adds of one 32x32 image with three channels, 10 classes.
-        paper_row: The paper's row, or "".
-        paper_parameters: The paper's figure as printed, or "".
-        remark: Where and how the counts differ from the paper's, or another remark, or "".
-    """
-
-    name: str
+    entry: ModelEntry
     parameters10: int
     parameters100: int
     multiply_adds: int
-    paper_row: str
-    paper_parameters: str
-    remark: str
+
+    @property
+    def remark(self) -> str:
+        """Where and how the counts differ from the paper's, or another remark, or ""."""
+        printed, why = self.entry.paper_parameters, _WHY.get(self.entry.name, "")
+        counted = [_millions(self.parameters10), _millions(self.parameters100)]
+        differs = f"differs: we count {' or '.join(dict.fromkeys(counted))}" if printed not in ("", *counted) else ""
+        return "; ".join(filter(None, (differs, why)))
 
 
-def millions(count: int) -> str:
+COLUMNS = (
+    Column("name", lambda network: Cell(network.entry.name, code=True), numeric=False),
+    Column("row of the paper's table 2", lambda network: network.entry.paper_row, numeric=False),
+    Column("parameters, 10 classes", lambda network: f"{network.parameters10:,}"),
+    Column("100 classes", lambda network: f"{network.parameters100:,}"),
+    Column("the paper prints", lambda network: network.entry.paper_parameters),
+    Column("multiply-adds", lambda network: f"{network.multiply_adds / 1e6:,.0f}M"),
+    Column("remark", lambda network: network.remark, numeric=False),
+)
+
+
+def models_table() -> Table:
+    """Return every network of `MODELS`, what it costs, and what the paper prints."""
+    networks = []
+    for name, entry in MODELS.items():
+        ten = cost(name)
+        hundred = parameters(shapes_only(name, num_classes=100))
+        networks.append((name, CountedNetwork(entry, ten.parameters, hundred, ten.multiply_adds)))
+    return Table("models", "Networks", COLUMNS, networks, f"Other sizes: {', '.join(PATTERNS)}")
+
+
+def _millions(count: int) -> str:
     """Return a count in millions, with as many digits as the paper prints."""
     return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count / 1e6:.2f}M"
-
-
-def rows(names: Iterable[str] | None = None) -> list[Row]:
-    """Return the rows of the table.
-
-    Args:
-        names: Names of networks; None for all of `MODELS`.
-
-    Example:
-        >>> rows(["resnet-1202"])[0].remark.split(";")[0]
-        'differs: we count 19.4M'
-    """
-    table = []
-    for name in MODELS if names is None else names:
-        entry = MODELS[name]
-        ten, hundred = cost(name), parameters_of(name, num_classes=100)
-        counted = [millions(ten.parameters), millions(hundred)]
-        remark = _WHY.get(name, "")
-        if entry.paper_parameters and entry.paper_parameters not in counted:
-            ours = " or ".join(dict.fromkeys(counted))
-            remark = f"differs: we count {ours}" + (f"; {remark}" if remark else "")
-        table.append(
-            Row(
-                name,
-                ten.parameters,
-                hundred,
-                ten.multiply_adds,
-                entry.paper_row,
-                entry.paper_parameters,
-                remark,
-            )
-        )
-    return table
-
-
-def markdown(table: Iterable[Row] | None = None) -> str:
-    """Return the table in Markdown, as it stands in `docs/models.md`.
-
-    Args:
-        table: Its rows; None for all networks.
-    """
-    lines = [
-        "| name | row of the paper's table 2 | parameters, 10 classes | 100 classes | the paper prints "
-        "| multiply-adds | remark |",
-        "|---|---|---:|---:|---:|---:|---|",
-    ]
-    for row in rows() if table is None else table:
-        lines.append(
-            f"| `{row.name}` | {row.paper_row} | {row.parameters10:,} | {row.parameters100:,} "
-            f"| {row.paper_parameters} | {row.multiply_adds / 1e6:,.0f}M | {row.remark} |"
-        )
-    return "\n".join(lines) + "\n"

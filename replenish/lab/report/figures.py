@@ -1,28 +1,38 @@
-"""Figures 2 and 3, and curves of any runs: training loss and test error against the effective epoch."""
+"""Figures 2 and 3, and curves of any runs: what is measured every epoch, against the effective epoch."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from replenish.lab.experiments import paper
-from replenish.lab.report.document import NOTHING, Cell, Column, Figure, Line, Row, Series, Stray, Table
+from replenish.lab import paper
 from replenish.lab.report.grouping import Group
-from replenish.lab.report.reading import RunRecord
+from replenish.lab.show import Chart, Figure, Reference, Series
 
 _CAPTION = (
     "Lines are medians over the seeds that finished, bands run from the smallest to the largest, and dashed uprights "
-    "mark where the learning rate drops. The first epochs may rise above the panel."
+    "mark where the learning rate drops."
 )
-_STRAYS = " Thin dotted lines are single runs that diverged or have not finished."
-#: Epochs in the tables that stand for figures in Markdown.
-_FEW_EPOCHS = 10
-QUANTITIES = (("train_loss", "Training loss"), ("test_error", "Test error (%)"))
+_STRAYS = " Thin dotted lines are single runs that diverged or have not finished; they may leave the panel."
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that a run measures every epoch: its name in the metrics, its label, and the decimals to read it."""
+
+    name: str
+    label: str
+    decimals: int
+
+
+#: One panel each; those that no run has are left out.
+QUANTITIES = (Quantity("train_loss", "Training loss", 3), Quantity("test_error", "Test error (%)", 2))
 
 
 def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) -> Figure | None:
     """Return a figure of the paper over the lines that have runs, or None if none has."""
-    lines = [(name, label, groups[name]) for name, label in figure.lines if name in groups]
+    lines = {label: groups[name] for name, label in figure.lines if name in groups}
     missing = [label for name, label in figure.lines if name not in groups]
     remark = f" No runs yet of: {', '.join(missing)}." if missing else ""
     if scale != "full":
@@ -30,97 +40,89 @@ def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) 
     return curves(lines, name=f"{scale}-{figure.name}", title=figure.title, remark=remark)
 
 
-def curves(lines: Sequence[tuple[str, str, Group]], *, name: str, title: str, remark: str = "") -> Figure | None:
-    """Return the curves of some groups, or None if they have no epoch to show.
-
-    Args:
-        lines: (name, label, group) of each line.
-        name: The name of the figure.
-        title: Its title.
-        remark: Added to the caption.
-    """
-    made = tuple(_line(line_name, label, group) for line_name, label, group in lines)
-    if not any(line.epochs or any(stray.epochs for stray in line.strays) for line in made):
+def curves(
+    lines: Mapping[str, Group], *, name: str, title: str = "Training loss and test error", remark: str = ""
+) -> Figure | None:
+    """Return the curves of some groups by their labels, or None if they have no epoch to show."""
+    measured = [run for group in lines.values() for run in group.runs if run.metrics]
+    if not measured:
         return None
-    strays = _STRAYS if any(line.strays for line in made) else ""
-    last = max(group.config.epochs for _, _, group in lines)
-    return Figure(name, title, _CAPTION + strays + remark, made, last)
+    charts = tuple(
+        _chart(quantity, lines)
+        for quantity in QUANTITIES
+        if any(line.get(quantity.name) is not None for run in measured for line in run.metrics)
+    )
+    strays = _STRAYS if any(run.status != "finished" for run in measured) else ""
+    return Figure(name, title, _CAPTION + strays + remark, charts) if charts else None
 
 
-def _line(name: str, label: str, group: Group) -> Line:
-    finished = group.finished
-    epochs = sorted({int(line["epoch"]) for run in finished for line in run.metrics})
-    strays = tuple(_stray(run) for run in group.runs if run.status != "finished" and run.metrics)
-    return Line(
-        name=name,
-        label=label,
-        runs=tuple(run.path for run in finished),
-        drops=group.config.decays,
-        epochs=tuple(epochs),
-        train_loss=_series(finished, epochs, "train_loss"),
-        test_error=_series(finished, epochs, "test_error"),
-        strays=strays,
+def _chart(quantity: Quantity, lines: Mapping[str, Group]) -> Chart:
+    series = [one for label, group in lines.items() for one in _series(quantity.name, label, group)]
+    return Chart(
+        quantity.name,
+        "effective epoch",
+        quantity.label,
+        tuple(series),
+        tuple(_drops(lines)),
+        x_range=(0.0, float(max(group.config.epochs for group in lines.values()))),
+        from_zero=False,
+        whole=True,
+        decimals=quantity.decimals,
     )
 
 
-def _series(runs: Sequence[RunRecord], epochs: Sequence[int], quantity: str) -> Series:
+def _series(quantity: str, label: str, group: Group) -> Iterator[Series]:
+    finished = group.finished
+    epochs = sorted({int(line["epoch"]) for run in finished for line in run.metrics})
     by_epoch: dict[int, list[float]] = {epoch: [] for epoch in epochs}
-    for run in runs:
+    for run in finished:
         for line in run.metrics:
             if (value := line.get(quantity)) is not None:
                 by_epoch[line["epoch"]].append(value)
-    values = [by_epoch[epoch] for epoch in epochs]
-    return Series(
-        median=tuple(statistics.median(seeds) if seeds else None for seeds in values),
-        low=tuple(min(seeds, default=None) for seeds in values),
-        high=tuple(max(seeds, default=None) for seeds in values),
+    seeds = [by_epoch[epoch] for epoch in epochs]
+    several = len(finished) > 1
+    drops = ", ".join(f"{drop:g}" for drop in group.config.decays)
+    yield Series(
+        label,
+        epochs,
+        [statistics.median(values) if values else None for values in seeds],
+        [min(values, default=None) for values in seeds] if several else (),
+        [max(values, default=None) for values in seeds] if several else (),
+        order=group.config.order,
+        note=f"n = {len(finished)}" + (f" · drops at {drops}" if drops else ""),
     )
+    for run in group.runs:
+        if run.status != "finished" and run.metrics:
+            ran, values = [int(line["epoch"]) for line in run.metrics], [line.get(quantity) for line in run.metrics]
+            yield Series(f"{run.path}, {run.status}", ran, values, kind="stray", like=label)
 
 
-def _stray(run: RunRecord) -> Stray:
-    return Stray(
-        path=run.path,
-        status=run.status,
-        epochs=tuple(int(line["epoch"]) for line in run.metrics),
-        train_loss=tuple(line.get("train_loss") for line in run.metrics),
-        test_error=tuple(line.get("test_error") for line in run.metrics),
-    )
+def _drops(lines: Mapping[str, Group]) -> Iterator[Reference]:
+    """Yield the learning-rate drops: in the colour of a line if it is the only one to drop there."""
+    lines_at: dict[float, list[str]] = {}
+    for label, group in lines.items():
+        for drop in group.config.decays:
+            lines_at.setdefault(drop, []).append(label)
+    for drop, labels in sorted(lines_at.items()):
+        alone = len(labels) == 1 and len(lines) > 1
+        yield Reference(drop, upright=True, like=labels[0] if alone else "")
 
 
-def values_table(figure: Figure, *, few: bool) -> Table:
-    """Return the values of a figure: medians, with the smallest and the largest.
-
-    Args:
-        figure: The figure.
-        few: Whether about ten epochs are enough: the first, the last, those at the drops and some between.
-    """
-    lines = [line for line in figure.lines if line.epochs]
-    epochs = sorted({epoch for line in lines for epoch in line.epochs})
-    if few and len(epochs) > _FEW_EPOCHS:
-        drops = {int(drop) for line in lines for drop in line.drops}
-        spaced = {epochs[round(part * (len(epochs) - 1) / 5)] for part in range(6)}
-        epochs = [epoch for epoch in epochs if epoch in drops | spaced]
-    columns = [Column("Epoch", numeric=True)]
-    columns += [
-        Column(line.label, f"n = {len(line.runs)}", group=title, numeric=True)
-        for _, title in QUANTITIES
-        for line in lines
+def seeds_figure(orders: Mapping[str, Group], name: str) -> Figure | None:
+    """Return the test error of every seed by order, the runs of one seed joined; None for fewer than two orders."""
+    kept = {label: group for label, group in orders.items() if group.errors}
+    if len(kept) < 2:
+        return None
+    errors = [group.errors for group in kept.values()]
+    joined = [
+        Series(f"seed {seed}", range(len(errors)), [by_seed.get(seed) for by_seed in errors], kind="join")
+        for seed in sorted({seed for by_seed in errors for seed in by_seed})
     ]
-    rows = []
-    for epoch in epochs:
-        cells = [Cell(str(epoch))]
-        cells += [_value(line, quantity, epoch) for quantity, _ in QUANTITIES for line in lines]
-        rows.append(Row(f"epoch {epoch}", tuple(cells)))
-    return Table(f"{figure.name}-values", "Values", "Median (smallest to largest).", tuple(columns), tuple(rows))
-
-
-def _value(line: Line, quantity: str, epoch: int) -> Cell:
-    if epoch not in line.epochs:
-        return Cell(NOTHING)
-    at, series = line.epochs.index(epoch), getattr(line, quantity)
-    median, low, high = series.median[at], series.low[at], series.high[at]
-    if median is None:
-        return Cell(NOTHING)
-    digits = 3 if quantity == "train_loss" else 2
-    text = f"{median:.{digits}f}"
-    return Cell(text if len(line.runs) < 2 else f"{text} ({low:.{digits}f} to {high:.{digits}f})")
+    points = [
+        Series(label, [index] * len(group.errors), list(group.errors.values()), kind="points", order=group.config.order)
+        for index, (label, group) in enumerate(kept.items())
+    ]
+    names = tuple(kept)
+    chart = Chart("test_error", "order", "Test error (%)", (*joined, *points), x_names=names, from_zero=False)
+    caption = "Test error at the last epoch; a line joins the runs of one seed, which share their initial weights."
+    return Figure(name, "Every seed", caption, (chart,))

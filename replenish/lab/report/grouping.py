@@ -1,14 +1,15 @@
-"""Which runs belong together: the seeds of one config, the configs of one experiment, the samplers of one recipe."""
+"""Which runs belong together: the seeds of one config, the configs of one experiment, the orders of one recipe."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from replenish.lab.config import ORDER_NAMES, RunConfig
-from replenish.lab.report.document import Origin
-from replenish.lab.report.reading import RunRecord, finite
+from replenish.lab.runs import RunRecord, finite
+from replenish.lab.show import Origin
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,10 @@ class Group:
     @property
     def errors(self) -> dict[int, float]:
         """Test error at the last epoch, by seed, of the finished runs."""
-        return self._by_seed("test_error")
+        return self.by_seed("test_error")
 
-    @property
-    def best_errors(self) -> dict[int, float]:
-        """The smallest test error of any epoch, by seed, of the finished runs."""
-        return self._by_seed("best_test_error")
-
-    def _by_seed(self, name: str) -> dict[int, float]:
+    def by_seed(self, name: str) -> dict[int, float]:
+        """Return a number of the results, such as `best_test_error`, by seed, of the finished runs that have it."""
         values = {run.config.seed: finite((run.result or {}).get(name)) for run in self.finished}
         return {seed: value for seed, value in values.items() if value is not None}
 
@@ -65,24 +62,23 @@ def without_repeats(runs: Iterable[RunRecord]) -> tuple[list[RunRecord], list[st
 
 
 def by_experiment(runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig]) -> dict[str, Group]:
-    """Return the groups of the experiments that have runs; one run can serve several.
-
-    Args:
-        runs: All runs, each once.
-        experiments: A config by the name of its experiment, whatever its seed.
-    """
+    """Return the groups of the experiments, configs of any seed by name, that have runs; one run can serve several."""
     by_config: dict[RunConfig, list[RunRecord]] = {}
     for run in runs:
         by_config.setdefault(run.config.with_seed(0), []).append(run)
     groups = {}
     for name, config in experiments.items():
-        if found := by_config.get(config.with_seed(0)):
-            groups[name] = Group(name, config, _by_seed(found))
+        plain = config.with_seed(0)
+        # The first records are of epochs that end on a short batch; they stand where there are no others.
+        for made in (plain, dataclasses.replace(plain, drop_last=False)):
+            if made in by_config:
+                groups[name] = Group(name, made, _by_seed(by_config[made]))
+                break
     return groups
 
 
 def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
-    """Return, for each recipe, the groups of its samplers, as `ORDER_NAMES` has them: srs, reshuffling, ..."""
+    """Return, for each recipe, the groups of its orders, as `ORDER_NAMES` has them: srs, reshuffling, ..."""
     recipes: dict[RunConfig, dict[RunConfig, list[RunRecord]]] = {}
     for run in runs:
         config = run.config.with_seed(0)
@@ -90,16 +86,16 @@ def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
         recipes.setdefault(recipe, {}).setdefault(config, []).append(run)
     tables = []
     for recipe in sorted(recipes, key=lambda recipe: recipe.slug):
-        groups = [Group(sampler_name(config), config, _by_seed(found)) for config, found in recipes[recipe].items()]
+        groups = [Group(order_name(config), config, _by_seed(found)) for config, found in recipes[recipe].items()]
         tables.append({group.label: group for group in sorted(groups, key=_place)})
     return tables
 
 
-def sampler_name(config: RunConfig) -> str:
+def order_name(config: RunConfig) -> str:
     """Return a short name of the order, with what is not as in the paper.
 
     Example:
-        >>> sampler_name(RunConfig(order="srs", pool_size=100)), sampler_name(RunConfig(order="reshuffling"))
+        >>> order_name(RunConfig(order="srs", pool_size=100)), order_name(RunConfig(order="reshuffling"))
         ('srs, pool of 100', 'reshuffling')
     """
     parts = [config.order]
@@ -108,6 +104,36 @@ def sampler_name(config: RunConfig) -> str:
     if config.sequence != "shuffled":
         parts.append(f"{config.sequence} sequence")
     return ", ".join(parts)
+
+
+def mixed(first: Group, second: Group) -> dict[str, tuple[Any, Any]]:
+    """Return in what two groups' runs of equal seeds were executed otherwise, with one such pair of values each."""
+    found: dict[str, tuple[Any, Any]] = {}
+    others = {run.config.seed: run for run in second.finished}
+    for run in first.finished:
+        if run.config.seed not in others:
+            continue
+        one, two = _executed(run), _executed(others[run.config.seed])
+        for name in one.keys() & two.keys():
+            if one[name] != two[name]:
+                found.setdefault(name, (one[name], two[name]))
+    return dict(sorted(found.items()))
+
+
+def _executed(run: RunRecord) -> dict[str, Any]:
+    """Return what of a run's execution can change its result, as far as its record tells."""
+    result = run.result or {}
+    hardware = result.get("hardware") or {}
+    told = {
+        name: hardware[name] for name in ("processes", "device", "threads", "compile", "precision") if name in hardware
+    }
+    if "torch" in (result.get("versions") or {}):
+        told["torch"] = result["versions"]["torch"]
+    if "initial_sha256" in result:
+        told["initial weights"] = result["initial_sha256"][:8]
+    samples = (result.get("data") or {}).get("train_images", 0)
+    told["short batches"] = bool(not run.config.drop_last and samples % run.config.batch_size)
+    return told
 
 
 def origins(groups: Iterable[Group]) -> tuple[Origin, ...]:

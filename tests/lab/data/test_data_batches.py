@@ -172,7 +172,7 @@ def test_other_wrong_arguments(digits):
     batches = Batches(order(), digits)
     with pytest.raises(ValueError, match="start_step should be at least 0"):
         batches.batches(-1)
-    with pytest.raises(ValueError, match="split should be 'train' or 'test'"):
+    with pytest.raises(ValueError, match="split should be one of train, test, held_out, but got 'validation'"):
         batches.ordered("validation")
     with pytest.raises(ValueError, match="batch_size should be at least 1"):
         batches.ordered(batch_size=0)

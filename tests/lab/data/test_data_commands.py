@@ -6,8 +6,8 @@ import pytest
 from test_data_fakes import fake_contents, fake_files, write_archive, write_folder
 from typer.testing import CliRunner
 
-from replenish.lab.data.cifar import CIFAR10, CIFAR100, CIFARS
-from replenish.lab.data_commands import data_app
+from replenish.cli.data import app as data_app
+from replenish.lab.data.cifar_files import CIFAR10, CIFAR100, CIFARS
 
 CONTENTS = fake_contents(CIFAR100)
 FILES = fake_files(CIFAR100, CONTENTS)
@@ -64,10 +64,12 @@ def test_verify_uses_the_variable(run, tmp_path: Path, monkeypatch):
 
 
 def test_bad_input(run, tmp_path: Path):
-    assert "name should be one of cifar10, cifar100, but got 'mnist'" in sentence(run("get", "mnist"))
+    assert "name should be one of cifar10, cifar100, cifar100-coarse, but got 'mnist'" in sentence(run("get", "mnist"))
     assert "but got 'mnist'" in sentence(run("verify", "mnist"))
     assert "nowhere does not exist" in sentence(run("verify", "--root", tmp_path / "nowhere"))
-    assert "url should begin with https://" in sentence(run("get", "cifar100", "--url", "ftp://x/y"))
+    assert "url should be an address that begins with https://" in sentence(
+        run("get", "cifar100", "--url", "ftp://x/y")
+    )
     file = tmp_path / "file"
     file.write_text("")
     assert str(file) in sentence(run("get", "cifar100", "--root", file))

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from replenish.lab.data.cifar import CIFAR10, CIFAR100, CifarFiles, load_cifar
+from replenish.lab.data.cifar import load_cifar
+from replenish.lab.data.cifar_files import CIFAR10, CIFAR100, CifarFiles
 
 CLASSES = 4
+# The coarse class of each fine class.
+COARSE = (1, 0, 1, 0)
 
 
 def python2_pickle(value: object) -> bytes:
@@ -47,9 +50,11 @@ def fake_contents(files: CifarFiles, per_class: int = 3) -> dict[str, bytes]:
     for name, _ in (*files.train, *files.test):
         labels = [label for _ in range(per_class) for label in range(CLASSES)]
         pixels = rng.integers(0, 256, (len(labels), 3072), dtype=np.uint8)
-        contents[name] = whole_pickle({b"data": pixels, files.label_key: labels, b"batch_label": b"fake"})
+        batch = {b"data": pixels, files.label_key: labels, b"batch_label": b"fake"}
+        contents[name] = whole_pickle(batch | {b"coarse_labels": [COARSE[label] for label in labels]})
     names = [f"class {label}".encode() for label in range(CLASSES)]
-    contents[files.meta[0]] = whole_pickle({files.names_key: names})
+    coarse_names = [b"coarse 0", b"coarse 1"]
+    contents[files.meta[0]] = whole_pickle({files.names_key: names, b"coarse_label_names": coarse_names})
     return contents
 
 

@@ -1,0 +1,63 @@
+"""The command `replenish`: one file for each thing that the lab does, with its arguments, calls and printing.
+
+Files import what is heavy (torch, matplotlib, the lab itself) inside the command that needs it: so help and a wrong
+argument cost no more than to start.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+try:
+    import typer
+except ImportError:  # the core needs numpy alone; the command is a part of the lab
+    print("replenish: the command needs the lab's packages: pip install 'replenish[lab]'", file=sys.stderr)
+    raise SystemExit(2) from None
+
+from replenish import __version__
+from replenish.cli import bench, compare, count, data, demo, explain, inspect, report, run
+from replenish.cli import exec as execution
+from replenish.cli import list as listing
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help and plain complaints: rich would take a third of the time that they take
+    help="Sequenced-replacement sampling (SRS) for deep learning: the lab.",
+)
+# In the order of `--help`: first look, then run, then understand.
+app.command("demo")(demo.demo)
+app.add_typer(listing.app, name="list")
+app.command("run")(run.run)
+app.command("compare")(compare.compare)
+app.command("exec", cls=execution.ScriptCommand, context_settings={"allow_interspersed_args": False})(execution.exec_)
+app.command("report")(report.report)
+app.command("explain")(explain.explain)
+app.command("inspect")(inspect.inspect)
+app.command("count")(count.count)
+app.add_typer(data.app, name="data")
+app.command("bench")(bench.bench)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _replenish(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command."""
+    app(prog_name="replenish")

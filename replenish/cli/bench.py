@@ -1,0 +1,59 @@
+"""`replenish bench`: the sampler's speed on this machine, beside torch's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+from typing import Annotated, Any
+
+import typer
+
+from replenish.cli.console import output, working
+from replenish.cli.errors import errors_as_sentences
+
+
+def bench(
+    n: Annotated[int, typer.Option("--n", metavar="N", help="samples")] = 50_000,
+    batch_size: Annotated[int, typer.Option(metavar="B", help="samples in a mini-batch")] = 64,
+    rounds: Annotated[int, typer.Option(help="how often each is timed, in turn; at least 2")] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON, with the times of all rounds")] = False,
+) -> None:
+    """Time the sampler on this machine beside torch's own.
+
+    An epoch of it and one of BatchSampler(RandomSampler) are timed in turn.
+    """
+    import torch
+    from rich.table import Table
+
+    from replenish.lab.machine import describe, versions
+    from replenish.lab.sampler_benchmark import WAYS, measure_epochs, ratio
+
+    torch.set_num_threads(1)  # so that what is timed does not depend on how many cores are idle
+    with errors_as_sentences(), working(f"timing {rounds} rounds"):
+        times = measure_epochs(n, batch_size, rounds)
+    each = {way: statistics.median(times[way]) / n * 1e9 for way in WAYS}
+    ratios = {way: ratio(times["torch"], times[way]) for way in WAYS if way != "torch"}
+    machine: dict[str, Any] = {**describe(), **versions()}
+    if as_json:
+        ways = {
+            way: {
+                "name": name,
+                "nanoseconds_per_index": each[way],
+                "speed_over_torch": dataclasses.asdict(ratios[way]) if way in ratios else None,
+                "seconds": times[way],
+            }
+            for way, name in WAYS.items()
+        }
+        found = {"num_samples": n, "batch_size": batch_size, "rounds": rounds, "ways": ways, "machine": machine}
+        typer.echo(json.dumps(found, indent=2))
+        return
+    table = Table("one epoch", "an index", "speed over torch's")
+    for way, name in WAYS.items():
+        table.add_row(name, f"{each[way]:.0f} ns", ratios[way].text() if way in ratios else "")
+    output(120).print(table)
+    typer.echo(
+        f"N = {n:,}, B = {batch_size:,}; medians of {rounds} rounds, quartiles in brackets. {machine['processor']}, "
+        f"{machine['cores']} cores, one thread; Python {machine['python']}, numpy {machine['numpy']}, torch "
+        f"{machine['torch']}, replenish {machine['replenish']}."
+    )

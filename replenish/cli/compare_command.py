@@ -1,0 +1,84 @@
+"""`replenish compare --command ...`: does the order matter in a script of your own?"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from replenish.cli.errors import errors_as_sentences
+
+
+def compare_command(
+    command: str,
+    *,
+    metric: str | None,
+    metric_json: str | None,
+    higher_is_better: bool,
+    orders: str,
+    seeds: str,
+    margin: float | None,
+    until_decided: bool,
+    max_seeds: int,
+    budget: str | None,
+    runs: Path,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Run the command with every order and seed, and print the verdict."""
+    from replenish.cli.options import parse_seeds
+    from replenish.lab.command_metric import JsonMetric, OutputMetric
+    from replenish.lab.commands import compare_commands
+    from replenish.lab.question import Question, parse_duration, seed_list
+
+    with errors_as_sentences("stopped; runs that had ended are kept, so give the same command again"):
+        if (metric is None) == (metric_json is None):
+            raise ValueError(
+                "--command should have --metric, a regular expression for what the script prints, or --metric-json, a "
+                "file and a key, but got " + ("neither" if metric is None else "both")
+            )
+        found = JsonMetric.from_text(metric_json) if metric_json is not None else OutputMetric(str(metric))
+        question = Question(
+            tuple(name.strip() for name in orders.split(",")),
+            seed_list(parse_seeds(seeds), until_decided, max_seeds),
+            higher_is_better,
+            margin,
+            until_decided,
+        )
+        with _terminated_as_interrupted():
+            answer = compare_commands(
+                command,
+                found,
+                question,
+                runs=runs,
+                parallel=jobs,
+                budget=None if budget is None else parse_duration(budget),
+                tell=lambda line: typer.echo(line, err=True),
+            )
+    if as_json:
+        typer.echo(json.dumps({"command": command, "metric": found.described, **answer.to_dict()}, indent=2))
+        return
+    for line in answer.lines():
+        typer.echo(line)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM end the runs too, as Ctrl-C does."""
+
+    def raise_it(number: int, frame: FrameType | None) -> NoReturn:
+        error = KeyboardInterrupt()
+        error.signal_number = number  # type: ignore[attr-defined]
+        raise error
+
+    before = signal.signal(signal.SIGTERM, raise_it)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,41 @@
+"""Where commands print, and which process does."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+
+def output(width: int = 160) -> Console:
+    """Return the console of standard output.
+
+    Args:
+        width: Used where there is no terminal whose width is to be fitted: a path or a name broken in two could not be
+            searched for.
+    """
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=width)
+
+
+def working(on: str) -> Status:
+    """Return a line on standard error that says what is being done as long as it is; silent without a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(on)
+
+
+def first_process() -> bool:
+    """Tell whether this is the process that speaks: with several, the first."""
+    return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")
+
+
+def command_line() -> str:
+    """Return the command as it was typed, with the program's plain name."""
+    return shlex.join(["replenish", *sys.argv[1:]])

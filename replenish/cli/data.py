@@ -1,0 +1,109 @@
+"""`replenish data`: download the CIFARs, and tell what data is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from replenish.cli.console import output, working
+from replenish.cli.errors import errors_as_sentences
+
+if TYPE_CHECKING:
+    from replenish.lab.data.cifar_files import CifarFiles
+    from replenish.lab.data.download import Progress
+
+app = typer.Typer(no_args_is_help=True, help="Download the CIFARs, and tell what data is there.")
+
+Root = Annotated[
+    Path | None,
+    typer.Option(help="Where data is kept; by default the folder REPLENISH_DATA names, else the cache."),
+]
+
+
+@app.command("get")
+def get_command(
+    name: Annotated[str, typer.Argument(help="cifar10 or cifar100")],
+    root: Root = None,
+    url: Annotated[
+        str | None, typer.Option(help="Another https address of the same archive; its md5 is checked.")
+    ] = None,
+) -> None:
+    """Download a CIFAR, verify it and unpack it; a broken download is taken up where it broke."""
+    from replenish.lab.data.download import get
+
+    kept = "interrupted; what was downloaded is kept, run it again to go on"
+    with errors_as_sentences(interrupted=kept), _progress_bar(name) as progress:
+        folder = get(_files(name), root, url=url, progress=progress)
+    typer.echo(f"{name} is in {folder}, verified.")
+
+
+@app.command("verify")
+def verify_command(
+    names: Annotated[list[str] | None, typer.Argument(help="cifar10, cifar100; by default both")] = None,
+    root: Root = None,
+) -> None:
+    """Tell what data is there and whether it is the official data.
+
+    The exit code is 1 if something is damaged, or if something named is absent.
+    """
+    from rich.table import Table
+
+    from replenish.lab.data.cifar import read_verified
+    from replenish.lab.data.cifar_files import data_root, find
+    from replenish.lab.data.dataset import DataError
+
+    table = Table("data", "state", "where")
+    table.add_row("digits", "whole", "inside scikit-learn")
+    fault = False
+    with errors_as_sentences():
+        if root is not None and not root.expanduser().exists():
+            raise FileNotFoundError(f"{root} does not exist")
+        for name in names or ("cifar10", "cifar100"):
+            files = _files(name)
+            path = find(files, root)
+            if path is None:
+                fault |= bool(names)
+                table.add_row(name, "absent", f"not in {data_root(root)}")
+                continue
+            try:
+                with working(f"reading {path}"):
+                    read_verified(files, path)
+                table.add_row(name, "whole", str(path))
+            except DataError as error:
+                fault = True
+                table.add_row(name, "damaged", str(error))
+    console = output(240)
+    console.print(table)
+    if fault:
+        raise typer.Exit(1)
+
+
+def _files(name: str) -> CifarFiles:
+    from replenish.lab.data.cifar_files import CIFARS
+
+    if name not in CIFARS:
+        raise ValueError(f"name should be one of {', '.join(CIFARS)}, but got {name!r}")
+    return CIFARS[name]
+
+
+@contextmanager
+def _progress_bar(name: str) -> Iterator[Progress]:
+    """Show a bar with the speed and the time left on a terminal; otherwise nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    columns = (
+        "{task.description}",
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

@@ -1,0 +1,54 @@
+"""`replenish explain`: the method step by step, in the terminal or as a page."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replenish.cli.errors import errors_as_sentences
+
+
+def explain(
+    n: Annotated[int, typer.Option("--n", help="samples: the paper's N")] = 5,
+    batch_size: Annotated[int, typer.Option(help="samples in a mini-batch: the paper's B")] = 2,
+    steps: Annotated[int, typer.Option(help="steps to show")] = 20,
+    seed: Annotated[int, typer.Option(help="the seed of all orders")] = 0,
+    pool_size: Annotated[int | None, typer.Option(help="slots of the pool; by default N, as in the paper")] = None,
+    sequence: Annotated[str, typer.Option(help="what refills the pool: identity (the paper's), shuffled")] = "identity",
+    html: Annotated[Path | None, typer.Option(help="write a page that plays the steps to this file")] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="open that page in a browser")] = False,
+) -> None:
+    """Show the pool, the queue, draw and refill, step by step.
+
+    This is the paper's figure 1 for any N and B.
+    """
+    from replenish.lab.atomic_files import check_place
+    from replenish.lab.explain import page, terminal
+    from replenish.trace import compute_trace
+
+    with errors_as_sentences():
+        if html is not None and open_page:
+            raise ValueError("--html and --open should not be given together; take --html to keep the page, or --open")
+        if html is not None:
+            check_place("--html", html, ".html")
+        if html is not None or open_page:
+            page.check_sizes(n, batch_size, steps, pool_size)
+        trace = compute_trace(n, batch_size, steps, seed=seed, pool_size=pool_size, sequence=sequence)
+        if html is not None:
+            page.write(trace, html)
+            typer.echo(f"written to {html}")
+        elif open_page:
+            # The folder is left to the system to clear away: the browser reads it after this command has ended.
+            kept = Path(tempfile.mkdtemp(prefix="replenish-")) / "explain.html"
+            page.write(trace, kept)
+            if not webbrowser.open(kept.as_uri()):
+                raise OSError(f"no browser could be opened; the page is {kept}, to be opened by hand")
+            typer.echo(f"opened {kept}")
+        else:
+            from rich.console import Console
+
+            terminal.show(trace, Console(highlight=False))

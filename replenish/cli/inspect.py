@@ -1,0 +1,77 @@
+"""`replenish inspect`: what an order draws, beside what the theory says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from replenish.cli.console import output, working
+from replenish.cli.errors import errors_as_sentences
+
+if TYPE_CHECKING:
+    from replenish.lab.inspect import Inspection
+
+
+def inspect(
+    num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
+    batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
+    pool_size: Annotated[int | None, typer.Option(help="slots of the pool; by default N, as in the paper")] = None,
+    epochs: Annotated[int, typer.Option(help="effective epochs to run")] = 10,
+    classes: Annotated[
+        int | None, typer.Option(help="equal classes of a sorted dataset; by default 10, or N if that is less")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="the seed of all orders")] = 0,
+    png: Annotated[Path | None, typer.Option(help="also draw what was measured to this file")] = None,
+    html: Annotated[Path | None, typer.Option(help="also write a page with tables and charts to this file")] = None,
+) -> None:
+    """Measure SRS beside its closed forms and beside reshuffling and replacement sampling."""
+    from replenish.lab.atomic_files import check_place, write_atomically
+    from replenish.lab.inspect import inspect_orders
+    from replenish.lab.inspect.tables import class_table, draws_table
+    from replenish.lab.show.terminal import print_table
+
+    with errors_as_sentences():
+        if png is not None:
+            check_place("--png", png, ".png")
+        if html is not None:
+            check_place("--html", html, ".html", ".htm")
+        with working("") as status:
+            inspection = inspect_orders(
+                num_samples,
+                batch_size,
+                pool_size=pool_size,
+                epochs=epochs,
+                classes=classes,
+                seed=seed,
+                progress=status.update,
+            )
+    console = output()
+    for table in (draws_table(inspection), class_table(inspection)):
+        print_table(table, console)
+    with errors_as_sentences():
+        if png is not None:
+            from replenish.lab.inspect.page import picture
+
+            write_atomically(png, picture(inspection))
+            typer.echo(f"drawn to {png}")
+        if html is not None:
+            from replenish.lab.inspect.page import page
+
+            write_atomically(html, page(inspection, _command(inspection, html)).encode())
+            typer.echo(f"written to {html}")
+
+
+def _command(inspection: Inspection, html: Path) -> list[str]:
+    """Return the words that make the page again, with the defaults spelt out: they might change."""
+    order = inspection.order
+    options = {
+        "--pool-size": order.pool_size,
+        "--epochs": inspection.epochs,
+        "--classes": inspection.classes,
+        "--seed": order.seed,
+        "--html": html,
+    }
+    words = ["replenish", "inspect", str(order.num_samples), str(order.batch_size)]
+    return words + [word for option, value in options.items() for word in (option, str(value))]

@@ -1,0 +1,53 @@
+"""`replenish list`: the experiments, and the networks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from replenish.cli import options
+from replenish.cli.console import output, working
+from replenish.cli.errors import errors_as_sentences
+
+if TYPE_CHECKING:
+    from replenish.lab.show import Table
+
+app = typer.Typer(help="Show the experiments; `list models` shows the networks.", invoke_without_command=True)
+
+
+@app.callback()
+def list_experiments(
+    context: typer.Context,
+    scale: options.Scale = "full",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/reproducing.md.")] = False,
+) -> None:
+    """Show every experiment with the paper's error, the parameters and about what a run costs."""
+    if context.invoked_subcommand is None:
+        from replenish.lab.experiments.listing import experiments_table
+
+        with errors_as_sentences():
+            table = experiments_table(scale)
+        _show(table, markdown)
+
+
+@app.command("models")
+def list_models(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/models.md.")] = False,
+) -> None:
+    """Show every network, its parameters and multiply-adds, beside the paper's figures."""
+    from replenish.lab.models.table import models_table
+
+    with working("building every network without its weights"):
+        table = models_table()
+    _show(table, markdown)
+
+
+def _show(table: Table, markdown: bool) -> None:
+    from replenish.lab.show.markdown import table_lines
+    from replenish.lab.show.terminal import print_table
+
+    if markdown:
+        typer.echo("\n".join(table_lines(table)))
+    else:
+        print_table(table, output(240))

@@ -1,0 +1,72 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from replenish.lab.config import Hardware
+
+Scale = Annotated[str, typer.Option(help="full (the paper's), mini (two CPU cores) or digits (seconds)")]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in")]
+Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
+Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
+Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
+# torchrun tells its processes how many they are.
+Devices = Annotated[
+    int, typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches")
+]
+NumNodes = Annotated[
+    int,
+    typer.Option(
+        "--num-nodes",
+        min=1,
+        envvar="GROUP_WORLD_SIZE",
+        help="machines of one run; start it with torchrun, or --launcher slurm",
+    ),
+]
+Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
+Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
+TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well")]
+LauncherName = Annotated[str, typer.Option("--launcher", help="local, slurm or ray")]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Return seeds from "5" (the first five: 0 to 4) or "0,3,7" (these).
+
+    Example:
+        >>> parse_seeds("3"), parse_seeds("0,3,7")
+        ([0, 1, 2], [0, 3, 7])
+    """
+    from replenish import checks
+
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
+        raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
+    numbers = [checks.seed(int(part)) for part in parts]
+    if len(set(numbers)) != len(numbers):
+        raise ValueError(f"--seeds should name every seed once, but got {text!r}")
+    if len(numbers) == 1:
+        return list(range(checks.integer("--seeds", numbers[0], minimum=1, maximum=10_000)))
+    return numbers
+
+
+def check_launcher(name: str, hardware: Hardware) -> None:
+    """Refuse what no launcher of that name does.
+
+    Raises:
+        ValueError: There is no such launcher, or it cannot start so many processes.
+    """
+    from replenish.lab.launch import LAUNCHERS
+
+    if name not in LAUNCHERS:
+        raise ValueError(f"--launcher should be one of {', '.join(LAUNCHERS)}, but got {name!r}")
+    if name == "ray" and hardware.devices * hardware.num_nodes > 1:
+        raise ValueError(
+            f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
+            f"{hardware.num_nodes}; use --launcher slurm, or torchrun with --launcher local"
+        )

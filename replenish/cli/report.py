@@ -1,0 +1,28 @@
+"""`replenish report`: tables and figures of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from replenish.cli.errors import errors_as_sentences
+
+
+def report(
+    runs: Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="the folder that the runs' folders are in")],
+    out: Annotated[
+        Path | None, typer.Option(help="the page to write, ending in .html; by default report.html in RUNS_DIR")
+    ] = None,
+) -> None:
+    """Make tables and figures of runs, as a page and as Markdown.
+
+    The paper's tables and figures stand beside ours.
+    """
+    from replenish.lab.experiments import SCALES, configs
+    from replenish.lab.report import write_report
+
+    with errors_as_sentences():
+        page, markdown = write_report(runs, out, experiments={scale: configs(scale) for scale in SCALES})
+    typer.echo(f"{page}\n{markdown}")

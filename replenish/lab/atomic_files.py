@@ -1,0 +1,72 @@
+"""Files that are there whole or not at all, also if the machine stops: written beside their place, flushed, renamed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all, also if the machine stops.
+
+    Raises:
+        OSError: It could not be written; what was there is as it was.
+    """
+    new = path.with_name(f"{path.name}.new")
+    try:
+        write_flushed(new, content)
+        os.replace(new, path)
+        flush_folder(path.parent)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise not_written(error, path) from error
+
+
+def check_place(name: str, path: Path, *suffixes: str) -> None:
+    """Refuse a place for a file, before the work is done that is to be written there.
+
+    Args:
+        name: What whoever gave the path calls it.
+        path: The place.
+        *suffixes: How the file's name may end.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{name} should be the name of a {suffixes[0]} file, but got {path}")
+    if not path.parent.is_dir():
+        raise ValueError(f"{name} should be in a folder that is there, but got {path}")
+    if path.is_dir():
+        raise ValueError(f"{name} should be the name of a file, but got the folder {path}")
+
+
+def write_flushed(path: Path, content: bytes) -> None:
+    """Write a file and have it on the disk; after an error it is not there."""
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        path.unlink(missing_ok=True)  # half a file would only take the room that is missing
+        raise
+
+
+def flush_folder(folder: Path) -> None:
+    """Have a folder's new names on the disk."""
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def not_written(error: OSError, path: Path) -> OSError:
+    """Return an error that says in a sentence which file could not be written, and what to do."""
+    if error.errno == errno.ENOSPC:
+        return OSError(
+            f"the disk is full: {path} could not be written; what was finished before is kept, so free some space "
+            f"and give the same command again"
+        )
+    return OSError(f"{path} could not be written: {error.strerror or error}")

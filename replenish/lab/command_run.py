@@ -1,0 +1,167 @@
+"""One run of a command with an order: a folder of its own with its output, its exit code, its time and its loaders."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replenish.exec.environment import Assignment
+from replenish.exec.records import RunRecords, read_records
+from replenish.lab.atomic_files import write_atomically
+from replenish.lab.command_metric import Metric, filled, last_lines
+
+OUTCOME, LOADERS = "outcome.json", "loaders"
+SECONDS_BETWEEN_LOOKS = 0.05
+#: How long a command that is asked to end may take.
+SECONDS_TO_END = 10.0
+
+
+class StoppedError(Exception):
+    """A run was ended before its time."""
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """A command with one order and one seed.
+
+    Attributes:
+        command: The command, with {seed} and perhaps {order} and {folder} in it.
+        order: The order's name.
+        seed: The seed.
+        folder: The run's own folder.
+    """
+
+    command: str
+    order: str
+    seed: int
+    folder: Path
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """What stands for the words in braces."""
+        return {"seed": str(self.seed), "order": self.order, "folder": str(self.folder)}
+
+    def words(self) -> list[str]:
+        """Return the command's words; `python` is the Python that runs this."""
+        words = [filled(word, self.placeholders) for word in shlex.split(self.command)]
+        return [sys.executable if words[0] in ("python", "python3") else words[0], *words[1:]]
+
+    def outcome(self) -> dict[str, Any] | None:
+        """Return how the run ended if it has finished; one that failed is run again."""
+        path = self.folder / OUTCOME
+        if not path.exists():
+            return None
+        try:
+            found: dict[str, Any] = json.loads(path.read_text())
+            return found if found["exit_code"] == 0 and found["replaced"] else None
+        except (ValueError, TypeError, KeyError):
+            raise ValueError(f"{path} should say how a run ended, but cannot be read; remove {self.folder}") from None
+
+    def value(self, metric: Metric) -> float:
+        """Return the metric of the run, which has finished, now or at an earlier call."""
+        outcome = self.outcome()
+        assert outcome is not None
+        if outcome["metric"] is not None and outcome["metric"]["described"] == metric.described:
+            return float(outcome["metric"]["value"])
+        return metric.read(self.folder, self.placeholders, None)
+
+    def execute(self, metric: Metric, stop: threading.Event, deadline: float | None) -> None:
+        """Run the command to its end and record it.
+
+        Args:
+            metric: How its number is found.
+            stop: Ends it when set.
+            deadline: When to end it at the latest, on the monotonic clock.
+
+        Raises:
+            StoppedError: It was ended.
+            ChildProcessError: It failed, or did not use the order.
+            ValueError: It has no metric; the run itself is kept.
+        """
+        _go_on(stop, deadline)
+        if self.folder.exists():
+            shutil.rmtree(self.folder)  # of a run that failed or was stopped
+        (self.folder / LOADERS).mkdir(parents=True)
+        told = Assignment(self.order, self.seed, str((self.folder / LOADERS).absolute()))
+        begun, clock = time.time(), time.monotonic()
+        exit_code = self._run_process(told.environment(), stop, deadline)
+        records = read_records(self.folder / LOADERS)
+        outcome = {
+            "exit_code": exit_code,
+            "seconds": time.monotonic() - clock,
+            "replaced": records.replaced,
+            "loaders": list(records.loaders),
+            "command": self.words(),
+            "metric": None,
+        }
+        self._write(outcome)
+        self._check(exit_code, records)
+        value = metric.read(self.folder, self.placeholders, begun)
+        self._write({**outcome, "metric": {"described": metric.described, "value": value}})
+
+    def _write(self, outcome: dict[str, Any]) -> None:
+        write_atomically(self.folder / OUTCOME, (json.dumps(outcome, indent=2) + "\n").encode())
+
+    def _run_process(self, environment: dict[str, str], stop: threading.Event, deadline: float | None) -> int:
+        words = self.words()
+        with (self.folder / "stdout.txt").open("wb") as out, (self.folder / "stderr.txt").open("wb") as err:
+            try:
+                # A session of its own, so that all its processes can be ended together.
+                process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
+                )
+            except OSError as error:
+                raise ValueError(f"the command should begin with a program, but {words[0]}: {error.strerror}") from None
+            try:
+                while process.poll() is None:
+                    stop.wait(SECONDS_BETWEEN_LOOKS)
+                    _go_on(stop, deadline)
+            finally:
+                _end(process)
+        return process.returncode
+
+    def _check(self, exit_code: int, records: RunRecords) -> None:
+        name = f"the run of {self.order} with seed {self.seed}"
+        if exit_code != 0:
+            how = f"exit code {exit_code}" if exit_code > 0 else f"signal {signal.Signals(-exit_code).name}"
+            raise ChildProcessError(
+                f"{name} ended with {how} ({self.folder}); it printed last:\n{last_lines(self.folder)}"
+            )
+        if not records.replaced:
+            raise ChildProcessError(
+                f"{name} did not use the order, so that there is nothing to compare: {records.why_nothing()}"
+            )
+
+
+def _go_on(stop: threading.Event, deadline: float | None) -> None:
+    """Raise if a run is to end."""
+    if stop.is_set():
+        raise StoppedError("it was stopped")
+    if deadline is not None and time.monotonic() > deadline:
+        raise StoppedError("the budget was spent")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and those that it has started, if it has not ended: gently at first."""
+    if process.poll() is not None:
+        return
+    for number, seconds in ((signal.SIGTERM, SECONDS_TO_END), (signal.SIGKILL, None)):
+        if os.name == "posix":
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        try:
+            process.wait(seconds)
+            return
+        except subprocess.TimeoutExpired:
+            continue

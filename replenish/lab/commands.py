@@ -1,0 +1,171 @@
+"""`compare_commands`: which order is better in a script of your own, which nobody edits."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+
+from replenish import checks
+from replenish.exec.records import RunRecords
+from replenish.lab.command_metric import JsonMetric, Metric
+from replenish.lab.command_run import CommandRun, StoppedError
+from replenish.lab.question import Answer, Question
+from replenish.orders.fitted import check_fittable
+
+
+def compare_commands(
+    command: str,
+    metric: Metric,
+    question: Question,
+    *,
+    runs: str | os.PathLike[str] = "runs",
+    parallel: int = 1,
+    budget: float | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Answer:
+    """Run a command with several orders over several seeds, and say which is better.
+
+    Every run is made as by `replenish exec`, in a folder of its own with its output, exit code, seconds and metric.
+    Runs that have finished are not run again.
+
+    Args:
+        command: The command, with {seed} where the script takes its seed. {order} and {folder}, the run's own folder,
+            may stand in it too. `python` in front is the Python that runs this.
+        metric: How a run's number is found.
+        question: Which orders and seeds, and what decides.
+        runs: The folder that the runs' folders are in.
+        parallel: How many runs at once.
+        budget: Seconds after which runs are ended; what has finished until then is answered with.
+        tell: Told in a line of every run that has ended.
+
+    Raises:
+        ChildProcessError: A run failed, or did not use the order.
+        ValueError: Something cannot be compared, or the budget is too small for a single pair of runs.
+        KeyboardInterrupt: Stopped; what has finished is kept.
+    """
+    for order in question.orders:
+        check_fittable(order, {})
+    _check(command, metric, checks.integer("parallel", parallel, minimum=1))
+    deadline = None if budget is None else time.monotonic() + budget
+    home = Path(runs) / f"command-{hashlib.sha256(command.encode()).hexdigest()[:8]}"
+    todo = [
+        CommandRun(command, order, seed, home / order / f"seed{seed}")
+        for seed in question.seeds
+        for order in question.orders
+    ]
+    values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
+    stopped = None
+    crew = _Crew(metric, parallel, deadline, tell or (lambda line: None))
+    # As many seeds at once as keep all busy; a look after each of them.
+    at_once = -(-parallel // len(question.orders)) * len(question.orders) if question.until_decided else len(todo)
+    with _held(home):
+        for first in range(0, len(todo), at_once):
+            try:
+                crew.run(todo[first : first + at_once], values)
+            except StoppedError as reason:
+                stopped = str(reason)
+                break
+            if question.is_decided(values):
+                break
+    pairs = set.intersection(*(set(found) for found in values.values()))
+    if stopped and not pairs:
+        raise ValueError(f"budget should allow for one run of each order, but {budget:g} s were not enough for that")
+    _check_alike([run for run in todo if run.seed in pairs])
+    return question.answer(values, stopped)
+
+
+@contextmanager
+def _held(home: Path) -> Iterator[None]:
+    """Hold the folder of a command's runs, so that no other process writes there."""
+    from filelock import FileLock, Timeout
+
+    home.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(home / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(f"another process compares this command in {home}; wait for it or stop it") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Crew:
+    """Runs, so many at once."""
+
+    def __init__(self, metric: Metric, parallel: int, deadline: float | None, tell: Callable[[str], None]) -> None:
+        self._metric = metric
+        self._parallel = parallel
+        self._deadline = deadline
+        self._tell = tell
+
+    def run(self, runs: Sequence[CommandRun], values: dict[str, dict[int, float]]) -> None:
+        """Run what has not finished, and put the metrics in `values` as they come."""
+        stop = threading.Event()
+        left = [run for run in runs if run.outcome() is None]
+        for run in runs:
+            if run not in left:
+                self._note(run, values, "finished before")
+        with ThreadPoolExecutor(self._parallel) as pool:
+            running: dict[Future[None], CommandRun] = {}
+            try:
+                while left or running:
+                    while left and len(running) < self._parallel:
+                        run = left.pop(0)
+                        running[pool.submit(run.execute, self._metric, stop, self._deadline)] = run
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        run = running.pop(future)
+                        future.result()
+                        outcome = run.outcome()
+                        assert outcome is not None
+                        self._note(run, values, f"{outcome['seconds']:.1f} s")
+            except BaseException:
+                stop.set()  # the others end, and are run again by the next call
+                raise
+
+    def _note(self, run: CommandRun, values: dict[str, dict[int, float]], how: str) -> None:
+        value = run.value(self._metric)
+        values[run.order][run.seed] = value
+        self._tell(f"{run.order}, seed {run.seed}: {value:.6g} ({how})")
+
+
+def _check(command: str, metric: Metric, parallel: int) -> None:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"command should be one that a shell could read, but got {command!r}: {error}") from None
+    if not words:
+        raise ValueError("command should not be empty")
+    if "{seed}" not in command:
+        raise ValueError(
+            f"command should have {{seed}} where the script takes its seed, since else the runs of all seeds would be "
+            f"equal, but got {command!r}"
+        )
+    if isinstance(metric, JsonMetric) and metric.is_shared and parallel > 1:
+        raise ValueError(
+            f"the JSON file should have {{folder}}, {{seed}} or {{order}} in its name, since {parallel} runs at once "
+            f"would write the same, but got {metric.path}"
+        )
+
+
+def _check_alike(runs: Sequence[CommandRun]) -> None:
+    """Refuse runs of one seed whose loaders differ in more than the order."""
+    by_seed: dict[int, dict[str, list[tuple[int, ...]]]] = {}
+    for run in runs:
+        outcome = run.outcome()
+        assert outcome is not None
+        by_seed.setdefault(run.seed, {})[run.order] = RunRecords(tuple(outcome["loaders"])).sizes()
+    for seed, sizes in by_seed.items():
+        if len(set(map(tuple, sizes.values()))) > 1:
+            raise ValueError(
+                f"the runs of seed {seed} should differ in the order alone, but their loaders have (N, B, processes) "
+                + ", ".join(f"{found} with {order}" for order, found in sizes.items())
+            )

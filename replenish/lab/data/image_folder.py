@@ -1,0 +1,147 @@
+"""Image folders: `train/<class>/*.png` and `test/<class>/*.png`, or one folder of classes."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from replenish.lab.data.area_average import area_average
+from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
+from replenish.lab.data.image_choice import held_out
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF")
+# Images that are not read. To leave them out in silence would be to train on other data than the user has.
+OTHER_IMAGES = (".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".jxl", ".ppm", ".pgm", ".tga", ".ico", ".svg")
+GREY_MODES = ("1", "L", "LA")
+COLOUR_MODES = ("P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+# What Pillow warns of; it takes half a gigabyte to decode.
+MAX_PIXELS = 89_478_485
+TEST_FOLDERS = ("test", "val", "valid", "validation")
+
+
+def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Dataset:
+    """Read a folder of images, one subfolder a class, classes and files in the order of their names.
+
+    With `train` and `test` inside (or `val`, where there is no `test`), those are the splits, and must have the same
+    classes; without, a fifth of every class is held out for testing, chosen by `seed`. Images become one channel if all
+    are grey and three otherwise; transparency is dropped and the orientation that a camera noted is applied.
+
+    Args:
+        path: The folder.
+        image_size: Height and width to which each image is brought by area average; without it, all
+            images must have one size.
+        seed: The seed of the split.
+    """
+    splits = _splits(path)
+    if splits is None:
+        files, labels, class_names = _listing(path)
+        test = held_out(labels, len(class_names), seed, path.name)
+        images = _read(files, image_size, path)
+        return Dataset(images[~test], labels[~test], images[test], labels[test], class_names, path.name)
+    train_files, train_labels, class_names = _listing(splits[0])
+    test_files, test_labels, test_names = _listing(splits[1])
+    if odd := sorted(set(class_names) ^ set(test_names)):
+        there, missing = splits if odd[0] in class_names else reversed(splits)
+        raise DataError(f"{path}: class {odd[0]!r} is in {there.name} but not in {missing.name}")
+    # Read as one list, so that the two splits agree in size and in the number of channels.
+    images = _read(train_files + test_files, image_size, path)
+    count = len(train_files)
+    return Dataset(images[:count], train_labels, images[count:], test_labels, class_names, path.name)
+
+
+def _splits(path: Path) -> tuple[Path, Path] | None:
+    """Return the folders of the training and of the test split, however they are capitalised, or None for no splits."""
+    folders = {folder.name.lower(): folder for folder in _folders(path)}
+    train = folders.get("train")
+    test = next((folders[name] for name in TEST_FOLDERS if name in folders), None)
+    if train is None and (test is None or "test" not in folders):
+        return None
+    if train is None or test is None:
+        there, missing = (train, "test") if test is None else (test, "train")
+        raise DataError(f"{path} has a folder {there.name if there else ''!r} but no folder {missing!r}")
+    if left := sorted(folder.name for folder in folders.values() if folder not in (train, test)):
+        warnings.warn(
+            f"{path}: {', '.join(left)} left out; {train.name} is for training and {test.name} for testing",
+            stacklevel=2,
+        )
+    return train, test
+
+
+def _folders(path: Path) -> list[Path]:
+    """Return the folders that a user would call so, in the order of their names; a Mac's archives have another one."""
+    return sorted(
+        entry
+        for entry in path.iterdir()
+        if entry.is_dir() and not entry.name.startswith(".") and entry.name != "__MACOSX"
+    )
+
+
+def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
+    """Return the image files under `path`, their labels and the names of the classes."""
+    folders = _folders(path)
+    if not folders:
+        raise DataError(f"{path} has no folders of images, one for each class")
+    files: list[Path] = []
+    labels: list[int] = []
+    for label, folder in enumerate(folders):
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES]
+        if other := next((entry for entry in entries if entry.suffix.lower() in OTHER_IMAGES), None):
+            raise DataError(f"{other} is an image of a kind that is not read; give {', '.join(SUFFIXES)}")
+        if odd := next((entry for entry in images if not entry.is_file()), None):
+            raise DataError(f"{odd} has the name of an image, but is no file")
+        if not images:
+            raise DataError(f"{folder} has no {', '.join(SUFFIXES)} images: a class may not be empty")
+        files += images
+        labels += [label] * len(images)
+    return files, np.array(labels, dtype=np.int64), tuple(folder.name for folder in folders)
+
+
+def _read(files: list[Path], image_size: tuple[int, int] | None, path: Path) -> UInt8Array:
+    images: list[UInt8Array] = []
+    for file in files:
+        image = _pixels(file)
+        if image_size is not None:
+            image = area_average(image[np.newaxis], *image_size)[0]
+        elif images and image.shape[:2] != images[0].shape[:2]:
+            (height, width), (first_height, first_width) = image.shape[:2], images[0].shape[:2]
+            raise DataError(
+                f"{path}: {file.name} is {height} x {width} pixels but {files[0].name} is "
+                f"{first_height} x {first_width}; give an image size to bring all images to one"
+            )
+        images.append(image)
+    if len({image.shape[2] for image in images}) > 1:
+        images = [np.broadcast_to(image, (*image.shape[:2], 3)) for image in images]
+    return np.stack(images)
+
+
+def _pixels(file: Path) -> UInt8Array:
+    """Return one image as (height, width, 1 or 3)."""
+    # Imported here: those who bring no image files need no Pillow.
+    from PIL import Image, ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            # A warning is about what is not needed, such as notes of a camera that end too early.
+            warnings.simplefilter("ignore")
+            with Image.open(file, formats=FORMATS) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise DataError(f"{file} has {image.width} x {image.height} pixels; reduce it first")
+                # Pillow would cut 16 bits of colour to the upper 8, and cannot do so for grey.
+                if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(image.tile):
+                    raise DataError(f"{file} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
+                if (frames := getattr(image, "n_frames", 1)) > 1:
+                    raise DataError(f"{file} has {frames} frames; give images that stand still")
+                mode = "L" if image.mode in GREY_MODES else "RGB"
+                ImageOps.exif_transpose(image, in_place=True)
+                # Copies of a large image are large.
+                pixels = np.asarray(image if image.mode == mode else image.convert(mode))
+    except DataError:
+        raise
+    except Exception as error:
+        # Damaged images raise many kinds of exceptions; what the user can act on is which file it is.
+        raise DataError(f"{file} is not a readable image ({type(error).__name__})") from None
+    return pixels.reshape(*pixels.shape[:2], -1)

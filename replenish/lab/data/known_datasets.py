@@ -1,0 +1,63 @@
+"""The datasets that have a name: how each is loaded, what it is, and how much of it there is.
+
+Another dataset is another entry here. Its sizes are here so that a cost can be told before anything is downloaded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from replenish.lab.data.cifar import cifar_paths, load_cifar
+from replenish.lab.data.cifar_files import CIFAR10, CIFAR100, CIFAR100_COARSE, CifarFiles
+from replenish.lab.data.dataset import Dataset
+from replenish.lab.data.digits import load_digits
+
+
+@dataclass(frozen=True)
+class KnownDataset:
+    """A dataset that has a name.
+
+    Args:
+        description: What it is, in a few words.
+        load: Reads the whole of it, from a folder if one is given.
+        classes: Its classes.
+        train_images: Images of its training split.
+        test_images: Images of its test split.
+        image_size: Height and width of its images.
+        channels: Channels of its images.
+        files: The files that it is in, if they are slow to decode.
+        subclasses: The subclasses by which so many images a class are counted, where there are any.
+    """
+
+    description: str
+    load: Callable[[str | os.PathLike[str] | None], Dataset]
+    classes: int
+    train_images: int
+    test_images: int
+    image_size: int
+    channels: int
+    files: Callable[[str | os.PathLike[str] | None], list[Path]] | None = None
+    subclasses: int | None = None
+
+    def kept_images(self, images_per_class: int | None) -> int:
+        """Return how many training images there are if each class keeps so many, or all."""
+        return self.train_images if images_per_class is None else images_per_class * (self.subclasses or self.classes)
+
+
+def _cifar(files: CifarFiles, description: str, classes: int, subclasses: int | None = None) -> KnownDataset:
+    load, paths = partial(load_cifar, files), partial(cifar_paths, files)
+    return KnownDataset(description, load, classes, 50_000, 10_000, 32, 3, paths, subclasses)
+
+
+DATASETS = {
+    "digits": KnownDataset(
+        "handwritten digits inside scikit-learn, nothing to download", lambda root: load_digits(), 10, 1438, 359, 8, 1
+    ),
+    "cifar10": _cifar(CIFAR10, "CIFAR-10", 10),
+    "cifar100": _cifar(CIFAR100, "CIFAR-100", 100),
+    "cifar100-coarse": _cifar(CIFAR100_COARSE, "CIFAR-100 with the labels of its 20 superclasses", 20, subclasses=100),
+}

@@ -1,0 +1,215 @@
+// The player: which frame is shown, how it moves on, and every way to say so: buttons, scrubber, keys, address.
+
+const speeds = [0.25, 0.5, 1, 2, 4, 8, 16, 64];
+const phaseTime = 1300; // of a draw or a refill at speed 1, in milliseconds
+const travelShare = 0.6; // the part of it in which samples move; the rest is for looking
+const stillMotion = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+const listed = (values) => {
+  const shown = values.length > 9 ? [...values.slice(0, 8), `${values.length - 8} more`] : values.map(String);
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
+};
+
+const player = {
+  frame: 0,
+  playing: false,
+  stepping: false, // between the draw and the refill of one step that was asked for
+  timer: 0,
+  speed: 1,
+
+  show(frame) {
+    this.frame = Math.max(0, Math.min(lastFrame, frame));
+    stage.render(this.frame);
+    this.tell();
+  },
+
+  // Go on by one phase, with movement where there is time for it and nobody asked for none.
+  advance() {
+    const duration = (phaseTime * travelShare) / this.speed;
+    if (stillMotion.matches || duration < 80) {
+      this.show(this.frame + 1);
+      return;
+    }
+    this.frame += 1;
+    stage.move(this.frame, duration);
+    this.tell();
+  },
+
+  tell() {
+    const scene = stage.scene(this.frame), root = document.documentElement;
+    root.dataset.step = scene.step;
+    root.dataset.phase = scene.drawn ? "drawn" : "rest";
+    byId("count").replaceChildren(make("strong", {}, String(scene.step)), ` of ${countedUp(trace.steps, "step", "steps")} done`);
+    byId("phase-draw").classList.toggle("now", scene.drawn);
+    byId("phase-refill").classList.toggle("now", !scene.drawn && scene.last >= 0);
+    byId("sentence").replaceChildren(...this.sentence(scene));
+    byId("code").textContent = scene.last < 0 ? "order.samples_in_pool(0)" : this.code(scene);
+    byId("scrub").value = scene.step;
+    byId("scrub").setAttribute("aria-valuetext", `${scene.step} of ${trace.steps} steps done`);
+    // A disabled button would lose the focus of whoever is pressing it.
+    for (const [id, off] of [["start", this.frame === 0], ["back", this.frame === 0], ["forward", this.frame === lastFrame], ["end", this.frame === lastFrame]]) {
+      byId(id).setAttribute("aria-disabled", off);
+    }
+    charts.render(this.frame);
+  },
+
+  sentence(scene) {
+    if (scene.last < 0) {
+      return trace.pool_size === trace.num_samples
+        ? ["The pool holds every sample once, and the queue is at the start of the sequence again."]
+        : [`The pool holds the first ${trace.pool_size} of the sequence, and the queue goes on from there.`];
+    }
+    const one = trace.batch_size === 1, plural = one ? "" : "s";
+    const drawn = make("b", { class: "draw" }, `${scene.drawn ? "sample" : "Sample"}${plural} ${listed(scene.batch)}`);
+    const parts = scene.drawn
+      ? [`Step ${scene.last + 1}, draw: `, drawn, one ? " leaves" : " leave", ` slot${plural} ${listed(scene.slots)} and ${one ? "is" : "make"} the batch.`]
+      : [`Step ${scene.last + 1}. `, drawn, one ? " was" : " were", ` drawn from slot${plural} ${listed(scene.slots)}, now refilled with `,
+        make("b", { class: "refill" }, `${one ? "sample" : "samples"} ${listed(scene.gone)}`), ", the next of the queue."];
+    const twice = scene.batch.find((sample, place) => scene.batch.indexOf(sample) !== place);
+    if (twice !== undefined) parts.push(` Sample ${twice} is in the batch more than once: more than one slot held it.`);
+    return parts;
+  },
+
+  code(scene) {
+    const batch = scene.batch.length > 12 ? `[${scene.batch.slice(0, 12).join(", ")}, …]` : `[${scene.batch.join(", ")}]`;
+    return `order.batch(${scene.last}) = ${batch}${scene.drawn ? "" : ` · order.samples_in_pool(${scene.step})`}`;
+  },
+
+  play() {
+    if (this.frame === lastFrame) this.show(0);
+    this.setPlaying(true);
+    this.tick();
+  },
+
+  tick() {
+    if (this.frame === lastFrame) {
+      this.pause();
+      return;
+    }
+    // Too fast to see phases: whole steps.
+    const whole = phaseTime / this.speed < 100;
+    if (whole) this.show(2 * (stepsDone(this.frame) + 1));
+    else this.advance();
+    this.timer = window.setTimeout(() => this.tick(), (whole ? 2 : 1) * phaseTime / this.speed);
+  },
+
+  pause() {
+    this.setPlaying(false);
+    this.address();
+  },
+
+  setPlaying(playing) {
+    window.clearTimeout(this.timer);
+    this.stepping = false;
+    this.playing = playing;
+    document.documentElement.dataset.playing = playing;
+    byId("play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    byId("play-word").textContent = playing ? "Pause" : "Play";
+    // Speech cannot follow a fast run; a pause tells where it stopped.
+    byId("sentence").setAttribute("aria-live", playing && this.speed > 1 ? "off" : "polite");
+  },
+
+  toggle() { if (this.playing) this.pause(); else this.play(); },
+
+  seek(frame) {
+    this.setPlaying(false);
+    this.show(frame);
+    this.address();
+  },
+
+  back() { this.seek(2 * (isDrawn(this.frame) ? stepsDone(this.frame) : stepsDone(this.frame) - 1)); },
+
+  // A whole step: its draw, then by itself its refill. Asked again in between, that step is finished at once.
+  forward(atOnce) {
+    if (this.stepping) this.seek(this.frame + 1);
+    this.setPlaying(false);
+    if (stillMotion.matches || atOnce || this.frame === lastFrame) {
+      this.seek(2 * (stepsDone(this.frame) + 1));
+    } else if (isDrawn(this.frame)) {
+      this.phase(1);
+    } else {
+      this.advance();
+      this.stepping = true;
+      this.timer = window.setTimeout(() => this.phase(1), (phaseTime * 0.75) / this.speed);
+    }
+  },
+
+  phase(by) {
+    this.setPlaying(false);
+    if (by > 0 && this.frame < lastFrame) this.advance();
+    else this.show(this.frame + by);
+    this.address();
+  },
+
+  setSpeed(speed) {
+    this.speed = speed;
+    byId("speed").value = speed;
+    if (!this.playing) return;
+    this.setPlaying(true);
+    this.timer = window.setTimeout(() => this.tick(), phaseTime / speed);
+  },
+
+  faster(by) { this.setSpeed(speeds[Math.max(0, Math.min(speeds.length - 1, speeds.indexOf(this.speed) + by))]); },
+
+  // The address names the frame, so that a step can be linked: #step=7, or #step=7.5 between its draw and its refill.
+  address() {
+    try {
+      window.history.replaceState(null, "", `#step=${this.frame / 2}`);
+    } catch {
+      // an embedded page without an address of its own has none to change
+    }
+  },
+
+  fromAddress() {
+    const found = /^#step=(\d+(?:\.5)?)$/.exec(window.location.hash);
+    if (found) this.seek(2 * Number(found[1]));
+  },
+};
+
+const keys = {
+  " ": () => player.toggle(),
+  ArrowLeft: () => player.back(),
+  ArrowRight: (event) => player.forward(event.repeat), // held down: no time to look
+  ",": () => player.phase(-1),
+  ".": () => player.phase(1),
+  Home: () => player.seek(0),
+  End: () => player.seek(lastFrame),
+  "+": () => player.faster(1),
+  "=": () => player.faster(1),
+  "-": () => player.faster(-1),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  // What has the focus keeps the keys that it knows: a button its space, the speed and the table their arrows.
+  const name = event.target.tagName;
+  if (event.key === " " && ["BUTTON", "SUMMARY", "SELECT"].includes(name)) return;
+  if (name === "SELECT" || event.target.className === "scroll") return;
+  event.preventDefault();
+  keys[event.key](event);
+});
+
+stage.build();
+charts.build();
+byId("scrub").max = trace.steps;
+byId("pool-note").textContent = `${trace.pool_size} slots, any of them may be drawn`;
+for (const speed of speeds) byId("speed").append(make("option", { value: speed }, `${{ 0.25: "¼", 0.5: "½" }[speed] ?? speed}×`));
+player.setSpeed(1);
+player.setPlaying(false);
+for (const [id, action] of Object.entries({
+  play: () => player.toggle(), start: () => player.seek(0), end: () => player.seek(lastFrame), back: () => player.back(), forward: () => player.forward(),
+})) byId(id).addEventListener("click", action);
+byId("scrub").addEventListener("input", () => player.seek(2 * Number(byId("scrub").value)));
+byId("speed").addEventListener("change", () => player.setSpeed(Number(byId("speed").value)));
+window.addEventListener("hashchange", () => player.fromAddress());
+let width = -1;
+function fit() {
+  if (stage.root.clientWidth === width) return; // taller or lower, which nothing depends on
+  width = stage.root.clientWidth;
+  stage.fit();
+  charts.fit();
+  player.show(player.frame);
+}
+fit();
+new ResizeObserver(fit).observe(stage.root);
+player.fromAddress();

@@ -1,4 +1,0 @@
-"""What `replenish inspect` does: run the orders, work out the closed forms, show both in tables, a picture, a page."""
-
-from replenish.lab.inspection.results import Inspection as Inspection
-from replenish.lab.inspection.results import inspect_orders as inspect_orders

@@ -1,0 +1,58 @@
+"""Where jobs run: on this machine, on a Slurm cluster, on a Ray cluster. Each launcher is a function in a file.
+
+A run is a command that can be given again: it goes on where it was stopped, and does nothing if it has ended. So a
+launcher starts jobs, shows how they go (`progress`), and says how each ended (`supervise`). A run that was killed is
+gone on with by the same call, whichever launcher it is given to.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from replenish.lab.jobs import Job, WatchJobs
+
+__all__ = ["LAUNCHERS", "launch"]
+
+#: The modules here that have a function `run`; they are imported when asked for, since submitit and Ray are extras.
+LAUNCHERS = ("local", "slurm", "ray")
+
+#: Set by torchrun, Slurm and the like, or by hand, where this process is one of several that know of each other.
+STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
+
+
+def launch(jobs: Sequence[Job], launcher: str, parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
+    """Run jobs and return their results, in their order.
+
+    Args:
+        jobs: What to run.
+        launcher: One of `LAUNCHERS`.
+        parallel: How many at once.
+        watch: Told of what happens.
+
+    Raises:
+        KeyboardInterrupt: Stopped by a signal; the same call goes on.
+        ChildProcessError: A run could not be run.
+        ValueError: The launcher cannot be used here, or not for these jobs.
+    """
+    if launcher not in LAUNCHERS:
+        raise ValueError(f"launcher should be one of {', '.join(LAUNCHERS)}, but got {launcher!r}")
+    if launcher == "local":
+        check_machines(jobs)
+    return importlib.import_module(f"{__name__}.{launcher}").run(jobs, parallel, watch)
+
+
+def check_machines(jobs: Sequence[Job]) -> None:
+    """Refuse runs on several machines where no other machine will ever join.
+
+    Raises:
+        ValueError: Naming the first.
+    """
+    several = next((job.hardware.num_nodes for job in jobs if job.hardware.num_nodes > 1), None)
+    if several is not None and not any(name in os.environ for name in STARTED_TOGETHER):
+        raise ValueError(
+            f"num_nodes={several} needs a process on each machine, but this one was started alone; start it with "
+            f"torchrun on each, or use the launcher 'slurm'"
+        )

@@ -1,0 +1,103 @@
+"""The live display of runs: a line for each that is under way, one for all, and a sentence for each that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+class RunsDisplay:
+    """Shows how runs, each with a label, go on a terminal; elsewhere only the sentences.
+
+    Example:
+        >>> import io
+        >>> with RunsDisplay(["srs, seed 0"], Console(file=io.StringIO())) as display:
+        ...     display.watch(0, {"event": "start", "step": 0, "total_steps": 100, "epochs": 4})
+        ...     display.watch(0, {"event": "step", "step": 50, "loss": 1.2, "samples_per_second": 9})
+    """
+
+    def __init__(self, labels: Sequence[str], console: Console) -> None:
+        self._labels, self._console = labels, console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            expand=True,
+        )
+        self._all = self._progress.add_task("[bold]all runs", total=len(labels), state="")
+        self._tasks: dict[int, TaskID] = {}
+        self._starts: dict[int, dict[str, Any]] = {}
+        self._errors: dict[int, float] = {}
+        self._ended = 0
+
+    def __enter__(self) -> RunsDisplay:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+    def watch(self, place: int, event: dict[str, Any]) -> None:
+        """Show an event of the run at `place`."""
+        getattr(self, f"_on_{event['event']}")(place, event)
+        under_way = sum(task.percentage / 100 for task in self._progress.tasks if task.id != self._all)
+        state = f"{self._ended} of {len(self._labels)} ended"
+        self._progress.update(self._all, completed=self._ended + under_way, state=state)
+
+    def _on_start(self, place: int, event: dict[str, Any]) -> None:
+        self._starts[place] = event
+        self._tasks[place] = self._progress.add_task(
+            escape(self._labels[place]), total=event["total_steps"], completed=event["step"], state=""
+        )
+        if event["step"]:
+            self._say(place, f"going on from step {event['step']:,}")
+
+    def _on_step(self, place: int, event: dict[str, Any]) -> None:
+        start = self._starts[place]
+        epoch = event["step"] * start["epochs"] / start["total_steps"]
+        error = f"{self._errors[place]:.2f} %" if place in self._errors else "-"
+        state = (
+            f"epoch {epoch:.1f}/{start['epochs']}  step {event['step']:,}  loss {event['loss']:.3f}  error {error}  "
+            f"{event['samples_per_second']:,.0f}/s"
+        )
+        self._progress.update(self._tasks[place], completed=event["step"], state=state)
+
+    def _on_epoch(self, place: int, event: dict[str, Any]) -> None:
+        if event["test_error"] is not None:
+            self._errors[place] = event["test_error"]
+        self._progress.update(self._tasks[place], completed=event["step"])
+
+    def _on_end(self, place: int, event: dict[str, Any]) -> None:
+        self._leave(place)
+        self._ended += 1
+        result = event["result"]
+        if result["status"] == "finished":
+            self._say(place, f"test error {result['test_error']:.2f} % after {result['seconds']:,.0f} s")
+        else:
+            self._say(place, f"[red]diverged[/red]: {escape(str(result['message'])[:300])}")
+
+    def _on_warning(self, place: int, event: dict[str, Any]) -> None:
+        self._say(place, escape(event["message"]))
+
+    def _on_stopped(self, place: int, event: dict[str, Any]) -> None:
+        self._leave(place)
+        self._on_warning(place, event)
+
+    def _on_error(self, place: int, event: dict[str, Any]) -> None:
+        self._leave(place)  # what is wrong is told by whoever started the run
+
+    def _leave(self, place: int) -> None:
+        if place in self._tasks:
+            self._progress.remove_task(self._tasks.pop(place))
+
+    def _say(self, place: int, markup: str) -> None:
+        self._console.print(f"{escape(self._labels[place])}: {markup}", highlight=False, soft_wrap=True)

@@ -1,0 +1,241 @@
+"""Runs on a Slurm cluster, by submitit: each run a job, all of them arrays, stopped and queued again as Slurm likes.
+
+What a cluster wants to be told (partition, account, time ...) is in the variable `REPLENISH_SLURM`, spelt as for
+`sbatch`: `REPLENISH_SLURM="--partition=gpu --time=4:00:00"`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from replenish.lab.atomic_files import write_atomically
+from replenish.lab.config import Hardware
+from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.launch.progress import forget_progress, tell_progress
+from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Interrupted, extra, first_line, supervise
+from replenish.lab.runs import RunFolder
+
+if TYPE_CHECKING:
+    import submitit
+    from submitit.helpers import DelayedSubmission
+
+ENVIRONMENT = "REPLENISH_SLURM"
+#: Submitit's files, beside the runs' folders.
+LOGS = ".submitit"
+JOB_ID = ".slurm-job"
+#: What the launcher itself decides, so that submitit and the trainer find what they expect.
+DECIDED_HERE = ("array", "error", "nodes", "ntasks", "ntasks_per_node", "open_mode", "output", "signal")
+#: A job has a day, unless told otherwise, and is queued again when it is over.
+MINUTES, MOST_TIMEOUTS = 24 * 60, 100
+#: How long a stopped job stays for the signal that asks it to be queued again, or for Slurm to end and queue it.
+SECONDS_TO_BE_KILLED = 120
+
+
+def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = "slurm") -> list[dict[str, Any]]:
+    """Run jobs on a Slurm cluster, `parallel` at once, and wait for them.
+
+    Jobs that are in the queue from an earlier call are waited for, not submitted again. A job that is preempted, or
+    whose time is over, saves where it stands and is queued again. A run that could not be run does not keep the others
+    from their end, and a signal ends the waiting, not the jobs. With `cluster="local"` they are submitit's processes on
+    this machine, which start all at once: for tests.
+    """
+    unfinished = [job for job in jobs if RunFolder(job.folder).result() is None]
+    on_cluster = cluster == "slurm"
+    if unfinished and on_cluster and not (shutil.which("srun") and shutil.which("sbatch")):
+        raise ValueError(
+            "the launcher 'slurm' needs Slurm's srun and sbatch, which are not found here; give the command on a login "
+            "node of the cluster, or use the launcher 'local'"
+        )
+    tasks = _submitted_before(unfinished) if on_cluster else {}
+    new = [job for job in unfinished if job.folder not in tasks]
+    for hardware in dict.fromkeys(job.hardware for job in new):
+        tasks |= _submit([job for job in new if job.hardware == hardware], hardware, parallel, cluster)
+    try:
+        return supervise(
+            jobs,
+            len(jobs),  # Slurm sees to it that not too many run at once
+            watch,
+            lambda job: tasks[job.folder],
+            seconds_to_save=0,
+            seconds_for_files=SECONDS_FOR_FILES if on_cluster else 0,
+        )
+    except Interrupted as stopped:
+        numbers = " ".join(sorted({task.submitted.job_id for task in tasks.values()}))
+        raise Interrupted(
+            f"stopped waiting, but the jobs go on on the cluster; the same command waits for them again, and this ends "
+            f"them: scancel {numbers}",
+            stopped.signal_number,
+        ) from None
+
+
+class _SlurmJob:
+    """A run as submitit's job; a `Task`."""
+
+    def __init__(self, submitted: submitit.Job[Any]) -> None:
+        self.submitted = submitted
+        self._in_a_queue = isinstance(submitted, extra("submitit", "slurm").SlurmJob)
+
+    def over(self) -> bool:
+        # Submitit asks for the state now and then, and does not know all states of a job that is queued again.
+        return self.submitted.done() and not (self._in_a_queue and _in_queue(self.submitted.job_id))
+
+    def reason(self) -> str:
+        paths = self.submitted.task(0).paths
+        for path in (paths.stderr, paths.stdout):
+            lines = path.read_text(errors="replace").split("\n") if path.exists() else []
+            # What submitit itself says is that it started something, and no reason for an end.
+            if words := [line.strip() for line in lines if line.strip() and not line.startswith("submitit ")]:
+                return f"{words[-1]} ({path})"
+        job = self.submitted
+        return f"it was killed or its machine was lost (job {job.job_id}, state {job.state}; logs in {paths.folder})"
+
+    def stop(self, number: int) -> None:
+        """Do nothing: jobs of a cluster go on without whoever waits for them."""
+
+    def finish(self) -> None:
+        if not self._in_a_queue:  # processes here should not outlive the call
+            self.submitted.wait()
+
+
+def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
+    """Submit jobs that have the same hardware as one array."""
+    submitit = extra("submitit", "slurm")
+    executor = submitit.AutoExecutor(_logs(jobs[0]), cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
+    gpus = hardware.devices if hardware.accelerator in ("cuda", "gpu") else None
+    executor.update_parameters(
+        name="replenish",
+        timeout_min=MINUTES,
+        nodes=hardware.num_nodes,
+        tasks_per_node=hardware.devices,
+        cpus_per_task=hardware.threads,
+        gpus_per_node=gpus,
+        slurm_array_parallelism=parallel,
+        slurm_additional_parameters=options(os.environ.get(ENVIRONMENT, "")),
+    )
+    for job in jobs:
+        RunFolder(job.folder).claim(job.config)
+        forget_progress(job)
+    try:
+        submitted = executor.submit_array([Preemptible(job) for job in jobs])
+    except submitit.core.utils.FailedJobError as error:
+        raise ValueError(
+            f"Slurm refused the jobs: {first_line(str(error))}; what it is told beside the hardware is in "
+            f"{ENVIRONMENT}, now {os.environ.get(ENVIRONMENT, '')!r}"
+        ) from error
+    for job, queued in zip(jobs, submitted, strict=True):
+        write_atomically(job.folder / JOB_ID, queued.job_id.encode())
+    return {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
+
+
+def _submitted_before(jobs: Sequence[Job]) -> dict[Path, _SlurmJob]:
+    """Return the jobs of an earlier call that are still in the queue, by folder."""
+    found: dict[Path, _SlurmJob] = {}
+    for job in jobs:
+        path = job.folder / JOB_ID
+        number = path.read_text() if path.exists() else ""
+        if number and _in_queue(number):
+            tasks = range(job.hardware.devices * job.hardware.num_nodes)
+            found[job.folder] = _SlurmJob(extra("submitit", "slurm").SlurmJob(_logs(job), number, list(tasks)))
+    return found
+
+
+def _in_queue(number: str) -> bool:
+    command = ["squeue", "--noheader", f"--jobs={number}", "--format=%T"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:  # no squeue
+        return False
+    if answer.returncode:  # a controller that does not answer has not forgotten its jobs
+        return "Invalid job id" not in answer.stderr
+    return bool(answer.stdout.strip())
+
+
+def _logs(job: Job) -> Path:
+    return job.folder.absolute().parent.parent / LOGS  # the runs are in RUNS/config/seed
+
+
+def options(text: str) -> dict[str, str | bool]:
+    """Return what `REPLENISH_SLURM` says: options of `sbatch`, in their long form.
+
+    Example:
+        >>> options("--partition=gpu --time=4:00:00 --exclusive --comment='for the table'")
+        {'partition': 'gpu', 'time': '4:00:00', 'exclusive': True, 'comment': 'for the table'}
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"{ENVIRONMENT} should be options of sbatch, but got {text!r}: {error}") from None
+    found: dict[str, str | bool] = {}
+    for word in words:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or not name or (equals and not value):
+            raise ValueError(
+                f"{ENVIRONMENT} should be options of sbatch such as --partition=gpu or --exclusive, but got {word!r}"
+            )
+        name = name.replace("-", "_")  # as submitit names them
+        if name in DECIDED_HERE:
+            raise ValueError(f"{ENVIRONMENT} should leave {word.partition('=')[0]} to the launcher, but got {word!r}")
+        found[name] = value if equals else True
+    return found
+
+
+class Preemptible:
+    """A run as submitit executes it on a machine of the cluster, where it may be asked to make room.
+
+    Slurm's signals are `SIGUSR2` (submitit chose it) before the time is over, and `SIGTERM`, with or without the other,
+    when the job is preempted or cancelled. Submitit's handler of the first ends the process at once, in the middle
+    of an epoch; here it waits until the trainer, which knows `SIGTERM`, has saved after the step that it is at. So a
+    run that is queued again has lost no step.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = dataclasses.replace(job, folder=job.folder.absolute())
+
+    def checkpoint(self) -> DelayedSubmission:
+        """Return what is to be queued again: the same, since the run's folder says where to go on."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(Preemptible(self.job))
+
+    def __call__(self) -> dict[str, Any]:
+        """Train to the end, or save and be queued again."""
+        # Libraries read it when they are loaded, which is now.
+        os.environ["OMP_NUM_THREADS"] = str(self.job.hardware.threads)
+        from submitit import JobEnvironment
+
+        from replenish.lab.training import Stopped
+
+        notice = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]
+        queue_again: Any = signal.getsignal(notice)
+        without_trainer = signal.getsignal(signal.SIGTERM)
+        noticed = False
+
+        def receive(number: int, frame: FrameType | None) -> None:
+            nonlocal noticed
+            noticed = True
+            if signal.getsignal(signal.SIGTERM) == without_trainer:  # nothing is being trained: nothing to save
+                queue_again(number, frame)
+            else:
+                signal.raise_signal(signal.SIGTERM)
+
+        signal.signal(notice, receive)
+        try:
+            return self.job.run(tell_progress(self.job.folder))
+        except Stopped as stopped:
+            if noticed:
+                queue_again(notice, None)  # the first process does not come back from this
+            if noticed or stopped.signal_number == signal.SIGTERM:
+                # The signal to queue it again may follow. If it does not, the job has to be there when Slurm ends it:
+                # one that ended by itself would not be queued again.
+                time.sleep(SECONDS_TO_BE_KILLED)
+            raise

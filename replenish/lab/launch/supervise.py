@@ -1,0 +1,158 @@
+"""Jobs started, followed until each has ended, and stopped together: what all launchers have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any, NoReturn, Protocol
+
+from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.launch.progress import Follower
+
+SECONDS_BETWEEN_LOOKS = 0.2
+#: How long another machine's files may take to be seen here.
+SECONDS_FOR_FILES = 15.0
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal has ended the waiting for runs."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.signal_number = signal_number
+
+
+class Task(Protocol):
+    """A job that has been started: a process, a job of a cluster."""
+
+    def over(self) -> bool:
+        """Return whether it is not executed any more, with or without a result."""
+
+    def reason(self) -> str:
+        """Return in a line why it is over without a result."""
+
+    def stop(self, number: int) -> None:
+        """Ask it to save and end, as by this signal."""
+
+    def finish(self) -> None:
+        """Let it go: its run has a result."""
+
+
+def supervise(
+    jobs: Sequence[Job],
+    parallel: int,
+    watch: WatchJobs,
+    start: Callable[[Job], Task],
+    *,
+    stop_at_failure: bool = False,
+    seconds_to_save: float = math.inf,
+    seconds_for_files: float = 0.0,
+) -> list[dict[str, Any]]:
+    """Start every job that has not ended, `parallel` at once, and return how all ended.
+
+    Args:
+        jobs: What to run.
+        parallel: How many at once.
+        watch: Told of what happens.
+        start: Starts a job.
+        stop_at_failure: Whether the others are stopped, so that they save, when one could not be run.
+        seconds_to_save: How long tasks that are asked to stop are waited for.
+        seconds_for_files: How long another machine's files may take to be seen here.
+
+    Raises:
+        Interrupted: Stopped by a signal; every run has been asked to save where it stands.
+        ChildProcessError: A run could not be run.
+    """
+    followers = [Follower(job, partial(watch, place)) for place, job in enumerate(jobs)]
+    results = [follower.look() for follower in followers]
+    left = [place for place in reversed(range(len(jobs))) if results[place] is None]
+    running: dict[int, Task] = {}
+    gone: dict[int, float] = {}  # since when a task that has no result is over
+    failures: dict[int, str] = {}
+
+    def look() -> None:
+        """Take out the tasks that have ended."""
+        for place, task in list(running.items()):
+            over = task.over()  # asked before looking: what it wrote until then is seen
+            if (result := followers[place].look()) is not None:
+                results[place] = result
+                running.pop(place).finish()
+            elif not over:
+                gone.pop(place, None)
+            elif time.monotonic() - gone.setdefault(place, time.monotonic()) >= seconds_for_files:
+                failures[place] = f"the run in {jobs[place].folder} could not be run: {running.pop(place).reason()}"
+                watch(place, {"event": "error", "message": failures[place]})
+
+    def stop(number: int) -> None:
+        """Ask every task to save, and wait until it has."""
+        until = time.monotonic() + seconds_to_save
+        for task in running.values():
+            task.stop(number)
+        while running and time.monotonic() < until:
+            for place in [place for place, task in running.items() if task.over()]:
+                running.pop(place).finish()
+                with contextlib.suppress(ValueError):  # a garbled record, which is what all are stopped for
+                    followers[place].look()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    try:
+        with _terminating_as_interrupting():
+            while left or running:
+                while left and len(running) < parallel:
+                    place = left.pop()
+                    running[place] = start(jobs[place])
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+                look()
+                if failures and stop_at_failure:
+                    left.clear()
+                    stop(signal.SIGTERM)
+    except KeyboardInterrupt as asked:
+        number = getattr(asked, "signal_number", signal.SIGINT)
+        stop(number)
+        message = "stopped; every run has saved where it stands, so give the same command again"
+        raise Interrupted(message, number) from None
+    except Exception:  # nobody would follow the others any more
+        stop(signal.SIGTERM)
+        raise
+    if failures:
+        others = f" (and so for {len(failures) - 1} others)" if len(failures) > 1 else ""
+        raise ChildProcessError(failures[min(failures)] + others)
+    return [result for result in results if result is not None]
+
+
+@contextmanager
+def _terminating_as_interrupting() -> Iterator[None]:
+    """Let SIGTERM, which clusters send, end the waiting as Ctrl-C does."""
+
+    def raise_it(number: int, frame: FrameType | None) -> NoReturn:
+        raise Interrupted("", number)
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, raise_it)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a message that may have many."""
+    return text.strip().partition("\n")[0]
+
+
+def extra(module: str, name: str) -> Any:
+    """Return a package that the extra `name` installs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ValueError(f"{module} is not installed: pip install 'replenish[{name}]'") from None

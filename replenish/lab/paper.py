@@ -1,0 +1,222 @@
+"""What the paper prints: tables 1 to 3 and the one number that the text gives for figure 3. Data, nothing else.
+
+The one place where its rows are typed: the networks' names, the experiments, the reports and the docs are made of them.
+
+Errors are in percent; None stands where the paper prints "-" or leaves a cell empty. Rows have the names of the
+experiments that run them: `table2/<row>/<cifar10|cifar100>`, `table3/<row>`, `figure2/<line>`, `figure3/<line>`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A column of table 1."""
+
+    name: str
+    label: str
+    classes: int
+    image_size: int
+    channels: int
+    train_images_per_class: int
+    test_images_per_class: int
+
+
+@dataclass(frozen=True)
+class Table2Row:
+    """A row of table 2.
+
+    Attributes:
+        name: The part of the experiments' names between `table2/` and the dataset.
+        method: As printed.
+        reference: Whose figures these are; "ours" is the paper's own word for its authors' runs.
+        depth: Depth, with the widening factor or the growth rate, as printed; "" where nothing is.
+        parameters: As printed; "" where nothing is.
+        cifar10: Test error on CIFAR-10.
+        cifar100: Test error on CIFAR-100.
+    """
+
+    name: str
+    method: str
+    reference: str
+    depth: str
+    parameters: str
+    cifar10: float | None
+    cifar100: float | None
+
+    @property
+    def ours(self) -> bool:
+        """Whether the paper's authors ran it themselves: then the error is the median of `MEDIAN_OF` runs."""
+        return self.reference == "ours"
+
+    @property
+    def model(self) -> str:
+        """The name of the network, as `replenish.lab.models` has it."""
+        return self.name.removesuffix("-srs")
+
+    @property
+    def order(self) -> str:
+        """The name of the order."""
+        return _order(self.name)
+
+
+@dataclass(frozen=True)
+class Table3Row:
+    """A row of table 3: CIFAR-100, all of them the authors' own runs."""
+
+    name: str
+    method: str
+    batch_size: int
+    schedule: tuple[int, ...]
+    decay: float
+    error: float
+
+    @property
+    def order(self) -> str:
+        """The name of the order."""
+        return _order(self.name)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of training loss and test error against the effective epoch; `lines` are (experiment, label)."""
+
+    name: str
+    title: str
+    lines: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Two experiments whose difference the paper draws a conclusion from: first minus second."""
+
+    first: str
+    second: str
+    first_label: str
+    second_label: str
+
+
+def _order(name: str) -> str:
+    return "srs" if "srs" in name.split("/")[-1].split("-") else "reshuffling"
+
+
+#: The caption of table 2: the errors of "ours" are medians of so many runs.
+MEDIAN_OF = 5
+
+TABLE1 = (
+    Dataset("cifar10", "CIFAR-10", 10, 32, 3, 5000, 1000),
+    Dataset("cifar100", "CIFAR-100", 100, 32, 3, 500, 100),
+)
+
+TABLE2 = (
+    Table2Row("nin", "Network in Network", "Lin et al., 2013", "", "", 8.81, 35.67),
+    Table2Row("all-cnn", "All-CNN", "Springenberg et al., 2014", "", "", 7.25, 33.71),
+    Table2Row("dsn", "Deeply-Supervised Net", "Lee et al., 2015", "", "", 7.97, 34.57),
+    Table2Row("fitnet", "FitNet", "Romero et al., 2014", "", "", 8.39, 35.04),
+    Table2Row("highway", "Highway Networks", "Srivastava et al., 2015", "", "", 7.72, 32.39),
+    Table2Row("elu", "Exponential Linear Units", "Clevert et al., 2015", "", "", 6.55, 24.28),
+    Table2Row("resnet-110", "ResNet", "He et al., 2016", "110", "1.7M", 6.43, 25.16),
+    Table2Row("resnet-1202", "ResNet", "He et al., 2016", "1202", "10.2M", 7.93, 27.82),
+    Table2Row(
+        "resnet-110-stochastic-depth", "ResNet with Stochastic Depth", "Huang et al., 2016", "110", "1.7M", 5.23, 24.58
+    ),
+    Table2Row(
+        "resnet-1202-stochastic-depth",
+        "ResNet with Stochastic Depth",
+        "Huang et al., 2016",
+        "1202",
+        "10.2M",
+        4.91,
+        None,
+    ),
+    Table2Row("shake-shake-26-2x96d", "Shake-Shake Regularization", "Gastaldi, 2017", "26", "26.2M", 2.86, None),
+    Table2Row("shake-shake-29-2x4x64d", "Shake-Shake Regularization", "Gastaldi, 2017", "29", "34.4M", None, 15.85),
+    Table2Row("densenet-bc-190-40", "DenseNet", "Huang et al., 2016", "190-40", "25.6M", 3.46, 17.18),
+    Table2Row("densenet-bc-190-40-srs", "DN-SRS", "ours", "190-40", "25.6M", None, 15.63),
+    Table2Row("wide-resnet-40-4", "Wide ResNet", "Zagoruyko & Komodakis, 2016", "40-4", "8.9M", 4.53, 21.18),
+    Table2Row("wide-resnet-16-8", "Wide ResNet", "Zagoruyko & Komodakis, 2016", "16-8", "11.0M", 4.27, 20.43),
+    Table2Row("wide-resnet-28-10", "Wide ResNet", "Zagoruyko & Komodakis, 2016", "28-10", "36.5M", 4.00, 19.25),
+    Table2Row("wide-resnet-28-10-srs", "Wide ResNet with SRS", "ours", "28-10", "36.5M", 4.18, 19.05),
+    Table2Row("wrn-28-10", "WRN", "ours", "28-10", "36.5M", 4.37, 19.42),
+    Table2Row("wrn-28-10-srs", "WRN-SRS", "ours", "28-10", "36.5M", 4.06, 12.34),
+    Table2Row("wrn-70-10", "WRN-70", "ours", "70-10", "106.4M", 4.49, 19.72),
+    Table2Row("wrn-70-10-srs", "WRN-70-SRS", "ours", "70-10", "106.4M", 4.36, 10.10),
+)
+
+TABLE3 = (
+    Table3Row("table3/wrn-b128-60-120-160", "WRN", 128, (60, 120, 160), 0.2, 18.38),
+    Table3Row("table3/wrn-b64-60-120-160", "WRN", 64, (60, 120, 160), 0.2, 18.47),
+    Table3Row("table3/wrn-b64-120-150-175", "WRN", 64, (120, 150, 175), 0.1, 19.42),
+    Table3Row("table3/wrn-srs-b64-120-150-175", "WRN-SRS", 64, (120, 150, 175), 0.1, 12.34),
+)
+#: The rows that the others are compared with: the same network and schedule without SRS.
+TABLE3_REFERENCE = "table3/wrn-b64-120-150-175"
+TABLE2_REFERENCE = "wrn-28-10"
+
+FIGURE2 = Figure(
+    "figure2",
+    "Figure 2: WRN and WRN-SRS",
+    (
+        ("figure2/wrn-60-120-160", "WRN 60-120-160"),
+        ("figure2/wrn-120-150-175", "WRN 120-150-175"),
+        ("figure2/wrn-srs-120-150-175", "WRN-SRS 120-150-175"),
+    ),
+)
+FIGURE3 = Figure(
+    "figure3",
+    "Figure 3: WRN-SRS with different learning-rate schedules",
+    (
+        ("figure3/srs-60-120-160", "WRN-SRS 60-120-160"),
+        ("figure3/srs-90-135-168", "WRN-SRS 90-135-168"),
+        ("figure3/srs-120-150-175", "WRN-SRS 120-150-175"),
+        ("figure3/srs-150-175-190", "WRN-SRS 150-175-190"),
+    ),
+)
+#: "About 23 %", the best error after a first decay at epoch 60 (section 3.2); no other line of a figure has a number.
+FIGURE3_ERRORS = {"figure3/srs-60-120-160": 23.0}
+
+CLAIMS = (
+    Claim("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175", "WRN-SRS", "WRN with the same schedule"),
+    Claim("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-60-120-160", "WRN-SRS", "WRN with its own schedule"),
+    Claim(
+        "table3/wrn-b64-120-150-175",
+        "table3/wrn-b64-60-120-160",
+        "WRN with the long initial learning rate",
+        "WRN with its own schedule",
+    ),
+    Claim(
+        "table3/wrn-b64-60-120-160", "table3/wrn-b128-60-120-160", "WRN with batches of 64", "WRN with batches of 128"
+    ),
+    Claim(
+        "figure3/srs-60-120-160",
+        "table3/wrn-srs-b64-120-150-175",
+        "WRN-SRS with its first decay at 60",
+        "WRN-SRS with its first decay at 120",
+    ),
+    *(
+        Claim(f"table2/{srs}/{data.name}", f"table2/{plain}/{data.name}", first, second)
+        for data in TABLE1
+        for srs, plain, first, second in (
+            ("wrn-28-10-srs", "wrn-28-10", "WRN-SRS", "WRN"),
+            ("wide-resnet-28-10-srs", "wide-resnet-28-10", "Wide ResNet with SRS", "Wide ResNet"),
+            ("wrn-70-10-srs", "wrn-70-10", "WRN-70-SRS", "WRN-70"),
+            ("densenet-bc-190-40-srs", "densenet-bc-190-40", "DN-SRS", "DenseNet"),
+        )
+    ),
+)
+
+
+def published_error(experiment: str) -> float | None:
+    """Return the test error that the paper gives for an experiment, or None.
+
+    Example:
+        >>> published_error("table2/wrn-70-10-srs/cifar100"), published_error("figure2/wrn-60-120-160")
+        (10.1, None)
+    """
+    errors: dict[str, float | None] = {row.name: row.error for row in TABLE3}
+    errors |= FIGURE3_ERRORS
+    for row in TABLE2:
+        errors |= {f"table2/{row.name}/cifar10": row.cifar10, f"table2/{row.name}/cifar100": row.cifar100}
+    return errors.get(experiment)

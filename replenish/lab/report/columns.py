@@ -1,0 +1,228 @@
+"""The columns of the report's tables: each is one declaration of its heading and its cell for an experiment.
+
+A column for a new number of the results is one more declaration here, in the tuple of the table that is to have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from replenish.lab.paper import published_error
+from replenish.lab.report.grouping import Group
+from replenish.lab.report.words import dataset_name, duration, p_words, percent, schedule_words, span
+from replenish.lab.show import NOTHING, Cell, Column
+from replenish.lab.statistics import (
+    Estimate,
+    Interval,
+    PairedDifference,
+    mean_with_interval,
+    median_with_interval,
+    paired_difference,
+    signed,
+)
+
+BEST_EPOCH = "(chosen on the test set, for information)"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a row is about: an experiment or an order, its runs, and the experiment that it is compared with.
+
+    Attributes:
+        name: The experiment's, or the order's.
+        group: Its runs.
+        row: Its row in the paper's table, if it has one.
+        data: The paper's name of its data.
+        against: The name of the experiment that it is compared with.
+        reference: The runs of that; None where there are none, or for that experiment itself.
+        comparable: Whether the runs are at the paper's own scale.
+    """
+
+    name: str
+    group: Group
+    row: Any = None
+    data: str = ""
+    against: str = ""
+    reference: Group | None = None
+    comparable: bool = False
+
+    @property
+    def printed(self) -> float | None:
+        """The paper's error."""
+        return published_error(self.name)
+
+    def paper_difference(self, without: str = NOTHING) -> str:
+        """Return the paper's error minus the one that it is compared with."""
+        other = published_error(self.against)
+        if self.printed is None or other is None or self.name == self.against:
+            return without
+        return signed(self.printed - other)
+
+
+def estimated(
+    title: str,
+    note: str,
+    estimate: Callable[[Iterable[float]], Estimate] = median_with_interval,
+    number: str = "test_error",
+    **options: Any,
+) -> Column:
+    """Return a column of a number of the results: its median or mean, n, the interval, and the runs not in it."""
+    muted = options.pop("muted", False)
+
+    def cell(entry: Entry) -> Cell:
+        group, values = entry.group, entry.group.by_seed(number)
+        missing = () if muted else _missing(group)
+        if not values:
+            return Cell(NOTHING, () if muted else ("n = 0", *missing), muted=muted)
+        found = estimate(values.values())
+        return Cell(percent(found.value), (f"n = {found.n}", span(found.interval), *missing), muted=muted)
+
+    return Column(title, cell, note, **options)
+
+
+def _missing(group: Group) -> tuple[str, ...]:
+    return tuple(f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status)))
+
+
+def difference(entry: Entry) -> Cell:
+    """Return the mean paired difference to the experiment compared with, with n and its 95 % interval."""
+    if entry.reference is None:
+        return Cell(NOTHING)
+    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors))
+
+
+def difference_cell(found: PairedDifference) -> Cell:
+    """Return a difference with n and its interval."""
+    if found.mean is None:
+        return Cell(NOTHING)
+    ends = found.interval and f"{signed(found.interval.low)} to {signed(found.interval.high)}"
+    return Cell(signed(found.mean), (f"n = {found.n}", ends or "no interval"))
+
+
+def minus_paper(entry: Entry) -> Cell:
+    """Return our median minus the paper's error; at the paper's own scale with the interval, elsewhere in grey."""
+    if entry.printed is None or not entry.group.errors:
+        return Cell(NOTHING, muted=True)
+    found, printed = median_with_interval(entry.group.errors.values()), entry.printed
+    text = signed(found.value - printed)
+    if not entry.comparable:
+        return Cell(text, muted=True)
+    if found.interval is None:
+        return Cell(text, (f"n = {found.n}", "no interval"))
+    low, high = signed(found.interval.low - printed), signed(found.interval.high - printed)
+    return Cell(text, (f"n = {found.n}", f"{low} to {high} ({100 * found.interval.coverage:.4g} %)"))
+
+
+def here(printed: str, used: str) -> Cell:
+    """Return a setting as the paper prints it, and beneath it as it was here, where that differs."""
+    return Cell(printed, () if printed == used else (f"here {used}",))
+
+
+def method(entry: Entry) -> Cell:
+    """Return the paper's name of a row; at another scale than its own, also the network and data used here."""
+    config = entry.group.config
+    return Cell(entry.row.method, () if entry.comparable else (f"here {config.model} on {dataset_name(config)}",))
+
+
+def schedule(entry: Entry) -> Cell:
+    """Return the paper's decays; beneath them ours, where they are others."""
+    printed, config = entry.row.schedule, entry.group.config
+    notes = () if config.decays == tuple(map(float, printed)) else (f"here {schedule_words(config)}",)
+    return Cell(f"({', '.join(map(str, printed))})", notes)
+
+
+def parameters(entry: Entry) -> Cell:
+    """Return the paper's number of parameters; beneath it ours."""
+    counts = [(run.result or {}).get("parameters") for run in entry.group.runs]
+    numbers = " or ".join(f"{count:,}" for count in sorted({count for count in counts if isinstance(count, int)}))
+    return Cell(entry.row.parameters or NOTHING, (f"here {numbers}",) if numbers else ())
+
+
+#: What the rows of the paper's tables are.
+TABLE2 = (
+    Column("Method", method, numeric=False),
+    Column("Data", lambda e: e.data, numeric=False),
+    Column("Source", lambda e: e.row.reference, numeric=False, brief=False),
+    Column("Depth(-k)", lambda e: e.row.depth or NOTHING, numeric=False, brief=False),
+    Column("Params.", parameters, brief=False),
+)
+TABLE3 = (
+    Column("Method", method, numeric=False),
+    Column("B", lambda e: here(str(e.row.batch_size), str(e.group.config.batch_size))),
+    Column("LR schedule", schedule, numeric=False),
+    Column("Decay", lambda e: here(f"{e.row.decay:g}", f"{e.group.config.decay_factor:g}")),
+)
+OURS = estimated("Ours", "median at the last epoch, n, interval (coverage)")
+BEST = estimated("Best epoch", BEST_EPOCH, number="best_test_error", muted=True, brief=False)
+
+
+def results(minus: str, comparable: bool) -> tuple[Column, ...]:
+    """Return what the paper and our runs say of a row; `minus` names the row that differences are taken to."""
+    note = "median, n, interval" if comparable else "not comparable at this scale"
+    return (
+        Column("Paper", lambda e: percent(e.printed), "error, %"),
+        OURS,
+        Column("Paper", lambda e: e.paper_difference(), group=f"Minus {minus}"),
+        Column("Ours", difference, "mean of pairs, n, 95 % interval", group=f"Minus {minus}"),
+        BEST,
+        Column("Ours − paper", minus_paper, note, brief=False),  # noqa: RUF001
+    )
+
+
+def _short_median(entry: Entry) -> str:
+    if not entry.group.errors:
+        return NOTHING
+    found = median_with_interval(entry.group.errors.values())
+    return percent(found.value) + _ends(found.interval, percent)
+
+
+def _short_difference(entry: Entry) -> str:
+    if entry.reference is None:
+        return "" if entry.name == entry.against else NOTHING
+    found = paired_difference(entry.group.errors, entry.reference.errors)
+    return NOTHING if found.mean is None else signed(found.mean) + _ends(found.interval, signed)
+
+
+def _ends(interval: Interval | None, words: Callable[[float], str]) -> str:
+    return "" if interval is None else f" [{words(interval.low)}, {words(interval.high)}]"
+
+
+#: Table 3 in few columns, for the README and a terminal.
+SHORT_TABLE3 = (
+    Column("sampling", lambda e: "SRS" if e.row.method == "WRN-SRS" else "reshuffling", numeric=False),
+    Column("B", lambda e: str(e.row.batch_size)),
+    Column("decays", lambda e: f"{'-'.join(map(str, e.row.schedule))}, x{e.row.decay:g}", numeric=False),
+    Column("paper, WRN-28-10", lambda e: percent(e.printed)),
+    Column("minus row 3", lambda e: e.paper_difference("")),
+    Column("ours, WRN-10-1", _short_median),
+    Column("minus row 3, paired", _short_difference),
+)
+
+
+def _time(group: Group) -> str:
+    known = group.by_seed("seconds").values()
+    return duration(sum(known) / len(known)) if known else NOTHING
+
+
+#: One row for each order, or each experiment that no table of the paper has.
+EXPERIMENTS = (
+    Column("Order", lambda e: e.name, numeric=False),
+    estimated("Mean", "n, interval (coverage)", mean_with_interval),
+    estimated("Median", "n, interval (coverage)", brief=False),
+    BEST,
+    Column("Time", lambda e: _time(e.group), "a run, mean"),
+)
+
+
+def differences_columns(with_paper: bool) -> list[Column]:
+    """Return the columns of a table of findings."""
+    paper = Column("Paper", lambda f: NOTHING if f.paper is None else signed(f.paper), "points")
+    return [
+        Column("First minus second", lambda f: f"{f.first} minus {f.second}", numeric=False),
+        *([paper] if with_paper else []),
+        Column("Ours", lambda f: difference_cell(f.difference), "mean of pairs, n, 95 % interval"),
+        Column("p", lambda f: p_words(f.difference.p_value), "paired t-test"),
+        Column("p, Holm", lambda f: p_words(f.adjusted_p), "all rows together"),
+    ]

@@ -1,0 +1,104 @@
+"""The sections of a report: the paper's experiments at a scale, other experiments, and the orders of one recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from replenish.lab import paper
+from replenish.lab.config import RunConfig
+from replenish.lab.report.figures import curves, paper_figure, seeds_figure
+from replenish.lab.report.findings import claims, findings, order_pairs
+from replenish.lab.report.grouping import Group, by_experiment, without_repeats
+from replenish.lab.report.tables import FULL_SCALE, differences_table, experiments_table, paper_tables
+from replenish.lab.report.words import data_words, dataset_name, recipe_words, schedule_words
+from replenish.lab.runs import RunRecord
+from replenish.lab.show import Figure, Section, Table
+
+#: The groups of experiments that a table or a figure of the paper shows; any other has a table of its own.
+PAPER = ("table2", "table3", "figure2", "figure3")
+
+
+def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig]) -> Section:
+    """Return the section of one scale alone: the paper's tables, figures and claims over the runs of its experiments.
+
+    Raises:
+        ValueError: None of the runs belongs to one of them.
+    """
+    groups = by_experiment(without_repeats(runs)[0], experiments)
+    if not groups:
+        raise ValueError(f"runs should hold a run of an experiment at the scale {scale}, but got none")
+    return experiments_section(scale, groups)
+
+
+def experiments_section(scale: str, groups: Mapping[str, Group]) -> Section:
+    """Return the section of the experiments that have runs at a scale."""
+    pairs = claims(groups)
+    made = findings(pairs, f"{scale}-finding", comparable=scale == FULL_SCALE)
+    blocks: list[Table | Figure | None] = [
+        *paper_tables(groups, scale),
+        *_other_experiments(groups, scale),
+        differences_table(made, pairs, f"{scale}-differences") if made else None,
+        *(paper_figure(figure, groups, scale) for figure in (paper.FIGURE2, paper.FIGURE3)),
+    ]
+    return Section(
+        name=f"scale-{scale}",
+        title=f"The paper's experiments at the scale {scale}",
+        paragraphs=_scale_words(scale, groups),
+        findings=made,
+        blocks=tuple(block for block in blocks if block is not None),
+    )
+
+
+def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Table | Figure | None]:
+    """Yield a table and curves of every group of experiments that the paper does not have."""
+    others: dict[str, dict[str, Group]] = {}
+    for name, group in groups.items():
+        kind, _, rest = name.partition("/")
+        if kind not in PAPER:
+            others.setdefault(kind, {})[rest or kind] = group
+    for kind, named in others.items():
+        yield experiments_table(named, f"{scale}-{kind}", f"Experiments {kind}")
+        yield curves(named, name=f"{scale}-{kind}-curves", title=f"Experiments {kind}: training loss and test error")
+
+
+def orders_section(orders: Mapping[str, Group], name: str) -> Section:
+    """Return the section of one recipe and its orders: what was found, a table of them, their curves and seeds."""
+    pairs = order_pairs(orders)
+    made = findings(pairs, f"{name}-finding")
+    config = next(iter(orders.values())).config
+    blocks = [
+        experiments_table(orders, f"{name}-orders"),
+        differences_table(made, pairs, f"{name}-differences") if made else None,
+        curves(orders, name=f"{name}-curves"),
+        seeds_figure(orders, f"{name}-seeds"),
+    ]
+    return Section(
+        name=name,
+        title=(
+            f"Orders on {dataset_name(config)} with {config.model}, batches of {config.batch_size}, "
+            f"decays at {schedule_words(config)}"
+        ),
+        paragraphs=(recipe_words(config),),
+        findings=made,
+        blocks=tuple(block for block in blocks if block is not None),
+    )
+
+
+def _scale_words(scale: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
+    configs = [group.config for group in groups.values()]
+    data = "; ".join(sorted({data_words(config) for config in configs}))
+    networks = ", ".join(sorted({config.model for config in configs}))
+    epochs = ", ".join(str(count) for count in sorted({config.epochs for config in configs}))
+    said = f"Data: {data}. Networks: {networks}. Effective epochs: {epochs}."
+    if any(not config.drop_last for config in configs):
+        said += (
+            " Some runs are from before short batches were dropped: where B does not divide N, reshuffling ended its "
+            "epochs on a short batch there, and SRS did not."
+        )
+    if scale == FULL_SCALE:
+        return (said,)
+    return (
+        said,
+        "This is not the paper's scale: data, networks or epochs are smaller, so our errors cannot be set against the "
+        "paper's. Differences between rows can, and they speak for this scale alone.",
+    )

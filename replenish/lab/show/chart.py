@@ -1,0 +1,209 @@
+"""Charts as data: series, reference lines and intervals. Pages, pictures and tables draw the same ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from replenish.lab.show.axis import round_step
+from replenish.lab.show.table import NOTHING, Cell, Column, Table
+from replenish.palette import DASHES, Look, free_look, look_of
+
+Values = Sequence[float | None]
+Kind = Literal["line", "steps", "points", "law", "join", "stray"]
+#: Rows of a table of values where a few are enough.
+_FEW = 10
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values along an axis.
+
+    Attributes:
+        name: For the legend; unique within its chart.
+        x: Where.
+        y: How much; None where there is nothing.
+        low: Where a band begins, such as the smallest over the seeds; empty for no band.
+        high: Where it ends.
+        kind: `line`; `steps` for values that hold from their x up to the next; `points` alone; `law` for a closed form;
+            `join` for what connects points, which is in no legend; `stray` for a single run that did not finish, which
+            is in no legend and sets no scale.
+        order: The data order that it belongs to, which gives it its colour and its mark; "" for something else.
+        like: The name of another series whose look it has, such as that of a stray's own line.
+        note: A smaller line in the legend.
+        thin: Whether it is secondary, to be drawn thinner.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Values
+    low: Values = ()
+    high: Values = ()
+    kind: Kind = "line"
+    order: str = ""
+    like: str = ""
+    note: str = ""
+    thin: bool = False
+
+    @property
+    def told(self) -> bool:
+        """Whether its values are read out: it has one at an x, and is no stray."""
+        return self.kind != "stray" and len(set(self.x)) == len(self.x)
+
+    def known(self) -> Iterator[tuple[float, float]]:
+        """Yield (x, y) where there is a value."""
+        return ((at, value) for at, value in zip(self.x, self.y, strict=True) if value is not None)
+
+    def band(self) -> Iterator[tuple[float, float, float]]:
+        """Yield (x, low, high) where there are both."""
+        for at, low, high in zip(self.x, self.low, self.high, strict=False):
+            if low is not None and high is not None:
+                yield at, low, high
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A dotted line across at a height, or an upright one at an x, with what it is; `like` names a series."""
+
+    value: float
+    label: str = ""
+    upright: bool = False
+    like: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One pair of axes.
+
+    Attributes:
+        name: A short name without spaces.
+        x_label: What is along, with its unit.
+        y_label: What is up, with its unit.
+        series: What is drawn.
+        references: Lines to compare with.
+        x_range: The ends of the axis along; None for those of the data.
+        x_names: Names in place of numbers at 0, 1, 2, ... along.
+        from_zero: Whether the axis up begins at 0.
+        whole: Whether only whole numbers make sense along.
+        decimals: How many a value is read with; None for four digits.
+    """
+
+    name: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    references: tuple[Reference, ...] = ()
+    x_range: tuple[float, float] | None = None
+    x_names: tuple[str, ...] = ()
+    from_zero: bool = True
+    whole: bool = False
+    decimals: int | None = None
+
+    @property
+    def part(self) -> float:
+        """How much of the axis along a value stands for in steps; 0 where there are none."""
+        for series in self.series:
+            if series.kind == "steps":
+                return float(series.x[1] - series.x[0]) if len(series.x) > 1 else 1.0
+        return 0.0
+
+    @property
+    def x_ends(self) -> tuple[float, float]:
+        """The ends of the axis along, which all values lie between."""
+        if self.x_range is not None:
+            return self.x_range
+        if self.x_names:
+            return -0.5, len(self.x_names) - 0.5
+        every = [at for series in self.series for at in series.x] or [0.0]
+        first, last = min(every), max(every) + self.part
+        air = 0.0 if self.part else (last - first) / 40 or 0.5
+        return float(first - air), float(last + air)
+
+    @property
+    def y_ends(self) -> tuple[float, float, float]:
+        """The ends of the axis up, round values which all others lie between, and the step of its marks."""
+        drawn = [series for series in self.series if series.kind != "stray"]
+        values = [value for series in drawn for _, value in series.known()]
+        values += [end for series in drawn for _, *ends in series.band() for end in ends]
+        if not values:  # a run that diverges can reach anything: only where nothing else is there it sets the scale
+            values = [value for series in self.series for _, value in series.known()]
+        values += [reference.value for reference in self.references if not reference.upright]
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        if self.from_zero:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if high - low <= 1e-9 * max(abs(high), 1.0):
+            low, high = (low, low + 1.0) if self.from_zero else (low - 0.5, high + 0.5)
+        step = round_step(high - low, 5)
+        return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, step
+
+    @property
+    def looks(self) -> dict[str, tuple[Look | None, int]]:
+        """The look of every series by its name, None for laws and joins; and which of `DASHES` it has."""
+        looks: dict[str, tuple[Look | None, int]] = {}
+        used: dict[Look, int] = {}
+        free = 0
+        for series in self.series:
+            if series.like:
+                looks[series.name] = looks[series.like]
+            elif series.kind in ("law", "join"):
+                looks[series.name] = None, 0
+            else:
+                look = look_of(series.order) if series.order else free_look(free)
+                free += not series.order
+                used[look] = used.get(look, -1) + 1
+                looks[series.name] = look, used[look] % len(DASHES)
+        return looks
+
+    def read(self, value: float | None) -> str:
+        """Return a value as it is read: in a tip, in a table."""
+        if value is None:
+            return NOTHING
+        return f"{value:.4g}" if self.decimals is None else f"{value:.{self.decimals}f}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One chart, or several that share their series' names and so a legend."""
+
+    name: str
+    title: str
+    caption: str
+    charts: tuple[Chart, ...]
+
+    @property
+    def legend(self) -> list[Series]:
+        """The series that a legend names."""
+        return [series for series in self.charts[0].series if series.kind not in ("stray", "join")]
+
+
+def values_table(figure: Figure, *, few: bool = False) -> Table:
+    """Return the values of a figure, or of a few x: the ends, those of upright references and some between."""
+    kept = [(chart, series) for chart in figure.charts for series in chart.series if series.told]
+    every_x = sorted({float(at) for _, series in kept for at in series.x})
+    if few and len(every_x) > _FEW:
+        marked = {float(each.value) for chart in figure.charts for each in chart.references if each.upright}
+        spaced = {every_x[round(part * (len(every_x) - 1) / 5)] for part in range(6)}
+        every_x = [at for at in every_x if at in marked | spaced]
+    first = figure.charts[0]
+    columns = [Column(first.x_label.capitalize(), lambda at: first.x_names[int(at)] if first.x_names else f"{at:g}")]
+    several = len(figure.charts) > 1
+    for chart, series in kept:
+        group = chart.y_label if several else ""
+        columns.append(Column(series.name, _reader(chart, series), series.note, group=group))
+    caption = "Median (smallest to largest)." if any(series.low for _, series in kept) else first.y_label
+    subjects = [(f"{at:g}", at) for at in every_x]
+    return Table(f"{figure.name}-values", "Values", columns, subjects, caption)
+
+
+def _reader(chart: Chart, series: Series) -> Callable[[float], Cell]:
+    known, bands = dict(series.known()), {at: ends for at, *ends in series.band()}
+
+    def read(at: float) -> Cell:
+        text = chart.read(known.get(at))
+        if at in bands and at in known:
+            text += f" ({chart.read(bands[at][0])} to {chart.read(bands[at][1])})"
+        return Cell(text)
+
+    return read

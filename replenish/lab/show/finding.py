@@ -1,0 +1,56 @@
+"""Findings: paired differences, and what they allow to be said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from replenish.lab.show.axis import round_step
+from replenish.lab.statistics import PairedDifference
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A paired difference, what it allows to be said, and what others say about the same.
+
+    Attributes:
+        name: A name within the page.
+        first: What is compared.
+        second: With what.
+        sentence: What the data allow to be said.
+        state: "difference", "open" (the interval includes no difference, or Holm's method does) or "unknown".
+        difference: First minus second.
+        adjusted_p: Its p-value after Holm's method.
+        paper: The paper's difference, where it prints both errors.
+        paper_sentence: The same in words, or "".
+        order: The order of the first, for its colour.
+    """
+
+    name: str
+    first: str
+    second: str
+    sentence: str
+    state: str
+    difference: PairedDifference
+    adjusted_p: float | None = None
+    paper: float | None = None
+    paper_sentence: str = ""
+    order: str = "srs"
+
+    @property
+    def said(self) -> str:
+        """What is said of it, by the data and by the paper."""
+        return f"{self.sentence} {self.paper_sentence}".strip()
+
+
+def common_reach(findings: Iterable[Finding]) -> float:
+    """Return how far an axis goes to either side of zero that all findings can be drawn on."""
+    numbers = [0.0]
+    for finding in findings:
+        found = finding.difference
+        ends = () if found.interval is None else (found.interval.low, found.interval.high)
+        numbers += [abs(number) for number in (found.mean, finding.paper, *ends) if number is not None]
+    farthest = max(numbers) or 1.0
+    step = round_step(2 * farthest, 6)
+    return math.ceil(farthest / step - 1e-9) * step

@@ -1,0 +1,214 @@
+"""Charts as SVG: colours are the page's CSS variables, so that light and dark both look right; text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from replenish.lab.show.axis import Axis, tick_label, ticks
+from replenish.lab.show.chart import Chart, Figure, Reference, Series
+from replenish.lab.show.finding import Finding
+from replenish.palette import MARKS, Look, look_of
+
+WIDTH, HEIGHT = 560, 320
+LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
+#: The marks of a line beyond these would hide it.
+_MARKS_PER_LINE = 8
+
+Point = tuple[float, float]
+
+
+def chart_svg(chart: Chart, figure: str) -> str:
+    """Return a chart of a figure; the label of its axis up, its legend and its caption are left to the page."""
+    low, high, step = chart.y_ends
+    x, y = Axis(*chart.x_ends, LEFT, RIGHT), Axis(low, high, BOTTOM, TOP)
+    clip = f"clip-{figure}-{chart.name}"
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" class="chart" role="img" aria-label="{escape(chart.y_label)}" '
+        f'focusable="false" data-left="{LEFT}" data-right="{RIGHT}"><clipPath id="{escape(clip)}">'
+        f'<rect x="{LEFT}" y="{TOP - 6}" width="{WIDTH - LEFT}" height="{BOTTOM - TOP + 12}"/></clipPath>',
+        *_axes(chart, x, y, step),
+        *(_reference(each, chart, x, y) for each in chart.references),
+        f'<g clip-path="url(#{escape(clip)})">',
+    ]
+    drawn = sorted(enumerate(chart.series), key=lambda item: item[1].kind == "law")  # laws lie on top
+    for draw in (_band, _values):
+        for index, series in drawn:
+            if inside := "".join(draw(series, index, chart, x, y)):
+                parts.append(f'<g class="{look_classes(*chart.looks[series.name])}">{inside}</g>')
+    parts += ["</g>", *_level_labels(chart, y)]
+    parts += [f'<line class="cursor" y1="{TOP}" y2="{BOTTOM}" hidden=""/></svg>']
+    return "".join(parts)
+
+
+def swatch(figure: Figure, series: Series) -> str:
+    """Return a small picture of a series for the legend."""
+    look, dash = figure.charts[0].looks[series.name]
+    line = "" if series.kind == "points" else f'<path class="{_line_classes(series)}" d="M1 7H35"/>'
+    dot = mark(look, 18, 7) if series.kind in ("line", "points") and not series.thin else ""
+    return (
+        f'<svg class="swatch {look_classes(look, dash)}" viewBox="0 0 36 14" width="36" height="14" '
+        f'aria-hidden="true" focusable="false">{line}{dot}</svg>'
+    )
+
+
+def look_classes(look: Look | None, dash: int = 0) -> str:
+    """Return the CSS classes of a look: its hue and its dashes; a law is drawn in the colour of text."""
+    return "law" if look is None else f"h{look.hue}" + (f" d{dash}" if dash else "")
+
+
+def mark(look: Look | None, x: float, y: float) -> str:
+    """Return a mark, by which series can be told apart without their colours."""
+    return f'<path class="mark" d="{mark_path(look, x, y)}"/>'
+
+
+def mark_path(look: Look | None, x: float = 0, y: float = 0) -> str:
+    """Return the outline of a mark around a point."""
+    shapes = {
+        "circle": f"M{_n(x - 4)} {_n(y)}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+        "square": f"M{_n(x - 3.6)} {_n(y - 3.6)}h7.2v7.2h-7.2z",
+        "diamond": f"M{_n(x)} {_n(y - 5.2)}l5.2 5.2l-5.2 5.2l-5.2 -5.2z",
+        "triangle": f"M{_n(x)} {_n(y - 4.8)}l4.8 8.4h-9.6z",
+        "down": f"M{_n(x)} {_n(y + 4.8)}l4.8 -8.4h-9.6z",
+        "bar": f"M{_n(x - 5)} {_n(y - 2.2)}h10v4.4h-10z",
+    }
+    return shapes[MARKS[look.mark if look else 0]]
+
+
+def finding_svg(finding: Finding, reach: float) -> str:
+    """Return a finding on an axis that reaches so far to either side: its interval, its mean, and the paper's."""
+    width, bottom, middle = 400, 34, 17
+    x = Axis(-reach, reach, 14, width - 14)
+    told = escape(_told(finding))
+    parts = [f'<svg viewBox="0 0 {width} {bottom + 40}" class="chart forest" role="img" aria-label="{told}">']
+    for value in ticks(x.low, x.high, 6):
+        at = _n(x.at(value))
+        kind = "zero" if value == 0 else "grid"
+        parts.append(f'<line class="{kind}" x1="{at}" x2="{at}" y1="4" y2="{bottom}"/>')
+        text = tick_label(value).replace("-", "\u2212")
+        parts.append(f'<text class="tick x" x="{at}" y="{bottom + 15}" text-anchor="middle">{text}</text>')
+    parts.append(f'<g class="h{look_of(finding.order).hue}"><title>{told}</title>')
+    parts.append(f'<rect class="reach" x="0" y="{middle - 12}" width="{width}" height="24"/>')
+    if finding.paper is not None:
+        parts.append(f'<path class="reference" d="M{_n(x.at(finding.paper))} {middle - 8}l7 8l-7 8l-7 -8z"/>')
+    if (interval := finding.difference.interval) is not None:
+        ends = f'x1="{_n(x.at(interval.low))}" x2="{_n(x.at(interval.high))}"'
+        parts.append(f'<line class="interval" {ends} y1="{middle}" y2="{middle}"/>')
+    if finding.difference.mean is not None:
+        parts.append(f'<circle class="mean" cx="{_n(x.at(finding.difference.mean))}" cy="{middle}" r="5"/>')
+    base = bottom + 34
+    parts.append(f'</g><text x="2" y="{base}">\u2190 first better</text>')
+    parts.append(f'<text x="{width // 2}" y="{base}" text-anchor="middle">points</text>')
+    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">second better \u2192</text>')
+    return "".join(parts) + "</svg>"
+
+
+def _told(finding: Finding) -> str:
+    def number(value: float | None) -> str:
+        return "nothing" if value is None else f"{value:+.2f}".replace("-", "\u2212")
+
+    interval = finding.difference.interval
+    between = "" if interval is None else f", {number(interval.low)} to {number(interval.high)}"
+    others = "" if finding.paper is None else f"; reference {number(finding.paper)}"
+    return f"{finding.first} minus {finding.second}: {number(finding.difference.mean)}{between}{others}"
+
+
+def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
+    for count in range(round((y.high - y.low) / step) + 1):
+        value = round(y.low + count * step, 10)
+        at = y.at(value)
+        yield f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{_n(at)}" y2="{_n(at)}"/>'
+        yield (
+            f'<text class="tick y" data-value="{value:g}" x="{LEFT - 8}" y="{_n(at + 4.5)}" text-anchor="end">'
+            f"{tick_label(value)}</text>"
+        )
+    named = [(float(index), name) for index, name in enumerate(chart.x_names)]
+    # Names that would run into each other stand on two levels, where the label of the axis would be.
+    crowded = any(10 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
+    for value, label in named or [(tick, tick_label(tick)) for tick in ticks(x.low, x.high, 6, whole=chart.whole)]:
+        across, base = _n(x.at(value)), BOTTOM + (40 if crowded and value % 2 else 20)
+        yield f'<line class="axis" x1="{across}" x2="{across}" y1="{BOTTOM}" y2="{BOTTOM + 5}"/>'
+        yield (
+            f'<text class="tick x" data-value="{value:g}" x="{across}" y="{base}" text-anchor="middle">'
+            f"{escape(label)}</text>"
+        )
+    yield f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>'
+    if not crowded:
+        middle = (LEFT + RIGHT) // 2
+        yield f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(chart.x_label)}</text>'
+
+
+def _reference(reference: Reference, chart: Chart, x: Axis, y: Axis) -> str:
+    classes = look_classes(*chart.looks[reference.like]) if reference.like else "shared"
+    if reference.upright:
+        at = _n(x.at(reference.value))
+        ends = f'x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"'
+        return f'<line class="upright {classes}" data-value="{reference.value:g}" {ends}/>'
+    at = _n(y.at(reference.value))
+    return f'<line class="level" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>'
+
+
+def _level_labels(chart: Chart, y: Axis) -> Iterator[str]:
+    """Yield the names of the levels, over the lines that they may meet."""
+    for reference in chart.references:
+        if not reference.upright:
+            base = y.at(reference.value) + (-7 if label_above(chart, reference.value) else 16)
+            yield f'<text class="level" x="{RIGHT}" y="{_n(base)}" text-anchor="end">{escape(reference.label)}</text>'
+
+
+def label_above(chart: Chart, height: float) -> bool:
+    """Say on which side of a level its label, at the right end, meets fewer of the lines."""
+    (left, right), (_, top, _) = chart.x_ends, chart.y_ends
+    near = [
+        value - height
+        for series in chart.series
+        for at, value in series.known()
+        if at > (left + right) / 2 and abs(value - height) < top / 12
+    ]
+    below = sum(off <= 0 for off in near)
+    return height < top / 10 or below > len(near) - below
+
+
+def _band(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterator[str]:
+    if kept := list(series.band()):
+        upper = [(x.at(at), y.at(high)) for at, _, high in kept]
+        lower = [(x.at(at), y.at(low)) for at, low, _ in reversed(kept)]
+        yield f'<path class="band" d="{_path([*upper, *lower])}Z"/>'
+
+
+def _values(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterator[str]:
+    known, look = list(series.known()), chart.looks[series.name][0]
+    # A closed form goes smoothly through the middles of the parts that others step over.
+    shift = chart.part / 2 if series.kind in ("law", "points") else 0.0
+    points = [(x.at(at + shift), y.at(value)) for at, value in known]
+    if not points:
+        return
+    if series.kind == "steps":
+        ends = [x.at(at + chart.part) for at, _ in known]
+        drawn = "L".join(f"{_n(at)} {_n(up)}H{_n(end)}" for (at, up), end in zip(points, ends, strict=True))
+        yield f'<path class="{_line_classes(series)}" d="M{drawn}"/>'
+    elif series.kind != "points":
+        yield f'<path class="{_line_classes(series)}" d="{_path(points)}"/>'
+    if series.kind == "stray":
+        at, height = points[-1]
+        yield f'<circle class="stray-end" cx="{_n(at)}" cy="{_n(max(height, y.stop))}" r="3"/>'
+    elif series.kind == "points":
+        yield from (mark(look, *point) for point in points)
+    elif series.kind == "line" and not series.thin:
+        # Marks of different lines are set apart, so that they do not hide each other.
+        gap = max(len(points) // _MARKS_PER_LINE, 1)
+        start = min(index * gap // len(chart.series), len(points) - 1)
+        yield from (mark(look, *point) for point in [*points[start:-1:gap], points[-1]])
+
+
+def _line_classes(series: Series) -> str:
+    kind = series.kind if series.kind in ("law", "stray", "join") else "line"
+    return f"{kind} thin" if series.thin else kind
+
+
+def _path(points: Sequence[Point]) -> str:
+    return "M" + "L".join(f"{_n(at)} {_n(height)}" for at, height in points)
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,109 @@
+"""Tables: columns are declared once, each with its heading and how to get its cell from what a row is about.
+
+All strings are plain text; every renderer escapes them in its own way.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+#: A value that is not there: a diverged loss, a cell without runs.
+NOTHING = "–"  # noqa: RUF001
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: its value, and smaller lines beneath it."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+    muted: bool = False
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading, and its cell for what a row is about.
+
+    Attributes:
+        title: The heading.
+        cell: Makes the cell, or its text, of a row's subject.
+        note: A smaller line beneath the heading.
+        group: Columns that follow each other with one group share a heading above theirs.
+        numeric: Whether it holds numbers, which stand at the right.
+        brief: Whether a terminal, which has little room, shows it too.
+    """
+
+    title: str
+    cell: Callable[[Any], Cell | str]
+    note: str = ""
+    group: str = ""
+    numeric: bool = True
+    brief: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row, with a name by which a reader of the page can find it."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The cells' values without what stands beneath them."""
+        return tuple(cell.text for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What made the numbers of a table: a command, a commit, and how many runs they made."""
+
+    command: str
+    commit: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the columns make of the subjects of the rows, with remarks below and where its numbers come from.
+
+    Attributes:
+        name: A short name without spaces.
+        title: The heading.
+        columns: How to make each cell.
+        subjects: What the rows are about, each with the name of its row.
+        caption: A sentence or two.
+        remarks: Sentences beneath.
+        origins: What made the numbers.
+
+    Example:
+        >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
+        >>> Table("squares", "Squares", squares, [("two", 2), ("three", 3)]).rows[1].texts
+        ('3', '9')
+    """
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    subjects: Sequence[tuple[str, Any]]
+    caption: str = ""
+    remarks: Sequence[str] = ()
+    origins: Sequence[Origin] = ()
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows, made when first asked for."""
+        made = [(name, [column.cell(subject) for column in self.columns]) for name, subject in self.subjects]
+        return [Row(name, tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row)) for name, row in made]
+
+    @property
+    def head_groups(self) -> list[tuple[str, int]]:
+        """The headings above the columns' own, with how many each spans; an empty list if there are none."""
+        if not any(column.group for column in self.columns):
+            return []
+        return [(head, len(list(columns))) for head, columns in itertools.groupby(self.columns, lambda c: c.group)]

@@ -1,0 +1,85 @@
+"""What a checkpoint holds, and how a run goes on from one: to the same bits, on one CPU process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from replenish import state
+from replenish.draws import derived_seed
+from replenish.lab.training.processes import gathered
+
+if TYPE_CHECKING:
+    from replenish.lab.training.loop import Training
+
+CHECKPOINT_VERSION = 1
+#: What a run's seed is used for here, as words of `derived_seed`; order and augmentation draw from the seed itself.
+WEIGHTS, DROPOUT = 1, 2
+
+
+def checkpoint_of(run: Training) -> dict[str, Any]:
+    """Return where a run stands."""
+    return {
+        "version": CHECKPOINT_VERSION,
+        "step": run.step,
+        "sampler": state.save(run.order, run.step),
+        "batches": _batches(run),
+        "model": run.network.state_dict(),
+        "optimizer": run.optimizer.state_dict(),
+        "precision": dict(run.fabric.strategy.precision.state_dict()),
+        "rng": gathered(run.fabric, _rng_state(run.fabric.device)),
+        "metrics": run.metrics,
+        **run.meter.state_dict(),
+        "seconds": run.seconds(),
+        "hardware": run.all_hardware,
+    }
+
+
+def restore(run: Training, checkpoint: dict[str, Any]) -> None:
+    """Bring a run to where a checkpoint stands.
+
+    Raises:
+        ValueError: The checkpoint is of another version, or of other data.
+    """
+    if checkpoint.get("version") != CHECKPOINT_VERSION:
+        raise ValueError(
+            f"{run.folder.path} has a checkpoint of version {checkpoint.get('version')!r}, but this release "
+            f"reads version {CHECKPOINT_VERSION}; give another folder"
+        )
+    if checkpoint["batches"] != _batches(run):
+        raise ValueError(
+            f"{run.folder.path} has a checkpoint of a run on other data: {run.dataset.name} has changed since; "
+            f"give another folder"
+        )
+    run.step = state.load(run.order, checkpoint["sampler"])
+    run.network.load_state_dict(checkpoint["model"])
+    run.optimizer.load_state_dict(checkpoint["optimizer"])
+    run.fabric.strategy.precision.load_state_dict(checkpoint["precision"])
+    if len(checkpoint["rng"]) == run.fabric.world_size:
+        _set_rng_state(checkpoint["rng"][run.fabric.global_rank], run.fabric.device)
+    else:  # on another number of processes dropout has to start a stream of its own; the samples stay the same
+        torch.manual_seed(derived_seed(run.config.seed, DROPOUT, run.fabric.global_rank, run.step))
+    run.metrics = checkpoint["metrics"]
+    run.meter.load_state_dict(checkpoint)
+    run.seconds_before = checkpoint["seconds"]
+    before = checkpoint.get("hardware", [])  # which the first checkpoints did not have
+    run.all_hardware = [*before, *(used for used in run.all_hardware if used not in before)]
+
+
+def _batches(run: Training) -> dict[str, Any]:
+    """Return what names the batches, without the order, which the sampler's state names."""
+    return {name: value for name, value in run.batches.config().items() if name != "order"}
+
+
+def _rng_state(device: torch.device) -> Tensor:
+    """Return the state of the generator that dropout draws from."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
+def _set_rng_state(saved: Tensor, device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(saved, device)
+    else:
+        torch.set_rng_state(saved)

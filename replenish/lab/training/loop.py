@@ -1,0 +1,359 @@
+"""The trainer: one run, from a config to a result.
+
+It reads from top to bottom: `train` prepares, takes up a checkpoint if there is one, then trains epoch by epoch. A run
+is a function of its config: initial weights, order, augmentation and dropout each have a stream keyed by the seed. On
+one CPU process a run that was killed and started again ends in the same bits as one that was not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from replenish.draws import derived_seed
+from replenish.lab import machine
+from replenish.lab.config import Hardware, RunConfig
+from replenish.lab.data import Augmentation, Batches, Dataset, load
+from replenish.lab.models import build, training_loss
+from replenish.lab.models.identity import weights_sha256
+from replenish.lab.runs import RunFolder
+from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
+from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
+from replenish.lab.training.processes import agreed, on_first, start
+from replenish.lab.training.stopping import Stopped, StopRequest, stop_signals
+from replenish.sharding import check_shares
+
+#: Told of everything that happens: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
+Watch = Callable[[dict[str, Any]], None]
+MakeModel = Callable[[], nn.Module]
+Result = dict[str, Any]
+
+#: Steps between looks at the loss. To look makes the processor wait for the device, so it is not done every step.
+STEPS_BETWEEN_LOOKS = 20
+SECONDS_BETWEEN_REPORTS = 0.2
+
+
+def train(
+    config: RunConfig,
+    folder: str | Path,
+    *,
+    hardware: Hardware | None = None,
+    model: MakeModel | None = None,
+    dataset: Dataset | None = None,
+    watch: Watch | None = None,
+    tensorboard: bool = False,
+    command: str = "",
+) -> Result:
+    """Train a run to its end, or go on with one that was stopped, and return its result.
+
+    A run whose folder already has a result is not run again. Ctrl-C saves and raises `Stopped`. A loss that is
+    not a number ends the run with a result whose status is "diverged".
+
+    Args:
+        config: What to run.
+        folder: The run's folder; see `replenish.lab.runs`.
+        hardware: What to run it on; by default one process with one thread.
+        model: Makes a network of your own, with fresh weights from torch's generator; by default the network
+            that `config.model` names.
+        dataset: Data of your own; by default what `config.dataset` names.
+        watch: Called with what happens, for a display.
+        tensorboard: Whether to write TensorBoard events into the folder as well.
+        command: The command line, for the record.
+
+    Example:
+        >>> import tempfile
+        >>> from replenish.lab import RunConfig, train
+        >>> config = RunConfig(dataset="digits", model="wrn-10-1", epochs=1, pad=1, flip=False, decay_epochs=())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = train(config, folder)
+        >>> result["status"], result["steps"]
+        ('finished', 22)
+    """
+    hardware = hardware or Hardware()
+    torch.set_num_threads(hardware.threads)
+    torch.manual_seed(derived_seed(config.seed, WEIGHTS))  # before the network: equal seeds, equal initial weights
+    if isinstance(model, nn.Module):
+        raise TypeError("model should make a network, as a class or a function does, but got a network itself")
+    dataset = dataset or load(
+        config.dataset,
+        images_per_class=config.images_per_class,
+        image_size=config.image_size,
+        held_out=config.held_out,
+    )
+    # Before processes start: what cannot be shared is refused once, and nothing is written.
+    check_shares(config.build_order(len(dataset.train_labels)), hardware.devices * hardware.num_nodes)
+    network = (model or named_model(config, dataset))()
+    fabric = start(hardware, config.precision, network)
+    run_folder = RunFolder(folder)
+    with ExitStack() as stack:
+        # The first process decides and writes; the others do as it does.
+        on_first(fabric, lambda: stack.enter_context(run_folder.owned_by(config)))
+        if (result := on_first(fabric, run_folder.result)) is not None:
+            if result["data"]["fingerprint"] != dataset.fingerprint:
+                raise ValueError(
+                    f"{run_folder.path} holds a finished run on other data: {dataset.name} has changed since; give "
+                    f"another folder"
+                )
+            return result
+        events = stack.enter_context(_tensorboard(run_folder.path, tensorboard and fabric.is_global_zero))
+        stop = stack.enter_context(stop_signals())
+        run = Training(config, dataset, network, fabric, hardware, run_folder, watch or _ignore, stop, events)
+        run.take_up_checkpoint()
+        try:
+            run.train()
+            result = run.result("finished", command)
+        except DivergedError as error:
+            result = {**run.result("diverged", command), "message": str(error)}
+        on_first(fabric, lambda: run_folder.write_result(result))
+        fabric.barrier()  # nobody leaves while another still listens
+        run.watch({"event": "end", "result": result})
+        return result
+
+
+def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
+    """Return what makes the network that a config names, for the classes and the images of a dataset."""
+    height, width = dataset.image_size
+    if height != width:
+        raise ValueError(
+            f"the networks by name want square images, but those of {dataset.name} are {height} x {width}; give an "
+            f"image_size"
+        )
+    overrides = {} if config.dropout is None else {"dropout": config.dropout}
+    return lambda: build(config.model, dataset.channels, dataset.num_classes, height, **overrides)
+
+
+def build_optimizer(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
+    """Return the optimizer that a config names; the learning rate of every step is set by the loop."""
+    parameters, rate, decay = network.parameters(), config.learning_rate, config.weight_decay
+    if config.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, rate, weight_decay=decay)
+    return torch.optim.SGD(parameters, rate, momentum=config.momentum, weight_decay=decay, nesterov=config.nesterov)
+
+
+class Training:
+    """A run under way: what a checkpoint holds, and the steps that change it."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        dataset: Dataset,
+        network: nn.Module,
+        fabric: Fabric,
+        hardware: Hardware,
+        folder: RunFolder,
+        watch: Watch,
+        stop: StopRequest,
+        events: Any,
+    ) -> None:
+        self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
+        self.stop, self.events = stop, events
+        self.watch: Watch = watch if fabric.is_global_zero else _ignore
+        self.order = config.build_order(len(dataset.train_labels))
+        self.batches = Batches(
+            self.order,
+            dataset,
+            augment=Augmentation(config.pad, config.flip),
+            device=fabric.device,
+            num_replicas=fabric.world_size,
+            rank=fabric.global_rank,
+            seed=config.seed,
+        )
+        self.steps_per_epoch = config.steps_per_epoch(self.order.num_samples)
+        self.total_steps = config.epochs * self.steps_per_epoch
+        self.network = network  # kept beside the wrapped one: its state has the plain names
+        self.initial_sha256 = weights_sha256(network)
+        self.optimizer = build_optimizer(config, network)
+        self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
+        module: nn.Module = torch.compile(network) if hardware.compile else network  # type: ignore[assignment]
+        self.model, self.wrapped_optimizer = fabric.setup(module, self.optimizer)
+        torch.manual_seed(derived_seed(config.seed, DROPOUT, fabric.global_rank))
+
+        self.step = 0
+        self.metrics: list[dict[str, Any]] = []
+        self.meter = OnlineMeter(fabric, self.order.num_samples)
+        self.seconds_before, self.started = 0.0, time.perf_counter()
+        self.commit = machine.commit()  # now: by the end of a long run the source may be another
+        #: What the run was executed on, the last at the end: one that was stopped may go on elsewhere.
+        used = {"processes": fabric.world_size, "device": fabric.device.type}
+        # Fabric takes another precision than was asked for where a device has none of that kind.
+        used["precision"] = fabric.strategy.precision.precision
+        self.all_hardware = [{**hardware.to_dict(), **used}]
+
+    def train(self) -> None:
+        """Train from where the run stands to its end."""
+        self.watch({"event": "start", "step": self.step, "total_steps": self.total_steps, "epochs": self.config.epochs})
+        while self.step < self.total_steps:
+            epoch = self.step // self.steps_per_epoch + 1
+            self.train_until(epoch * self.steps_per_epoch)
+            self.metrics.append(self.measure(epoch))
+            self.save()
+            self._show_events()
+            self.watch({"event": "epoch", **self.metrics[-1]})
+            if self.step < self.total_steps:
+                self._stop_if_asked(saved=True)
+
+    def train_until(self, stop_step: int) -> None:
+        """Train up to a step; the sums of the loss are left for `measure`."""
+        self.model.train()
+        reported, reported_step = time.perf_counter(), self.step
+        for indices, (images, labels) in self.batches.steps(self.step, stop_step):
+            learning_rate = self.learning_rate(self.step)
+            for group in self.optimizer.param_groups:
+                group["lr"] = learning_rate
+            loss, _ = training_loss(self.model, images, labels, self.criterion)
+            self.wrapped_optimizer.zero_grad()
+            self.fabric.backward(self._weighted(loss, len(labels), len(indices)))
+            self.wrapped_optimizer.step()
+
+            self.meter.add(self.step, indices, loss, len(labels))
+            self.step += 1
+            if self._looks_now(stop_step):
+                self._stop_if_diverged()
+                if self.step < stop_step:  # an epoch that is complete is measured first
+                    self._stop_if_asked()
+            now = time.perf_counter()
+            if now - reported > SECONDS_BETWEEN_REPORTS:
+                speed = (self.step - reported_step) * self.config.batch_size / (now - reported)
+                told = {"loss": loss.item(), "learning_rate": learning_rate, "samples_per_second": speed}
+                self.watch({"event": "step", "step": self.step, **told})
+                reported, reported_step = now, self.step
+
+    def measure(self, epoch: int) -> dict[str, Any]:
+        """Return the line of an effective epoch that has just ended."""
+        loss_sum, count = self.meter.totals()
+        self.meter.begin_epoch()
+        line: dict[str, Any] = {
+            "epoch": epoch,
+            "step": self.step,
+            "learning_rate": self.learning_rate(self.step - 1),
+            "train_loss": loss_sum / count,
+            "test_loss": None,
+            "test_error": None,
+        }
+        for name, split in due(self.config, epoch).items():
+            measured = evaluate(self.fabric, self.network, self.batches, split)
+            line |= {f"{name}_{what}": value for what, value in measured.items()}
+        check_finite(line, self.order.batch(self.step - 1))
+        return {**line, "unseen": int(np.count_nonzero(~self.meter.seen)), "seconds": round(self.seconds(), 3)}
+
+    def result(self, status: str, command: str) -> Result:
+        """Return how the run ended; the error is that of the last epoch, whatever the best was."""
+        last = self.metrics[-1] if self.metrics and status == "finished" else {}
+        tested = [line for line in self.metrics if line["test_error"] is not None]
+        best = min(tested, key=lambda line: line["test_error"], default={})
+        *earlier, hardware = self.all_hardware
+        return {
+            "status": status,
+            "test_error": last.get("test_error"),
+            "best_test_error": best.get("test_error"),
+            "best_epoch": best.get("epoch"),
+            "train_loss": last.get("train_loss"),
+            "test_loss": last.get("test_loss"),
+            "test_balanced_error": last.get("test_balanced_error"),
+            **{name: value for name, value in last.items() if name.startswith(("clean_", "held_out_"))},
+            "steps": self.step,
+            "epochs": self.config.epochs,
+            "seconds": round(self.seconds(), 3),
+            "initial_sha256": self.initial_sha256,
+            "weights_sha256": weights_sha256(self.network),
+            "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
+            "data": self.dataset.describe(),
+            "versions": machine.versions(),
+            "commit": self.commit,
+            "command": command,
+            "machine": machine.describe(),
+            "hardware": hardware,
+            "earlier_hardware": earlier,
+            "message": None,
+        }
+
+    def learning_rate(self, step: int) -> float:
+        """Return the learning rate of a step."""
+        return self.config.learning_rate_at(step, self.steps_per_epoch)
+
+    def seconds(self) -> float:
+        """Return the time spent on the run, without the time between a stop and the next start."""
+        return self.seconds_before + time.perf_counter() - self.started
+
+    def save(self) -> None:
+        """Save where the run stands."""
+        checkpoint = checkpoint_of(self)
+
+        def write() -> None:
+            self.folder.checkpoints.save(checkpoint)
+            self.folder.write_metrics(self.metrics)
+
+        on_first(self.fabric, write)
+
+    def take_up_checkpoint(self) -> None:
+        """Go on from the last whole checkpoint, if there is one."""
+        checkpoint, faults = on_first(self.fabric, self.folder.checkpoints.load)
+        for fault in faults:
+            self.watch({"event": "warning", "message": fault})
+        if checkpoint is not None:
+            restore(self, checkpoint)
+            # The process may have been killed between the two files, or an older checkpoint was taken up.
+            on_first(self.fabric, lambda: self.folder.write_metrics(self.metrics))
+
+    def _weighted(self, loss: Tensor, own: int, whole: int) -> Tensor:
+        """Return the loss so that the mean of all processes' gradients is that of the whole batch."""
+        shares = own * self.fabric.world_size
+        return loss if shares == whole else loss * (shares / whole)
+
+    def _looks_now(self, stop_step: int) -> bool:
+        # Processes have to look at the same steps, since they agree on what they find.
+        alone = self.fabric.world_size == 1 and (self.stop.asked > 0 or self.fabric.device.type == "cpu")
+        return alone or self.step % STEPS_BETWEEN_LOOKS == 0 or self.step == stop_step
+
+    def _stop_if_diverged(self) -> None:
+        if (step := self.meter.bad_step()) is None:
+            return
+        raise DivergedError(
+            f"the loss is not a finite number at step {step} (effective epoch {step / self.steps_per_epoch:.2f}, "
+            f"learning rate {self.learning_rate(step):g}); the batch's samples are {self.order.batch(step).tolist()}"
+        )
+
+    def _stop_if_asked(self, *, saved: bool = False) -> None:
+        asked = torch.tensor(self.stop.asked, device=self.fabric.device)
+        if number := int(agreed(self.fabric, asked, "max")):
+            if not saved:
+                self.save()
+            raise Stopped(
+                f"stopped at step {self.step} of {self.total_steps} and saved in {self.folder.path}; give the same "
+                f"command again to go on",
+                number,
+            )
+
+    def _show_events(self) -> None:
+        if self.events is not None:
+            for name, value in self.metrics[-1].items():
+                if name not in ("epoch", "step") and value is not None:
+                    self.events.add_scalar(name, value, self.step)
+            self.events.flush()  # a kill would take what is not written yet
+
+
+@contextmanager
+def _tensorboard(folder: Path, wanted: bool) -> Iterator[Any]:
+    if not wanted:
+        yield None
+        return
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ValueError("tensorboard is not installed: pip install 'replenish[tensorboard]'") from None
+    with SummaryWriter(str(folder)) as events:
+        yield events
+
+
+def _ignore(event: dict[str, Any]) -> None:
+    pass

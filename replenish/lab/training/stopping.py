@@ -1,0 +1,45 @@
+"""Stopping a run between two steps: signals that ask for it, and what is raised once it has been saved."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Stopped(KeyboardInterrupt):
+    """A run was asked to stop by a signal, and has saved where it stands."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.signal_number = signal_number
+
+
+class StopRequest:
+    """The signal that asked the run to stop, or 0."""
+
+    asked = 0
+
+    def ask(self, number: int, frame: object) -> None:
+        """Note a signal; a second Ctrl-C is an interrupt at once."""
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.asked = number
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopRequest]:
+    """Let Ctrl-C and a cluster's SIGTERM be noticed between two steps, so that the run can be saved."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
+        yield request
+        return
+    before = {number: signal.signal(number, request.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if request.asked:  # so late that the run ended; whoever started it still has to stop
+        signal.raise_signal(request.asked)

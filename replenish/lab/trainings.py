@@ -1,0 +1,104 @@
+"""`compare_trainings`: which order is better in a training of your own, given as a function."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from replenish.lab.question import Answer, Question, checked_metric, seed_list
+from replenish.orders.fitted import FittedOrder, check_fittable
+from replenish.orders.protocol import Order
+from replenish.orders.registry import build_order
+
+#: A training: called with an order and a seed, it returns its metric, or several by name.
+Training = Callable[[Order, int], float | Mapping[str, float]]
+
+
+def compare_trainings(
+    train: Training,
+    num_samples: int,
+    batch_size: int,
+    *,
+    orders: Sequence[str] = ("reshuffling", "srs"),
+    seeds: int | Sequence[int] = 5,
+    metric: str | None = None,
+    higher_is_better: bool = False,
+    margin: float | None = None,
+    until_decided: bool = False,
+    max_seeds: int = 40,
+    budget: float | None = None,
+    possible: tuple[float, float] | None = None,
+) -> Answer:
+    """Train with several orders over several seeds, and say which is better.
+
+    Every batch is full: where `batch_size` does not divide `num_samples`, the short batch that some orders would end an
+    epoch on is dropped, so that all see equally many samples. All orders of a seed are trained before the next seed.
+    Seed everything with `seed` but the order of the data: then the trainings of a seed differ in that alone, and their
+    differences are taken seed by seed.
+
+    Args:
+        train: Called as `train(order, seed)`, it trains with the order's batches and returns a number, or several by
+            name. Give the order to `OrderBatchSampler`, or iterate `order.batches()`.
+        num_samples: How many samples the training data have.
+        batch_size: How many make a batch, over all processes.
+        orders: Names of orders; each of the others is set against the first.
+        seeds: How many (the first so many), or which.
+        metric: Which number decides, if `train` returns several.
+        higher_is_better: Whether more of it is better, as with an accuracy.
+        margin: What difference would not matter, in the metric's unit.
+        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then not used.
+        max_seeds: With `until_decided`, how many seeds at most.
+        budget: Seconds after which no further seed is begun.
+        possible: The least and the greatest value that the metric can have.
+
+    Returns:
+        The answer, with its verdicts, the values by order and seed, and lines to print.
+
+    Example:
+        >>> def train(order, seed):
+        ...     return 5.0 + 0.1 * seed if "Reshuffling" in repr(order) else 4.0 + 0.11 * seed
+        >>> compare_trainings(train, 1000, 50, seeds=4).verdicts[0].outcome
+        'better'
+    """
+    question = Question(
+        tuple(orders), seed_list(seeds, until_decided, max_seeds), higher_is_better, margin, until_decided, possible
+    )
+    for order in question.orders:
+        _order(order, num_samples, batch_size, 0)  # what an order does not take is refused before another trains
+    values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
+    begun = time.monotonic()
+    for done, seed in enumerate(question.seeds):
+        spent = time.monotonic() - begun
+        if budget is not None and done and spent * (done + 1) / done > budget:
+            return question.answer(values, f"the budget of {budget:g} s allows for no more than {done} seeds")
+        for order in question.orders:
+            found = train(_order(order, num_samples, batch_size, seed), seed)
+            values[order][seed] = _value(found, metric, order, seed)
+        if question.is_decided(values):
+            break
+    return question.answer(values)
+
+
+def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:
+    """Return an order whose batches are all full: a short one, which not all orders have, is dropped."""
+    check_fittable(name, {})
+    order = build_order(name, num_samples, batch_size, seed=seed)
+    if num_samples % batch_size == 0 or batch_size > num_samples:
+        return order
+    return FittedOrder(order, num_samples // batch_size, batch_size)
+
+
+def _value(found: float | Mapping[str, float], metric: str | None, order: str, seed: int) -> float:
+    """Return the number that decides."""
+    name = f"what train returned for {order} and seed {seed}"
+    if isinstance(found, Mapping):
+        if metric is None and len(found) == 1:
+            (metric,) = found
+        if metric is None:
+            raise ValueError(f"metric should say which of {', '.join(map(str, found))} decides, but got None")
+        if metric not in found:
+            raise ValueError(f"metric should be one of {', '.join(map(str, found))}, but got {metric!r}")
+        found, name = found[metric], f"{metric} that train returned for {order} and seed {seed}"
+    elif metric is not None:
+        raise ValueError(f"metric should be None, since train returned one number, but got {metric!r}")
+    return checked_metric(found, name)

@@ -1,0 +1,115 @@
+"""Decoded data on the disk: the same data, decoded once, and never other data than the files have."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from replenish.lab.data import Dataset, cache, image_folder, load
+
+
+@pytest.fixture
+def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of images that has not changed for a while, and an empty cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "images"
+    for number in range(20):
+        path = folder / f"class {number % 2}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, number)
+    for path in folder.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+    return folder
+
+
+def write(path: Path, level: int) -> None:
+    Image.fromarray(np.full((8, 8), level, np.uint8)).save(path)
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the images that were decoded."""
+    names: list[str] = []
+    honest = image_folder._pixels
+
+    def pixels(file: Path) -> object:
+        names.append(file.name)
+        return honest(file)
+
+    monkeypatch.setattr(image_folder, "_pixels", pixels)
+    return names
+
+
+def entries(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "cache" / "replenish" / "decoded").iterdir())
+
+
+def same(one: Dataset, two: Dataset) -> bool:
+    names = (*cache.REQUIRED, *cache.OPTIONAL)
+    arrays = all(np.array_equal(getattr(one, name), getattr(two, name)) for name in names)
+    return arrays and one.fingerprint == two.fingerprint and (one.name, one.class_names) == (two.name, two.class_names)
+
+
+def test_data_are_decoded_once_for_each_way_of_cutting_them_down(images: Path, decoded: list[str]) -> None:
+    first = load(images, images_per_class=3, image_size=4, held_out=True)
+    assert len(decoded) == 20
+    assert same(load(images, images_per_class=3, image_size=4, held_out=True), first)
+    assert len(decoded) == 20
+    for change in ({"images_per_class": 4}, {"seed": 1}, {"image_size": 3}, {"held_out": False}, {"classes": [1]}):
+        before = len(decoded)
+        load(images, **{"images_per_class": 3, "image_size": 4, "held_out": True, **change})
+        assert len(decoded) == before + 20, change
+
+
+@pytest.mark.parametrize("change", ["content", "new", "gone"])
+def test_files_that_changed_are_decoded_again(images: Path, change: str) -> None:
+    first = load(images)
+    if change == "content":
+        write(images / "class 0" / "2.png", 200)
+        os.utime(images / "class 0" / "2.png", (1e9 + 1, 1e9 + 1))
+    elif change == "new":
+        write(images / "class 0" / "new.png", 200)
+    else:
+        (images / "class 0" / "2.png").unlink()
+    assert load(images).fingerprint != first.fingerprint
+
+
+def test_files_that_are_still_being_written_are_not_kept(images: Path, tmp_path: Path, decoded: list[str]) -> None:
+    os.utime(images / "class 0" / "2.png")
+    load(images)
+    load(images)
+    assert len(decoded) == 40
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_damaged_entry_is_decoded_again(images: Path, tmp_path: Path, decoded: list[str]) -> None:
+    first = load(images)
+    [entry] = entries(tmp_path)
+    whole = entry.read_bytes()
+    place = whole.index(first.train_images.tobytes())
+    for damaged in (b"", whole[:-100], whole[:place] + b"!" + whole[place + 1 :]):
+        entry.write_bytes(damaged)
+        before = len(decoded)
+        assert same(load(images), first)
+        assert len(decoded) == before + 20
+        assert entry.read_bytes() == whole
+
+
+def test_old_entries_make_room(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(images)
+    [first] = entries(tmp_path)
+    os.utime(first, (1e9, 1e9))
+    monkeypatch.setattr(cache, "MAX_BYTES", 2 * first.stat().st_size)
+    load(images, seed=1)
+    load(images, seed=2)
+    assert len(entries(tmp_path)) == 2
+    assert first not in entries(tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(images: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    assert len(load(images).train_labels) == 16

@@ -1,0 +1,188 @@
+"""The kit: what charts, tables and pages hold is what every renderer shows, escaped."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from replenish.lab.show import (
+    NOTHING,
+    Cell,
+    Chart,
+    Column,
+    Figure,
+    Finding,
+    Page,
+    Reference,
+    Section,
+    Series,
+    Table,
+)
+from replenish.lab.show.chart import values_table
+from replenish.lab.show.finding import common_reach
+from replenish.lab.show.markdown import code, escape, page_markdown
+from replenish.lab.show.page import page_html, palette_css
+from replenish.lab.show.png import figures_png
+from replenish.lab.show.svg import chart_svg, finding_svg, swatch
+from replenish.lab.show.terminal import print_section
+from replenish.lab.statistics import paired_difference
+from replenish.palette import HUES, look_of
+
+NASTY = "</script><b>|`x`"
+KINDS = (
+    Series("srs runs", [0, 1, 2], [3.0, None, 5.0], [2.0, None, 4.0], [4.0, None, 6.5], order="srs"),
+    Series("the other srs", [0, 1, 2], [2.0, 2.5, 3.0], order="srs"),
+    Series(NASTY, [0, 1, 2], [1.0, 1.5, 2.0], order="reshuffling", kind="steps"),
+    Series("dots", [0, 1], [0.5, 0.25], kind="points"),
+    Series("law", [0, 1, 2], [1.0, 2.0, 3.0], kind="law"),
+    Series("stray", [0, 1], [9.0, 1e9], kind="stray", like="srs runs"),
+)
+CHART = Chart("all", "step", "height", KINDS, (Reference(4.5, f"level {NASTY}"), Reference(1.0, upright=True)))
+FIGURE = Figure("figure", f"A figure {NASTY}", "Its caption.", (CHART,))
+
+
+def drawn(chart: Chart) -> str:
+    return chart_svg(chart, "figure")
+
+
+def test_the_axes_hold_all_but_strays() -> None:
+    low, high, step = CHART.y_ends
+    assert (low, high, step) == (0, 8, 2)
+    assert CHART.x_ends == (0, 3)  # a step has a length
+    below = Chart("below", "x", "y", (Series("a", [5], [-3.0]),))
+    assert below.y_ends[0] <= -3
+    assert below.y_ends[1] >= 0
+    alone = Chart("alone", "x", "y", (Series("stray", [1, 2], [3.0, 40.0], kind="stray"),), from_zero=False)
+    assert alone.y_ends[:2] == (0, 40)
+    same = Chart("same", "x", "y", (Series("a", [1, 2], [7.0, 7.0]),), from_zero=False)
+    assert same.y_ends[0] < 7 < same.y_ends[1]
+    empty = Chart("empty", "x", "y", (Series("a", [], []),))
+    assert empty.y_ends == (0, 1, 0.2)
+    drawn(empty)
+
+
+def test_an_order_keeps_its_colour_and_its_lines_differ_in_dashes() -> None:
+    looks = CHART.looks
+    assert looks["srs runs"] == (look_of("srs"), 0)
+    assert looks["the other srs"] == (look_of("srs"), 1)
+    assert looks["stray"] == looks["srs runs"]
+    assert looks["law"] == (None, 0)
+    assert looks["dots"][0] not in (look_of("srs"), look_of("reshuffling"))
+    elsewhere = Chart("other", "x", "y", (Series("x", [0], [1.0], order="replacement"), KINDS[0]))
+    assert elsewhere.looks["srs runs"] == looks["srs runs"]
+
+
+def test_every_kind_is_drawn_and_text_is_escaped() -> None:
+    svg = drawn(CHART)
+    assert svg.count('class="line"') == 3
+    assert svg.count('class="band"') == svg.count('class="law"') - 1 == svg.count('class="stray"') == 1
+    assert "<b>" not in svg
+    assert svg.count("level &lt;/script&gt;") == 1
+    assert "h0 d1" in svg
+    assert "<b>" not in swatch(FIGURE, KINDS[2])
+
+
+def test_names_along_join_pairs() -> None:
+    chart = Chart(
+        "pairs",
+        "sampler",
+        "error",
+        (
+            Series("seed 0", [0, 1], [3.0, 2.0], kind="join"),
+            Series("srs", [0, 0], [3.0, 4.0], kind="points", order="srs"),
+        ),
+        x_names=("srs", NASTY),
+        from_zero=False,
+    )
+    svg = drawn(chart)
+    assert "&lt;/script&gt;" in svg
+    assert svg.count('class="join"') == 1
+    assert svg.count('class="mark"') == 2
+    crowded = Chart("many", "order", "y", chart.series, x_names=tuple(f"an order of name {n}" for n in range(4)))
+    heights = re.findall(r'class="tick x".*?y="(\d+)"', drawn(crowded))
+    assert heights[0] == heights[2] != heights[1] == heights[3]
+    figure = Figure("pairs", "Pairs", "", (chart,))
+    assert [series.name for series in figure.legend] == ["srs"]
+    assert [row.texts for row in values_table(figure).rows] == [("srs", "3"), (NASTY, "2")]
+
+
+def found(*differences: float, first: str = NASTY, paper: float | None = None) -> Finding:
+    difference = paired_difference(dict(enumerate(differences)), dict.fromkeys(range(len(differences)), 0.0))
+    return Finding("f", first, "b", f"sentence {NASTY}", "open", difference, paper=paper)
+
+
+def test_findings_are_drawn_on_one_scale() -> None:
+    findings = (found(-1.0, -1.5, -2.0, paper=-7.08), found(2.0), found())
+    assert common_reach(findings) == 10
+    first, single, nothing = (finding_svg(finding, 10) for finding in findings)
+    assert [svg.count('class="mean"') for svg in (first, single, nothing)] == [1, 1, 0]
+    assert [svg.count('class="interval"') for svg in (first, single, nothing)] == [1, 0, 0]
+    assert [svg.count('class="reference"') for svg in (first, single, nothing)] == [1, 0, 0]
+    assert "<b>" not in first + single + nothing
+    assert "minus b: \u22121.50, \u22122.74 to \u22120.26; reference \u22127.08" in first
+    ticks = {text: float(x) for x, text in re.findall(r'class="tick x" x="([\d.]+)".*?>([^<]+)<', first)}
+    (mean,) = re.findall(r'class="mean" cx="([\d.]+)"', first)
+    zero, five = ticks["0"], ticks["\u22125"]
+    assert float(mean) == pytest.approx(zero + (five - zero) * 1.5 / 5, abs=0.1)
+    assert common_reach([found()]) == 1
+
+
+def test_values_are_all_in_the_table_or_a_few() -> None:
+    table = values_table(FIGURE)
+    assert [column.title for column in table.columns] == ["Step", *(s.name for s in KINDS if s.kind != "stray")]
+    assert table.rows[0].texts[1] == "3 (2 to 4)"
+    assert table.rows[1].texts[1] == NOTHING
+    many = Chart("many", "epoch", "y", (Series("a", range(200), [1.0] * 200),), (Reference(77, upright=True),))
+    few = values_table(Figure("many", "", "", (many,)), few=True)
+    assert [row.name for row in few.rows] == ["0", "40", "77", "80", "119", "159", "199"]
+
+
+@pytest.fixture
+def page() -> Page:
+    columns = [
+        Column(NASTY, lambda word: Cell(word, (NASTY,), code=True), numeric=False),
+        Column("length", lambda word: str(len(word)), group="Numbers"),
+        Column("left out", lambda word: "unseen", brief=False),
+    ]
+    table = Table("words", NASTY, columns, [(NASTY, NASTY), ("b", "bb")], remarks=[NASTY])
+    section = Section("section", NASTY, (NASTY,), (found(0.0, 1.0, paper=1.0),), (table, FIGURE), code=NASTY)
+    return Page(NASTY, NASTY, "kicker", (), (section,))
+
+
+def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
+    html = page_html(page, "other.md")
+    assert "<b>|" not in html
+    assert html.count("<script") == html.count("</script>") == 2
+    assert 'data-row="b"' in html
+    assert "://" not in html
+    assert len(html) < 50_000
+    markdown = page_markdown(page, "a page.html")
+    assert "[the page](a%20page.html)" in markdown
+    assert not re.search(r"(?<!\\)</?b>", re.sub(r"`+.*?`+|^    .*$", "", markdown, flags=re.MULTILINE))
+    assert "| Numbers: length |" in markdown
+    written = io.StringIO()
+    print_section(page.sections[0], Console(file=written, width=100))
+    assert NASTY in written.getvalue()
+    assert "left out" not in written.getvalue()
+    assert f"* sentence {NASTY}" in written.getvalue()
+
+
+def test_markdown_escapes() -> None:
+    assert escape("a*b\nc") == "a\\*b c"
+    assert code("a`b") == "`` a`b ``"
+
+
+def test_png_draws_every_kind() -> None:
+    named = Chart("named", "x", "y", (Series("n", [0, 1], [4.0, 2.0], kind="points"),), x_names=("a", "b"))
+    assert figures_png([FIGURE, Figure("b", "B", "", (named,))], "both").startswith(b"\x89PNG")
+
+
+def test_the_style_has_the_palette_light_and_dark() -> None:
+    css = palette_css(["srs", "jitter"])
+    assert look_of("srs").light in css
+    assert HUES[look_of("srs").hue][1] in css.split("dark")[1]
+    assert ".srs{--colour:var(--h0)}" in css
+    assert f".jitter{{--colour:var(--h{look_of('jitter').hue})}}" in css

@@ -1,0 +1,124 @@
+"""`compare_trainings`: a training of the user's own, as a function."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replenish import Order
+from replenish.lab import compare_trainings
+from replenish.lab.question import parse_duration
+
+
+def made_up(effect: float, spread: float = 1.0) -> Any:
+    """A training whose SRS is better by `effect`, with noise of its own at every order and seed."""
+
+    def train(order: Order, seed: int) -> float:
+        is_srs = order.config()["order"] == "SequencedReplacement"
+        noise = np.random.default_rng([seed, is_srs]).normal(0, spread)
+        return 30.0 + noise - effect * is_srs
+
+    return train
+
+
+def test_a_real_training_gets_each_order_with_the_seed() -> None:
+    """Linear regression by SGD: reshuffling ends nearer to the least squares than independent draws."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(64, 3))
+    y = x @ np.array([1.0, -2.0, 0.5]) + random.normal(size=64)
+    best = np.linalg.lstsq(x, y, rcond=None)[0]
+    seen: list[tuple[str, int, int]] = []
+
+    def train(order: Order, seed: int) -> dict[str, float]:
+        seen.append((str(order.config()["order"]), int(order.config()["seed"]), seed))
+        weights = np.zeros(3)
+        for batch in order.batches(0, 60 * order.steps_per_epoch):
+            weights -= 0.05 * x[batch].T @ (x[batch] @ weights - y[batch]) / len(batch)
+        return {"distance": float(np.sum((weights - best) ** 2)), "steps": 60}
+
+    answer = compare_trainings(train, 64, 8, orders=("independent", "reshuffling"), seeds=8, metric="distance")
+    assert seen[:4] == [
+        ("IndependentDraws", 0, 0),
+        ("RandomReshuffling", 0, 0),
+        ("IndependentDraws", 1, 1),
+        ("RandomReshuffling", 1, 1),
+    ]
+    (verdict,) = answer.verdicts
+    assert verdict.outcome == "better"
+    assert answer.lines()[0] == verdict.sentence
+    assert answer.lines()[0].startswith("reshuffling is better than independent: ")
+    assert answer.lines()[1].startswith("independent  mean ")
+    plain = answer.to_dict()
+    assert plain["verdicts"][0]["outcome"] == "better"
+    assert len(plain["values"]["reshuffling"]) == 8
+
+
+def test_until_decided_stops_when_it_is() -> None:
+    answer = compare_trainings(made_up(4.0), 1000, 50, until_decided=True, max_seeds=40)
+    assert answer.verdicts[0].outcome == "better"
+    seeds = len(answer.values["srs"])
+    assert 3 <= seeds <= 12
+    before = {order: {s: v for s, v in by.items() if s < seeds - 1} for order, by in answer.values.items()}
+    assert answer.question.verdicts(before)[0].outcome == "undecided"  # it did not go on for nothing
+
+
+def test_until_decided_ends_at_the_most_seeds() -> None:
+    answer = compare_trainings(made_up(0.0), 1000, 50, until_decided=True, max_seeds=4)
+    assert answer.verdicts[0].outcome == "undecided"
+    assert len(answer.values["srs"]) == 4
+    assert (
+        compare_trainings(made_up(0.0, 0.1), 100, 50, until_decided=True, margin=1).verdicts[0].outcome == "equivalent"
+    )
+
+
+def test_a_budget_ends_it() -> None:
+    def slow(order: Order, seed: int) -> float:
+        time.sleep(0.02)
+        return float(seed)
+
+    answer = compare_trainings(slow, 1000, 50, seeds=1000, budget=0.3)
+    assert 1 <= len(answer.values["srs"]) <= 8
+    assert answer.stopped is not None
+    assert "budget" in answer.lines()[1]
+
+
+@pytest.mark.parametrize(
+    ("train", "options", "message"),
+    [
+        (lambda order, seed: float("nan"), {}, "should be a finite number, but got nan"),
+        (lambda order, seed: "good", {}, "should be a number, but got 'good'"),
+        (lambda order, seed: {"a": 1.0, "b": 2.0}, {}, "metric should say which of a, b decides"),
+        (lambda order, seed: {"a": 1.0, "b": 2.0}, {"metric": "c"}, "metric should be one of a, b, but got 'c'"),
+        (lambda order, seed: 1.0, {"metric": "c"}, "metric should be None"),
+        (made_up(0), {"orders": ("srs",)}, "two or more different orders"),
+        (made_up(0), {"orders": ("srs", "sorted")}, "order should be one of"),
+        (made_up(0), {"margin": -1}, "margin should be above 0"),
+        (made_up(0), {"seeds": 0}, "seeds should be at least 1"),
+        (made_up(0), {"until_decided": True, "max_seeds": 2}, "max_seeds should be at least 3"),
+        (made_up(0), {"batch_size": 2000}, "batch_size should be at most pool_size"),
+    ],
+)
+def test_wrong_arguments(train: Any, options: dict[str, Any], message: str) -> None:
+    sizes = {"num_samples": 1000, "batch_size": 50, **options}
+    with pytest.raises(ValueError, match=message):
+        compare_trainings(train, **sizes)
+
+
+@pytest.mark.parametrize("text", ["", "2", "h2", "2h3", "0s", "two hours"])
+def test_a_budget_is_a_time(text: str) -> None:
+    with pytest.raises(ValueError, match="budget should be"):
+        parse_duration(text)
+
+
+def test_every_order_gives_as_many_samples_in_batches_of_one_size() -> None:
+    seen: dict[str, list[int]] = {}
+
+    def train(order: Order, seed: int) -> float:
+        seen[repr(order)] = [len(batch) for batch in order.batches(0, 3 * order.steps_per_epoch)]
+        return float(seed)
+
+    compare_trainings(train, 130, 64, orders=("reshuffling", "srs", "shuffle-once", "independent"), seeds=1)
+    assert list(seen.values()) == [[64] * 6] * 4
