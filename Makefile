@@ -36,6 +36,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/models.py
+	$(BIN)/python benchmarks/exec.py
 
 # pytorchcv is an independent oracle for the networks; without its dependencies, which the tests do not touch.
 $(VENV)/ready: pyproject.toml constraints.txt

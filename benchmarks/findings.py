@@ -1,4 +1,4 @@
-"""Put what the runs in results/ say into the pages: their report, docs/what_we_found.md and the README's table.
+"""Put what results/table3-mini says into the pages: its report, docs/what_we_found.md and the README's table.
 
     python benchmarks/findings.py
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from pages import ROOT, write_between
 
-from replenish.lab.experiments import SCALES, configs, paper
-from replenish.lab.report import read_runs, write_report
-from replenish.lab.report.grouping import Group, by_experiment, without_repeats
-from replenish.lab.report.making import scale_section
-from replenish.lab.report.markdown import code, escape
-from replenish.lab.report.short_table3 import CAPTION, HEADINGS, short_table3
+from replenish.lab import paper
+from replenish.lab.experiments import SCALES, configs
+from replenish.lab.report import by_experiment, read_runs, scale_section, short_table3, write_report
+from replenish.lab.report.grouping import Group, without_repeats
+from replenish.lab.show.markdown import code, escape
 
-RESULTS = ROOT / "results"
+RESULTS = ROOT / "results" / "table3-mini"
+REPORT = ROOT / "results" / "report.html"
 SCALE = "mini"
 
 
@@ -37,12 +37,14 @@ def table3(found: dict[str, Group]) -> str:
             lambda run: code(str((run.result or {})["command"])),
         )
     )
-    rules = ("---", "---:", "---", "---:", "---:", "---:", "---:")
-    lines = [f"| {' | '.join(cells)} |" for cells in (HEADINGS, rules, *short_table3(found))]
+    table = short_table3(found)
+    heads = [column.title for column in table.columns]
+    rules = ["---:" if column.numeric else "---" for column in table.columns]
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *(row.texts for row in table.rows))]
     lines += [
         "",
-        f"Test error on CIFAR-100 in percent after the last epoch. Ours: n = {', '.join(counts)} seeds; {CAPTION}; "
-        f"{', '.join(commands)}, commit {', '.join(commits)}.",
+        f"Test error on CIFAR-100 in percent after the last epoch. Ours: n = {', '.join(counts)} seeds; medians with "
+        f"smallest and largest, differences with 95 % intervals; {', '.join(commands)}, commit {', '.join(commits)}.",
     ]
     return "\n".join(lines)
 
@@ -54,7 +56,7 @@ def sentences(results: Path) -> list[str]:
 
 
 def main() -> None:
-    page, markdown = write_report(RESULTS, experiments={scale: configs(scale) for scale in SCALES})
+    page, markdown = write_report(RESULTS, REPORT, experiments={scale: configs(scale) for scale in SCALES})
     table, said = table3(groups(RESULTS)), sentences(RESULTS)
     write_between("README.md", "results", f"{table}\n**{said[0]}**")
     write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))

@@ -28,7 +28,8 @@ from torch import Tensor, nn
 from replenish.lab.machine import commit, processor
 from replenish.lab.models import build, layout
 from replenish.lab.models.dropout import Dropout
-from replenish.lab.models.table import markdown
+from replenish.lab.models.table import models_table
+from replenish.lab.show.markdown import table_lines
 
 Step = Callable[[], None]
 PAGE = "docs/models.md"
@@ -180,7 +181,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help=f"write the table of networks alone to {PAGE}")
     options = parser.parse_args()
     if options.write or options.table:
-        write_between(PAGE, "networks", markdown())
+        write_between(PAGE, "networks", "\n".join(table_lines(models_table())))
     if options.table:
         return
     torch.set_num_threads(1)

@@ -1,8 +1,9 @@
 """What SRS costs a rank of a very large run: N = 10^9 samples, 1,024 ranks, a global batch of 65,536.
 
-    python benchmarks/scale.py            print the table (about ten minutes, 6 GB of memory)
+    python benchmarks/scale.py            print the table (about ten minutes, 10 GB of memory)
     python benchmarks/scale.py --quick    N = 10^7 for 10^8, and 10^8 for 10^9
     python benchmarks/scale.py --write    also write it to docs/integrations/many_machines.md
+    python benchmarks/scale.py --jump N   only a far jump in a pool of N, beside the plain replay, alternately
 
 Every rank draws whole global batches and takes its share, so that a rank of 1,024 costs what one alone costs: all
 that concerns one rank can be measured on one machine. What would take too long here is computed, and marked so.
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import resource
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from pathlib import Path
 
 import numpy
@@ -64,6 +65,46 @@ def resuming(num_samples: int, epochs: int) -> dict[str, float]:
     return {"seconds": time.perf_counter() - start}
 
 
+def jumping(num_samples: int, plainly: int) -> dict[str, float]:
+    """A jump of 1,000 effective epochs, as it is done or by replaying every draw of the last ln N + 3 epochs."""
+    cursor = order(num_samples).cursor()
+    if plainly:
+        cursor._threaded = None
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start, processor_start = time.perf_counter(), time.process_time()
+    positions = cursor.positions_before(1000 * order(num_samples).steps_per_epoch + 1)
+    found = {"seconds": time.perf_counter() - start, "processor_seconds": time.process_time() - processor_start}
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    return {**found, "bytes": grown, "checksum": zlib.crc32(positions.tobytes())}
+
+
+def jump_table(num_samples: int, rounds: int) -> str:
+    lines = [
+        f"| a far jump, N = {num_samples:,}, B = {BATCH:,} | time | of all processors | memory |",
+        "|---|---|---|---|",
+    ]
+    runs: dict[int, list[dict[str, float]]] = {1: [], 0: []}
+    for _ in range(rounds):
+        for plainly, kept in runs.items():
+            kept.append(measured("jumping", num_samples, plainly))
+    if len({run["checksum"] for kept in runs.values() for run in kept}) != 1:
+        raise SystemExit("the two ways found different pools")
+    for plainly, label in {1: "every draw replayed in turn", 0: "as it is done"}.items():
+        each = [
+            statistics.median(run[name] for run in runs[plainly]) for name in ("seconds", "processor_seconds", "bytes")
+        ]
+        lines.append(f"| {label} | {seconds(each[0])} | {seconds(each[1])} | {each[2] / 1e9:.2f} GB |")
+    ratios = [
+        statistics.median(one[name] / other[name] for one, other in zip(runs[1], runs[0], strict=True))
+        for name in ("seconds", "processor_seconds")
+    ]
+    lines.append(f"| ratio | {ratios[0]:.1f} | {ratios[1]:.1f} | |")
+    return (
+        "\n".join(lines)
+        + f"\n\nThe same pool. Median of n = {rounds}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores."
+    )
+
+
 def sharing(num_samples: int) -> dict[str, float]:
     """A step of a node whose ranks all ask one drawing process, over the time of all ranks asking in turn."""
     with tempfile.TemporaryDirectory() as folder, serve(order(num_samples), Path(folder, "s")):
@@ -85,11 +126,6 @@ def measured(what: str, *arguments: int) -> dict[str, float]:
     return result
 
 
-def draws_of_a_jump(num_samples: int) -> float:
-    """How many draws a far jump replays: until nearly every slot was drawn."""
-    return num_samples * (math.log(num_samples) + 3)
-
-
 def seconds(value: float) -> str:
     if value < 1:
         return f"{1e3 * value:,.1f} ms"
@@ -99,11 +135,8 @@ def seconds(value: float) -> str:
 def table(small: int, large: int) -> str:
     draws = {size: measured("drawing", size) for size in (small, large)}
     epoch = {size: measured("resuming", size, 1)["seconds"] for size in (small, large)}
-    far = {small: measured("resuming", small, 1000)["seconds"]}
+    far = {size: measured("resuming", size, 1000)["seconds"] for size in (small, large)}
     shared = {small: measured("sharing", small)["step"]}
-    # A draw costs more from a larger pool, which misses the caches more: as the replay of an epoch shows.
-    dearer = (epoch[large] / large) / (epoch[small] / small)
-    far[large] = far[small] * draws_of_a_jump(large) / draws_of_a_jump(small) * dearer
     shared[large] = shared[small] - draws[small]["step"] + draws[large]["step"]
 
     def row(label: str, a: str, b: str, computed: bool = False) -> str:
@@ -118,7 +151,7 @@ def table(small: int, large: int) -> str:
         row("the first batch of a run", seconds(draws[small]["first"]), seconds(draws[large]["first"])),
         row("a checkpoint", f"{draws[small]['checkpoint']:.0f} bytes", f"{draws[large]['checkpoint']:.0f} bytes"),
         row("resume after one effective epoch", seconds(epoch[small]), seconds(epoch[large])),
-        row("resume after 1,000 (the most there is)", seconds(far[small]), seconds(far[large]), computed=True),
+        row("resume after 1,000 (the most there is)", seconds(far[small]), seconds(far[large])),
         row("memory of a rank, a pool each", f"{small_bytes / 1e9:.2f} GB", f"{large_bytes / 1e9:.2f} GB"),
         row(
             "memory of a node, a pool each",
@@ -138,9 +171,7 @@ def table(small: int, large: int) -> str:
         f"Measured on {processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "
         f"{numpy.__version__}; commit {commit()}. Steps: median of n = {STEPS}; the rest: n = 1.\n\n"
         f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}, or that of one and the batches "
-        f"kept for slower ranks. The way to a far place goes "
-        f"over N (ln N + 3) draws, each {dearer:.2f} times as dear at N = {large:,} as at N = {small:,}, which is what "
-        f"the replay of an epoch cost. The step of a shared node differs by its draw."
+        f"kept for slower ranks. The step of a shared node differs by its draw."
     )
     return "\n".join(lines) + "\n\n" + note
 
@@ -149,12 +180,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="sizes a tenth of the real ones")
     parser.add_argument("--write", action="store_true", help="write the table to docs/integrations/many_machines.md")
+    parser.add_argument("--jump", type=float, help="only a far jump in a pool of so many")
+    parser.add_argument("--rounds", type=int, default=3, help="of the far jump")
     parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         what, *arguments = options.measure
-        kinds = {"drawing": drawing, "resuming": resuming, "sharing": sharing}
+        kinds = {"drawing": drawing, "resuming": resuming, "sharing": sharing, "jumping": jumping}
         print(json.dumps(kinds[what](*map(int, arguments))))
+        return
+    if options.jump:
+        print(jump_table(int(options.jump), options.rounds))
         return
     text = table(*((10**7, 10**8) if options.quick else (10**8, 10**9)))
     print(text)

@@ -72,7 +72,7 @@ RUNS: dict[str, tuple[str, int, Callable[[list[int]], Iterable[object]]]] = {
     "`PooledStream`, to the end": ("replenish", MANY, replenish_batches),
     "`PooledStream`, repeating": ("replenish", MANY, replenish_endless),
     "`webdataset`, shuffle + batched": ("webdataset", MANY, webdataset_batches),
-    "Hugging Face `datasets`, shuffle + batch": ("datasets", FEW, datasets_batches),
+    "Hugging Face `datasets` over a generator, shuffle + batch": ("datasets", FEW, datasets_batches),
     "the same, `max_buffer_input_shards=1`": ("datasets", FEW, datasets_batches_without_threads),
 }
 

@@ -20,11 +20,12 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    # The next six are in docs/_ext.
+    # The next seven are in docs/_ext.
     "dead_links",
     "docstrings",
     "explorer",
     "mathml",
+    "order_list",
     "report",
     "repository",
 ]
@@ -68,7 +69,7 @@ autodoc_type_aliases = {
     "Float64Array": "Floats",
     "Floats": "Floats",
     "Integers": "Int64Array",
-    "Index": "ArrayLike | None",
+    "Place": "ArrayLike | None",
     "Source": "Source",
 }
 
@@ -76,5 +77,5 @@ autodoc_type_aliases = {
 # module has for types of arrays and functions, or imports for the type checker alone.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
-    ("py:class", r"((nn|np|npt)\.|replenish\.stream\.shards\.)?[A-Z]\w*"),
+    ("py:class", r"((nn|np|npt)\.|replenish\.(stream\.shards|torch\.reorder)\.)?[A-Z]\w*"),
 ]

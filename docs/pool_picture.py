@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from replenish.palette import COLOURS
 from replenish.trace import Step, compute_trace
 
 SEED = 390  # draws the slots of the paper's figure 1, in which the second batch has a sample twice
@@ -17,36 +18,24 @@ LEFT, PANEL = 84, 5 * (TILE + GAP) + 24  # where the panels begin; the width of 
 QUEUE, POOL, BATCH = 50, 122, 194  # the top of each row
 HEIGHT = BATCH + TILE + 18
 
-LIGHT = {
-    "card": "#ffffff",
-    "ink": "#1a1d23",
-    "muted": "#59626f",
-    "draw": "#c2410c",
-    "hole": "#ffedd5",
-    "refill": "#047857",
-    "line": "#c9d0d9",
-    "tiles": ["#ffbfb8", "#e4d594", "#9be7cb", "#a2dcff", "#e8c4fd"],
-}
-DARK = {
-    "card": "#171b22",
-    "ink": "#e9ecf1",
-    "muted": "#a0a9b6",
-    "draw": "#fb923c",
-    "hole": "#43240f",
-    "refill": "#34d399",
-    "line": "#3a424e",
-    "tiles": ["#7c3834", "#5f4f00", "#006047", "#0c557f", "#623f75"],
-}
+TILES = (
+    ("#ffbfb8", "#7c3834"),
+    ("#e4d594", "#5f4f00"),
+    ("#9be7cb", "#006047"),
+    ("#a2dcff", "#0c557f"),
+    ("#e8c4fd", "#623f75"),
+)
 
 
-def rules(colours: dict[str, object]) -> str:
-    tiles = colours["tiles"]
-    assert isinstance(tiles, list)
-    each = "".join(f".s{sample}{{fill:{colour}}}" for sample, colour in enumerate(tiles))
+def rules(ground: int) -> str:
+    """Return the colours on light (0) or dark (1) ground."""
+    colour = {name: pair[ground] for name, pair in COLOURS.items()}
+    tiles = "".join(f".s{sample}{{fill:{pair[ground]}}}" for sample, pair in enumerate(TILES))
     return (
-        f"text{{fill:{colours['ink']}}}.quiet{{fill:{colours['muted']}}}.divide{{stroke:{colours['line']}}}.card{{fill:{colours['card']}}}"
-        f".draw{{stroke:{colours['draw']}}}.refill{{stroke:{colours['refill']}}}.hole{{fill:{colours['hole']}}}"
-        f".head-draw{{fill:{colours['draw']}}}.head-refill{{fill:{colours['refill']}}}{each}"
+        f"text{{fill:{colour['ink']}}}.quiet{{fill:{colour['soft']}}}.divide{{stroke:{colour['hair']}}}"
+        f".card{{fill:{colour['sheet']}}}.draw{{stroke:{colour['draw']}}}.refill{{stroke:{colour['refill']}}}"
+        f".hole{{fill:{colour['draw-soft']}}}.head-draw{{fill:{colour['draw']}}}.head-refill{{fill:{colour['refill']}}}"
+        f"{tiles}"
     )
 
 
@@ -123,7 +112,7 @@ def picture() -> str:
         "text{font:14px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}.name{font-weight:700}"
         ".number{font-weight:600;text-anchor:middle}.none{fill:none}.dashed{stroke-dasharray:4 3}"
         ".draw,.refill{stroke-width:2.5}.dashed.draw,.dashed.refill{stroke-width:1.5}"
-        f"{rules(LIGHT)}@media (prefers-color-scheme:dark){{{rules(DARK)}}}"
+        f"{rules(0)}@media (prefers-color-scheme:dark){{{rules(1)}}}"
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" role="img" '

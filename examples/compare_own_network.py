@@ -15,7 +15,7 @@ from torch import nn
 
 from replenish.lab import compare
 from replenish.lab.data import load, reduce
-from replenish.lab.report.terminal import print_section
+from replenish.lab.show.terminal import print_section
 
 
 def network() -> nn.Module:

@@ -52,7 +52,7 @@ def main() -> None:
         model.compile(keras.optimizers.SGD(0.01, momentum=0.9), loss="mse")
 
     start = int(model.optimizer.iterations)  # the steps trained, which Keras saves with the model
-    dataset = SRSDataset((features, targets), 40, seed=3, start=start)
+    dataset = SRSDataset((features, targets), 40, seed=3)
     # The stream has no end: an epoch is what we say. Here, all the steps that are left are one; elsewhere
     # say steps_per_epoch=dataset.steps_per_epoch, for effective epochs.
     log = Log(dataset, options.folder / "rank0.jsonl")

@@ -22,7 +22,7 @@ from replenish.torch import SRSBatchSampler
 
 
 class Data(L.LightningDataModule):
-    """The data, and how many steps were trained on them."""
+    """The data, and the position in their stream."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Data(L.LightningDataModule):
         return DataLoader(self.dataset, batch_sampler=self.sampler)
 
     def state_dict(self) -> dict[str, Any]:
-        return dict(self.sampler.state_dict(step=self.trainer.global_step))
+        return dict(self.sampler.state_dict())  # at the batches handed on, whatever the Trainer's steps are
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.start = state_dict

@@ -33,7 +33,8 @@ def main() -> None:
 
     order = SequencedReplacement(1000, 40, seed=3)
     # The same path for all processes of a node and for no other run on it, in a folder of this user alone.
-    path = Path(tempfile.gettempdir(), f"replenish-{os.getuid()}", os.environ["MASTER_PORT"])
+    job = os.environ.get("SLURM_JOB_ID") or os.environ.get("TORCHELASTIC_RUN_ID", "run")
+    path = Path(tempfile.gettempdir(), f"replenish-{os.getuid()}", f"{job}-{os.environ['MASTER_PORT']}")
     path.parent.mkdir(mode=0o700, exist_ok=True)
     drawing = serve(order, path) if os.environ["LOCAL_RANK"] == "0" else contextlib.nullcontext()
     with drawing, open(options.folder / f"rank{dist.get_rank()}.jsonl", "a") as log:

@@ -1,0 +1,119 @@
+"""What `replenish exec` costs a script: an epoch of its loader, and the start of the process.
+
+    python benchmarks/exec.py            print the tables (about two minutes)
+    python benchmarks/exec.py --quick    fewer rounds
+    python benchmarks/exec.py --write    also write them to docs/benchmarks.md
+
+An epoch of one loader over tensors in memory is timed with torch's own shuffling, and with the same kind of loader
+made inside `replenish.torch.using`, which is what `exec` does; they alternate in one process. The loader's work on a
+sample is as small as a real one's can be, an index into a tensor: so the ratio is the worst case. Every loader goes on
+from epoch to epoch, as in a training. Times are of the processor, not of the clock. The start is that of a script that
+imports torch, by `python` and by `replenish exec`, which fails in the end since no loader is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from machine import describe
+from pages import write_between
+from torch.utils.data import DataLoader, TensorDataset
+
+from replenish.lab.sampler_benchmark import alternately, exhaust, ratio
+from replenish.torch import using
+
+SIZES = [(50_000, 128), (1_280_000, 256)]
+
+
+def loaders(num_samples: int, batch_size: int) -> dict[str, DataLoader[Any]]:
+    dataset = TensorDataset(torch.zeros(num_samples, 8), torch.zeros(num_samples, dtype=torch.int64))
+
+    def make() -> DataLoader[Any]:
+        return DataLoader(dataset, batch_size=batch_size, shuffle=True)
+
+    made = {"torch": make()}
+    for order in ("reshuffling", "srs"):
+        with using(order):
+            made[order] = make()
+    return made
+
+
+def processor_seconds(rounds: int, runs: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
+    """Time each of `runs` in turn, `rounds` times over, after one round that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(rounds + 1):
+        for name, run in runs.items():
+            start = time.process_time()
+            run()
+            if number:
+                times[name].append(time.process_time() - start)
+    return times
+
+
+def epochs(rounds: int) -> list[str]:
+    lines = [
+        "| N | B | torch's shuffling | with reshuffling | time over torch's | with SRS | time over torch's |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for num_samples, batch_size in SIZES:
+        made = loaders(num_samples, batch_size)
+        runs: dict[str, Callable[[], object]] = {
+            name: (lambda loader=loader: exhaust(loader)) for name, loader in made.items()
+        }
+        times = processor_seconds(rounds if num_samples < 10**6 else max(4, rounds // 4), runs)
+        each = {name: f"{statistics.median(values) / num_samples * 1e9:.0f} ns" for name, values in times.items()}
+        over = {name: ratio(values, times["torch"]).text(3) for name, values in times.items()}
+        lines.append(
+            f"| {num_samples:,} | {batch_size} | {each['torch']} | {each['reshuffling']} | {over['reshuffling']} "
+            f"| {each['srs']} | {over['srs']} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
+def starts(rounds: int) -> list[str]:
+    lines = ["| a process that imports torch | time | more than `python` |", "|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "script.py")
+        script.write_text("import torch\n")
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+        def start(*words: str) -> Callable[[], object]:
+            return lambda: subprocess.run([sys.executable, *words, str(script)], env=environment, capture_output=True)
+
+        times = alternately(rounds, python=start(), exec=start("-m", "replenish", "exec"))
+    more = statistics.median(ours - its for ours, its in zip(times["exec"], times["python"], strict=True))
+    lines.append(f"| `python script.py` | {statistics.median(times['python']):.2f} s | |")
+    lines.append(f"| `replenish exec script.py` | {statistics.median(times['exec']):.2f} s | {more:+.2f} s |")
+    print("\n".join(lines[-2:]), flush=True)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--write", action="store_true", help="write the tables to docs/benchmarks.md")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    gc.freeze()
+    rounds = 5 if options.quick else 20
+    tables = [epochs(rounds), starts(max(3, rounds // 4))]
+    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    print("\n" + text)
+    if options.write:
+        write_between("docs/benchmarks.md", "benchmarks/exec.py", text)
+
+
+if __name__ == "__main__":
+    main()
