@@ -85,7 +85,8 @@ CLAIMS = (
         "SRS lowers the test error",
         "With the same network, batch size and schedule, WRN-SRS ends at 12.34 % on CIFAR-100 and WRN at 19.42 % "
         "(table 3): 7.08 points.",
-        "The primary comparison: SRS minus reshuffling at learning rate 0.1, networks that learn 2,500 images by heart.",
+        "The primary comparison: SRS minus reshuffling at learning rate 0.1; networks that learn 2,500 images by "
+        "heart.",
         ("primary",),
         _if("better"),
     ),
@@ -113,8 +114,8 @@ CLAIMS = (
     Claim(
         "unit",
         "The gain needs batch norm after the addition",
-        "With the original residual unit SRS gains 0.20 points (19.25 % to 19.05 %), with batch norm after the addition "
-        "7.08 (table 2).",
+        "With the original residual unit SRS gains 0.20 points (19.25 % to 19.05 %), with batch norm after the "
+        "addition 7.08 (table 2).",
         "The difference between SRS and reshuffling with the original unit, minus that with batch norm after the "
         "addition. Above 0: SRS gains less with the original unit.",
         ("unit-interaction",),
@@ -123,8 +124,8 @@ CLAIMS = (
     Claim(
         "images",
         "The gain is larger with fewer images a class",
-        "On CIFAR-10, with ten times the images a class, WRN-SRS gains 0.31 points (4.37 % to 4.06 %), on CIFAR-100 7.08 "
-        "(table 2).",
+        "On CIFAR-10, with ten times the images a class, WRN-SRS gains 0.31 points (4.37 % to 4.06 %), on CIFAR-100 "
+        "7.08 (table 2).",
         "The same images with 20 coarse labels, so five times the images a class: the difference there minus that with "
         "100 labels. Above 0: SRS gains less with more images a class.",
         ("coarse-interaction",),
@@ -141,8 +142,9 @@ CLAIMS = (
     Claim(
         "mini",
         "SRS and reshuffling end level at the scale mini",
-        "The first result of this project, rows 3 and 4 of table 3 at the scale mini: SRS 0.23 points below reshuffling, "
-        "95 % interval \u22121.46 to +0.99, n = 5, with a short batch at the end of every epoch of reshuffling.",
+        "The first result of this project, rows 3 and 4 of table 3 at the scale mini: SRS 0.23 points below "
+        "reshuffling, 95 % interval \u22121.46 to +0.99, n = 5, with a short batch at the end of "
+        "every epoch of reshuffling.",
         "The same with batches of 50, which divide the epoch.",
         ("mini",),
         _level,

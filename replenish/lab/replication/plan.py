@@ -74,9 +74,7 @@ ARMS = {
 
 PRIMARY = Comparison("primary", "SRS minus reshuffling, learning rate 0.1", *_PRIMARY_ARMS, PRIMARY_SEEDS)
 SECONDARY = (
-    Comparison(
-        "control", "reshuffling minus reshuffling, other order", "control/reshuffling", "rates/reshuffling-paper"
-    ),
+    Comparison("control", "reshuffling minus reshuffling", "control/reshuffling", "rates/reshuffling-paper"),
     Comparison("rate-low", "reshuffling at 0.1 minus at 0.1/√3", "rates/reshuffling-paper", "rates/reshuffling-low"),
     Comparison("rate-high", "reshuffling at 0.1√3 minus at 0.1", "rates/reshuffling-high", "rates/reshuffling-paper"),
     Comparison("shift-low", "SRS at 0.1/√3 minus reshuffling at 0.1", "rates/srs-low", "rates/reshuffling-paper"),
@@ -91,11 +89,10 @@ SECONDARY = (
         "original unit minus batch norm after addition",
         "unit/srs",
         "unit/reshuffling",
-        SEEDS,
-        _PRIMARY_ARMS,
+        base=_PRIMARY_ARMS,
     ),
     Comparison(
-        "coarse-interaction", "coarse minus fine labels", "coarse/srs", "coarse/reshuffling", SEEDS, _PRIMARY_ARMS
+        "coarse-interaction", "coarse minus fine labels", "coarse/srs", "coarse/reshuffling", base=_PRIMARY_ARMS
     ),
 )
 COMPARISONS = (PRIMARY, *SECONDARY)
