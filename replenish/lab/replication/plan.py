@@ -74,7 +74,7 @@ ARMS = {
 
 PRIMARY = Comparison("primary", "SRS minus reshuffling, learning rate 0.1", *_PRIMARY_ARMS, PRIMARY_SEEDS)
 SECONDARY = (
-    Comparison("control", "reshuffling minus reshuffling", "control/reshuffling", "rates/reshuffling-paper"),
+    Comparison("control", "control: two orders of reshuffling", "control/reshuffling", "rates/reshuffling-paper"),
     Comparison("rate-low", "reshuffling at 0.1 minus at 0.1/√3", "rates/reshuffling-paper", "rates/reshuffling-low"),
     Comparison("rate-high", "reshuffling at 0.1√3 minus at 0.1", "rates/reshuffling-high", "rates/reshuffling-paper"),
     Comparison("shift-low", "SRS at 0.1/√3 minus reshuffling at 0.1", "rates/srs-low", "rates/reshuffling-paper"),
