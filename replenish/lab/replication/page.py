@@ -42,15 +42,17 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
     first, second = judge_study(evidence), judge_study(evidence, "held_out_error")
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
     stated = sum(arm.seeds for arm in ARMS.values())
-    progress = f"{ended} of the {stated} runs of the study have ended"
+    progress = f"{ended} of the {stated} runs of the study have ended."
+    holm = (
+        f"Holm's correction is over the {len(SECONDARY)} comparisons below the first; those that are not judged yet "
+        "count there with p = 1."
+    )
     return {
-        "headline": f"{headline(first)}\n\n{progress}{'.' if ended == stated else '; the page is made again as others do.'}",
+        "headline": f"{headline(first)}\n\n{progress}",
         "monday": "\n".join(f"- {sentence}" for sentence in monday(first)),
         "claims": _lines(claims_table(first)),
         "claim-by-claim": "\n".join(line for claim in CLAIMS for line in claim_lines(claim, first)),
-        "comparisons": _lines(comparisons_table(first))
-        + f"\n\nHolm's correction is over the {len(SECONDARY)} comparisons below the first; those that are not judged yet "
-        "count there with p = 1.",
+        "comparisons": f"{_lines(comparisons_table(first))}\n\n{holm}",
         "second-reading": _lines(second_reading_table(first, second)),
         "training-loss": f"{losses_sentence(evidence)}\n\n{_lines(losses_table(evidence))}",
         "runs": _lines(arms_table(evidence)),

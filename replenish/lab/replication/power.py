@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import GPU_RATE, known_data, run_cost
@@ -70,16 +71,11 @@ def known_deviations(evidence: Evidence, table3: Mapping[str, Group]) -> dict[st
 def power_table(deviations: Mapping[str, float]) -> Table:
     """Return the chance to settle, for some numbers of pairs and every deviation."""
     columns = [
-        Column("standard deviation of a pair from", lambda row: row[0], numeric=False),
+        Column("standard deviation of a pair, from", lambda row: row[0], numeric=False),
         Column("points", lambda row: f"{row[1]:.2f}"),
-        *(
-            Column(f"{pairs} pairs", lambda row, pairs=pairs: _chance(chance_to_settle(pairs, row[1])))
-            for pairs in _PAIRS
-        ),
+        *(Column(f"{pairs} pairs", partial(_cell, pairs)) for pairs in _PAIRS),
     ]
-    return Table(
-        "power", "The chance to settle", columns, [(name, (name, value)) for name, value in deviations.items()]
-    )
+    return Table("power", "The chance to settle", columns, [(row[0], row) for row in deviations.items()])
 
 
 def cost_sentence() -> str:
@@ -90,11 +86,12 @@ def cost_sentence() -> str:
     total = PAIRS * sum(cost.gpu_hours for cost in costs)
     return (
         f"{runs} runs of about {costs[0].gpu_hours:.0f} GPU-hours, so about {total:.0f} in all: "
-        f"{costs[0].multiply_adds:.1e} multiply-adds a run at {GPU_RATE:.0e} a second, which is a data-centre card of about 15 "
-        "TFLOPS in single precision. That is an estimate, good to a factor of two or so; lower precision on newer cards "
-        "is faster."
+        f"{costs[0].multiply_adds / 1e15:.0f} P multiply-adds a run at {GPU_RATE / 1e12:.0f} T a second, which a "
+        "data-centre card of about 15 TFLOPS reaches in single precision. That is an estimate, good to a factor of two "
+        "or so; lower precision on newer cards is faster."
     )
 
 
-def _chance(value: float) -> str:
+def _cell(pairs: int, row: tuple[str, float]) -> str:
+    value = chance_to_settle(pairs, row[1])
     return "> 0.999" if value > 0.999 else f"{value:.3f}"

@@ -27,7 +27,7 @@ def headline(judgement: Judgement) -> str:
             "**Keep reshuffling: this setting could not test the claim.** "
             f"{len(primary.not_learnt)} runs of reshuffling did not learn their images by heart; {_PAPER}."
         )
-    said = f"SRS ended {effect_words(primary)} reshuffling; {_PAPER}."
+    said = f"SRS ended {_place(primary)}; {_PAPER}."
     return f"**{_advice(judgement)}** {said}"
 
 
@@ -56,7 +56,7 @@ def monday(judgement: Judgement) -> list[str]:
         found.insert(
             0,
             "Tune the learning rate first. With reshuffling, √3 times the rate changed the test error by "
-            f"{effect_words(low, brief=True)} from 0.1/√3 to 0.1, and by {effect_words(high, brief=True)} from 0.1 to "
+            f"{effect_words(low)} from 0.1/√3 to 0.1, and by {effect_words(high)} from 0.1 to "
             "0.1√3.",
         )
     if judgement.primary.complete and judgement.primary.equivalent:
@@ -76,18 +76,11 @@ def verdict_of(name: str, judgement: Judgement) -> str:
     return next(claim for claim in CLAIMS if claim.name == name).verdict(judgement)
 
 
-def effect_words(judged: Judged, *, brief: bool = False) -> str:
-    """Return an effect with its interval: "0.12 points above (95 % interval ...)", or briefly "+0.12 (...)"."""
-    effect = judged.effect
-    if effect is None:
-        return "nothing yet"
-    n = f"n = {effect.n} pairs"
-    between = f"{interval_words(effect)}, {n}" if effect.interval() is not None else n
-    if brief:
-        return f"{signed(effect.mean)} points (95 % interval {between})"
-    place = "level with" if round(abs(effect.mean), 2) == 0 else ""
-    place = place or f"{abs(effect.mean):.2f} points {'above' if effect.mean > 0 else 'below'}"
-    return f"{place} (95 % interval {between})"
+def effect_words(judged: Judged) -> str:
+    """Return an effect with its interval and n: "+0.12 points (95 % interval ...)"."""
+    return (
+        "nothing yet" if judged.effect is None else f"{signed(judged.effect.mean)} points ({_between(judged.effect)})"
+    )
 
 
 def interval_words(effect: Effect, coverage: float = 0.95) -> str:
@@ -101,9 +94,9 @@ def comparison_sentence(judged: Judged) -> str:
     name = judged.comparison.label
     name = name[0].upper() + name[1:]
     if not judged.complete:
-        so_far = f"; so far {effect_words(judged, brief=True)}, which is not judged" if judged.effect else ""
+        so_far = f"; so far {effect_words(judged)}, which is not judged" if judged.effect else ""
         return f"{name}: {judged.verdict}{so_far}."
-    said = f"{name}: {effect_words(judged, brief=True)}"
+    said = f"{name}: {effect_words(judged)}"
     effect = judged.effect
     if effect is not None and effect.p_value is not None:
         said += f", p {_equals(p_words(effect.p_value))}"
@@ -137,6 +130,11 @@ def claim_lines(claim: Claim, judgement: Judgement) -> list[str]:
 def _explained(claim: Claim, judgement: Judgement) -> str:
     verdict = claim.verdict(judgement)
     found = [judgement[name] for name in claim.comparisons]
+    if claim.name == "rate" and verdict == CONTRADICTED and judgement.primary.equivalent:
+        return (
+            " The rate matters here and the order does not: SRS is reshuffling at the same rate, within the margin, not at "
+            "a larger one."
+        )
     if claim.name == "rate" and verdict == "not testable here" and all(judged.testable for judged in found):
         return f" The rate itself changes the error by less than {MARGIN:g} points, so the setting cannot tell."
     if claim.name in ("unit", "images") and verdict == CONTRADICTED:
@@ -144,6 +142,20 @@ def _explained(claim: Claim, judgement: Judgement) -> str:
     if verdict == CONTRADICTED and found[0].equivalent:
         return f" Contradicted means: whatever difference there is, at this size it is below {MARGIN:g} points."
     return ""
+
+
+def _place(judged: Judged) -> str:
+    """Return where SRS ended against reshuffling, in words."""
+    effect = judged.effect
+    if effect is None:
+        return "nowhere yet"
+    where = f"{abs(effect.mean):.2f} points {'above' if effect.mean > 0 else 'below'}"
+    where = "level with" if round(abs(effect.mean), 2) == 0 else where
+    return f"{where} reshuffling ({_between(effect)})"
+
+
+def _between(effect: Effect) -> str:
+    return f"95 % interval {interval_words(effect)}, n = {effect.n} pairs"
 
 
 def _equals(text: str) -> str:
