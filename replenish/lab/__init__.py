@@ -1,7 +1,8 @@
 """The lab: the paper's networks, data, training and experiments.
 
-`RunConfig` says what to run, `train` runs it, and `compare` answers whether an order helps on some data;
-`compare_trainings` answers it for a training of your own. They are imported when first used, since torch takes seconds.
+`RunConfig` says what to run, `train` runs it, and `load_network` brings back what it trained. `compare` answers whether
+an order helps on some data, `compare_trainings` for a training of your own. They are imported when first used, since
+torch takes seconds.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from replenish.lab.comparison import Comparison, compare
     from replenish.lab.config import Hardware, RunConfig
-    from replenish.lab.training import train
+    from replenish.lab.training import load_network, train
     from replenish.lab.trainings import compare_trainings
 
-__all__ = ["Comparison", "Hardware", "RunConfig", "compare", "compare_trainings", "train"]
+__all__ = ["Comparison", "Hardware", "RunConfig", "compare", "compare_trainings", "load_network", "train"]
 
 _HOMES = {
     "Comparison": "comparison",
@@ -22,6 +23,7 @@ _HOMES = {
     "RunConfig": "config",
     "compare": "comparison",
     "compare_trainings": "trainings",
+    "load_network": "training",
     "train": "training",
 }
 
