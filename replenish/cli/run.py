@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 def run(
     experiment: Annotated[str, typer.Argument(help="a name of `replenish list`, or the beginning of some: table3")],
     scale: options.Scale = "full",
-    seeds: options.Seeds = "1",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or what the experiment states"
+        ),
+    ] = None,
     runs: options.RunsFolder = Path("runs"),
     jobs: options.Jobs = 1,
     epochs: Annotated[
@@ -46,7 +51,7 @@ def run(
     import dataclasses
 
     from replenish.lab.config import Hardware
-    from replenish.lab.experiments import find
+    from replenish.lab.experiments import find, stated_seeds
     from replenish.lab.jobs import plan
 
     with errors_as_sentences():
@@ -59,7 +64,7 @@ def run(
         options.check_launcher(launcher, hardware)
         planned = plan(
             chosen.values(),
-            options.parse_seeds(seeds),
+            options.parse_seeds(str(stated_seeds(chosen)) if seeds is None else seeds),
             runs,
             hardware=hardware,
             tensorboard=tensorboard,
