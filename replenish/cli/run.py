@@ -20,13 +20,23 @@ if TYPE_CHECKING:
 
 
 def run(
-    experiment: Annotated[str, typer.Argument(help="a name of `replenish list`, or the beginning of some: table3")],
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="a name of `replenish list`, or the beginning of some: table3",
+            autocompletion=options.complete_experiment,
+        ),
+    ],
     scale: options.Scale = "full",
     seeds: options.Seeds = "1",
     runs: options.RunsFolder = Path("runs"),
     jobs: options.Jobs = 1,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="effective epochs, if other than the scale's; the schedule is scaled")
+        int | None,
+        typer.Option(
+            min=1,
+            help="effective epochs, if other than the scale's; the schedule is scaled",
+        ),
     ] = None,
     accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
