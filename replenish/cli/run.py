@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    experiment: Annotated[str, typer.Argument(help="a name of `replenish list`, or the beginning of some: table3")],
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="a name of `replenish list`, or the beginning of some: table3",
+            autocompletion=options.complete_experiment,
+        ),
+    ],
     scale: options.Scale = "full",
     seeds: Annotated[
         str | None,
@@ -34,7 +40,11 @@ def run(
     runs: options.RunsFolder = Path("runs"),
     jobs: options.Jobs = 1,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="effective epochs, if other than the scale's; the schedule is scaled")
+        int | None,
+        typer.Option(
+            min=1,
+            help="effective epochs, if other than the scale's; the schedule is scaled",
+        ),
     ] = None,
     accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
@@ -53,7 +63,7 @@ def run(
     minimum: it takes --seeds and --runs alone, and makes a file for each seed.
     """
     if experiment.strip("/").split("/")[0] == "noise":
-        run_noise_experiments(context, experiment, seeds, runs)
+        run_noise_experiments(context, experiment, seeds or "1", runs)
         return
     import dataclasses
 
