@@ -14,7 +14,7 @@ from replenish.lab.experiments import decisive, study
 from replenish.lab.experiments.published import EXPERIMENTS
 from replenish.lab.experiments.scales import SCALES
 
-__all__ = ["EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "stated_seeds"]
+__all__ = ["EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stated_seeds"]
 
 
 def configs(scale: str = "full") -> dict[str, RunConfig]:
@@ -55,11 +55,16 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
     if not found and wanted:
         found = {known: config for known, config in at_scale.items() if known.startswith(wanted)}
     if not found:
-        groups = {"/".join(known.split("/")[:depth]) for known in at_scale for depth in (1, 2, 3)}
-        nearest = difflib.get_close_matches(wanted, sorted(groups), n=3, cutoff=0.4)
+        nearest = difflib.get_close_matches(wanted, names(), n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(nearest)}? " if nearest else ""
         raise ValueError(f"there is no experiment named {name!r}; {hint}`replenish list` shows them all")
     return found
+
+
+def names() -> list[str]:
+    """Return every name that `find` knows: the experiments, and the groups that they are in."""
+    known = (*EXPERIMENTS, *study.EXPERIMENTS)
+    return sorted({"/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3)})
 
 
 def _study(scale: str) -> dict[str, RunConfig]:
