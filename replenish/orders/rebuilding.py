@@ -43,11 +43,15 @@ def order_from_config(config: Mapping[str, int | str], **facts: Any) -> CursorOr
         order = FittedOrder(order, int(config["steps"]), int(config["loader_last_batch_size"]))
     for name, value in order.config().items():
         if config.get(name) != value:
-            raise ValueError(f"{name} is {config.get(name, 'missing')!r} in the config, but what it names has {value!r}")
+            raise ValueError(
+                f"{name} is {config.get(name, 'missing')!r} in the config, but what it names has {value!r}"
+            )
     return order
 
 
-def _option(order_class: type[CursorOrder], name: str, config: Mapping[str, int | str], facts: Mapping[str, Any]) -> Any:
+def _option(
+    order_class: type[CursorOrder], name: str, config: Mapping[str, int | str], facts: Mapping[str, Any]
+) -> Any:
     """Return the argument of an order that its config tells in plain ints and strings."""
     default = inspect.signature(order_class).parameters[name].default
     if name in facts:
