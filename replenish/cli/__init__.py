@@ -16,7 +16,7 @@ except ImportError:  # the core needs numpy alone; the command is a part of the 
     raise SystemExit(2) from None
 
 from replenish import __version__
-from replenish.cli import bench, compare, count, data, demo, explain, inspect, report, run
+from replenish.cli import bench, compare, count, data, demo, explain, inspect, report, run, what, when
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
 from replenish.cli.help import GroupedCommand
@@ -35,6 +35,8 @@ app.add_typer(listing.app, name="list")
 app.command("run", cls=GroupedCommand)(run.run)
 app.command("compare", cls=GroupedCommand)(compare.compare)
 app.command("exec", cls=execution.ScriptCommand, context_settings={"allow_interspersed_args": False})(execution.exec_)
+app.command("what")(what.what)
+app.command("when")(when.when)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect)
