@@ -19,13 +19,13 @@ from replenish import __version__
 from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
+from replenish.cli.help import GroupedCommand
 from replenish.cli.script import ScriptCommand
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and plain complaints: rich would take a third of the time that they take
     help="Sequenced-replacement sampling (SRS) for deep learning: the lab.",
@@ -33,8 +33,8 @@ app = typer.Typer(
 # In the order of `--help`: first look, then run, then understand.
 app.command("demo")(demo.demo)
 app.add_typer(listing.app, name="list")
-app.command("run")(run.run)
-app.command("compare")(compare.compare)
+app.command("run", cls=GroupedCommand)(run.run)
+app.command("compare", cls=GroupedCommand)(compare.compare)
 _of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
 app.command("exec", **_of_a_script)(execution.exec_)
 app.command("audit", **_of_a_script)(audit.audit)

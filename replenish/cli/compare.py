@@ -33,7 +33,7 @@ def compare(
         typer.Argument(help="a dataset (digits, cifar10, cifar100 ...), a folder of images, or an .npz file"),
     ] = None,
     model: Annotated[str, typer.Option(help="a network of `replenish list models`")] = "wrn-10-1",
-    orders: Annotated[str, typer.Option(help="the orders to compare")] = "reshuffling,srs,replacement",
+    orders: options.Orders = "reshuffling,srs,replacement",
     seeds: options.Seeds = "5",
     epochs: Annotated[int, typer.Option(min=1, help="effective epochs; the schedule is scaled to them")] = 40,
     batch_size: Annotated[int, typer.Option(min=1, help="samples in a mini-batch")] = 64,

@@ -50,4 +50,4 @@ def _show(table: Table, markdown: bool) -> None:
     if markdown:
         typer.echo("\n".join(table_lines(table)))
     else:
-        print_table(table, output(240))
+        print_table(table, output(400))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +11,45 @@ import typer
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
 
-Scale = Annotated[str, typer.Option(help="full (the paper's), mini (two CPU cores) or digits (seconds)")]
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Return the experiments and groups of experiments that begin so, for the shell's completion."""
+    from replenish.lab.experiments import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def complete_orders(incomplete: str) -> list[str]:
+    """Return the orders that the last of a list may become, with those before it."""
+    from replenish.orders import ORDERS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in ORDERS if name.startswith(last)]
+
+
+def _one_of(*values: str) -> Callable[[str], list[str]]:
+    return lambda incomplete: [value for value in values if value.startswith(incomplete)]
+
+
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="full (the paper's), mini (two CPU cores) or digits (seconds)",
+        autocompletion=_one_of("full", "mini", "digits"),
+    ),
+]
 RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in")]
+Orders = Annotated[str, typer.Option(help="the orders to compare", autocompletion=complete_orders)]
 Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
 Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
-Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
+Accelerator = Annotated[
+    str,
+    typer.Option(help="auto, cpu, cuda or mps", autocompletion=_one_of("auto", "cpu", "cuda", "mps")),
+]
 # torchrun tells its processes how many they are.
 Devices = Annotated[
-    int, typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches")
+    int,
+    typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches"),
 ]
 NumNodes = Annotated[
     int,
@@ -32,7 +64,14 @@ Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf1
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
 Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well")]
-LauncherName = Annotated[str, typer.Option("--launcher", help="local, slurm or ray")]
+LauncherName = Annotated[
+    str,
+    typer.Option(
+        "--launcher",
+        help="local, slurm or ray",
+        autocompletion=_one_of("local", "slurm", "ray"),
+    ),
+]
 
 
 def parse_seeds(text: str) -> list[int]:

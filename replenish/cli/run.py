@@ -23,13 +23,28 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    experiment: Annotated[str, typer.Argument(help="a name of `replenish list`, or the beginning of some: table3")],
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="a name of `replenish list`, or the beginning of some: table3",
+            autocompletion=options.complete_experiment,
+        ),
+    ],
     scale: options.Scale = "full",
-    seeds: options.Seeds = "1",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or what the experiment states"
+        ),
+    ] = None,
     runs: options.RunsFolder = Path("runs"),
     jobs: options.Jobs = 1,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="effective epochs, if other than the scale's; the schedule is scaled")
+        int | None,
+        typer.Option(
+            min=1,
+            help="effective epochs, if other than the scale's; the schedule is scaled",
+        ),
     ] = None,
     accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
@@ -48,12 +63,12 @@ def run(
     minimum: it takes --seeds and --runs alone, and makes a file for each seed.
     """
     if experiment.strip("/").split("/")[0] == "noise":
-        run_noise_experiments(context, experiment, seeds, runs)
+        run_noise_experiments(context, experiment, seeds or "1", runs)
         return
     import dataclasses
 
     from replenish.lab.config import Hardware
-    from replenish.lab.experiments import find
+    from replenish.lab.experiments import find, stated_seeds
     from replenish.lab.jobs import plan
 
     with errors_as_sentences():
@@ -66,7 +81,7 @@ def run(
         options.check_launcher(launcher, hardware)
         planned = plan(
             chosen.values(),
-            options.parse_seeds(seeds),
+            options.parse_seeds(str(stated_seeds(chosen)) if seeds is None else seeds),
             runs,
             hardware=hardware,
             tensorboard=tensorboard,
