@@ -106,9 +106,8 @@ def run_noise_experiments(context: typer.Context, experiment: str, seeds: str, r
         for name in context.params:
             given = context.get_parameter_source(name)
             if name not in ("experiment", "seeds", "runs") and given is not None and given.name == "COMMANDLINE":
-                raise ValueError(
-                    f"--{name.replace('_', '-')} should not be given for {experiment}, which has no such part"
-                )
+                flag = f"--{name.replace('_', '-')}"
+                raise ValueError(f"{flag} should not be given for {experiment}, which takes --seeds and --runs alone")
         for name, setting in find(experiment).items():
             for seed in options.parse_seeds(seeds):
                 label = f"{name}, seed {seed}"
