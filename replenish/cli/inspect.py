@@ -29,7 +29,7 @@ def inspect(
     """Measure SRS beside its closed forms and beside reshuffling and replacement sampling."""
     from replenish.lab.atomic_files import check_place, write_atomically
     from replenish.lab.inspect import inspect_orders
-    from replenish.lab.inspect.tables import class_table, draws_table
+    from replenish.lab.inspect.tables import tables
     from replenish.lab.show.terminal import print_table
 
     with errors_as_sentences():
@@ -48,7 +48,7 @@ def inspect(
                 progress=status.update,
             )
     console = output()
-    for table in (draws_table(inspection), class_table(inspection)):
+    for table in tables(inspection):
         print_table(table, console)
     with errors_as_sentences():
         if png is not None:
