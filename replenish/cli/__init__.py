@@ -19,6 +19,7 @@ from replenish import __version__
 from replenish.cli import bench, compare, count, data, demo, explain, inspect, report, run
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
+from replenish.cli.grouped_help import GroupedCommand
 
 __all__ = ["app", "main"]
 
@@ -33,7 +34,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.add_typer(listing.app, name="list")
 app.command("run")(run.run)
-app.command("compare")(compare.compare)
+app.command("compare", cls=GroupedCommand)(compare.compare)
 app.command("exec", cls=execution.ScriptCommand, context_settings={"allow_interspersed_args": False})(execution.exec_)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
 
+#: Headings in the help of a command that has many options.
+WHAT: dict[str, Any] = {"rich_help_panel": "What is compared, and when it is decided"}
+WHERE: dict[str, Any] = {"rich_help_panel": "Where it runs"}
+
 Scale = Annotated[str, typer.Option(help="full (the paper's), mini (two CPU cores) or digits (seconds)")]
-RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in")]
-Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
-Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
-Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in", **WHERE)]
+Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)", **WHAT)]
+Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own", **WHERE)]
+Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps", **WHERE)]
 # torchrun tells its processes how many they are.
 Devices = Annotated[
-    int, typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches")
+    int, typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches", **WHERE)
 ]
 NumNodes = Annotated[
     int,
@@ -26,13 +31,15 @@ NumNodes = Annotated[
         min=1,
         envvar="GROUP_WORLD_SIZE",
         help="machines of one run; start it with torchrun, or --launcher slurm",
+        **WHERE,
     ),
 ]
-Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
-Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
-Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
-TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well")]
-LauncherName = Annotated[str, typer.Option("--launcher", help="local, slurm or ray")]
+Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true", **WHERE)]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process", **WHERE)]
+Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile", **WHERE)]
+TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well", **WHERE)]
+LauncherName = Annotated[str, typer.Option("--launcher", help="local, slurm or ray", **WHERE)]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program", **WHAT)]
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -70,3 +77,40 @@ def check_launcher(name: str, hardware: Hardware) -> None:
             f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
             f"{hardware.num_nodes}; use --launcher slurm, or torchrun with --launcher local"
         )
+
+
+T = TypeVar("T")
+
+
+def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:
+    """Return a value for all orders, or one for each: of "0.1", or of "0.1" and "srs=0.2".
+
+    Args:
+        flag: The option, for messages.
+        words: What was given: at most one plain value, and any number of ORDER=VALUE.
+        orders: The orders that are compared.
+        read: Makes a value of its text.
+
+    Example:
+        >>> by_order("--learning-rate", ["0.1", "srs=0.2"], ["reshuffling", "srs"], float)
+        {'reshuffling': 0.1, 'srs': 0.2}
+    """
+    found: dict[str, T] = {}
+    plain: list[T] = []
+    for word in words:
+        order, equals, text = word.partition("=") if "=" in word else ("", "", word)
+        try:
+            value = read(text)
+        except ValueError:
+            raise ValueError(f"{flag} should be a value, or ORDER=VALUE, but got {word!r}") from None
+        if equals and (order not in orders or order in found):
+            raise ValueError(f"{flag} should have one value for each of {', '.join(orders)}, but got {word!r}")
+        if equals:
+            found[order] = value
+        else:
+            plain.append(value)
+    if len(plain) > 1:
+        raise ValueError(f"{flag} should have one value for all orders, but got {' and '.join(words)}")
+    if not found:
+        return plain[0]
+    return {order: plain[0] for order in orders if plain} | found

@@ -10,7 +10,7 @@ import pytest
 
 from replenish import Order
 from replenish.lab import compare_trainings
-from replenish.lab.question import parse_duration
+from replenish.lab.seed_rounds import parse_duration
 
 
 def made_up(effect: float, spread: float = 1.0) -> Any:

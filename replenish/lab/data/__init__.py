@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from replenish.lab.data.dataset import DataError, Dataset
 from replenish.lab.data.known_datasets import DATASETS, KnownDataset
 from replenish.lab.data.load import load
+from replenish.lab.data.own_data import as_dataset
 from replenish.lab.data.smaller_dataset import reduce
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "Dataset",
     "ImageStore",
     "KnownDataset",
+    "as_dataset",
     "load",
     "reduce",
 ]

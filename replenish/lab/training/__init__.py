@@ -1,10 +1,12 @@
 """Training a run, from a config to a result, on whatever hardware Lightning Fabric finds.
 
-`loop` reads from top to bottom; what it needs has a file each: `measuring`, `checkpoint`, `processes`, `stopping`.
+`loop` reads from top to bottom; what it needs has a file each: `building`, `measuring`,
+`checkpoint`, `processes`, `stopping`.
 """
 
 from replenish.lab.models.identity import weights_sha256
-from replenish.lab.training.loop import Watch, named_model, train
+from replenish.lab.training.building import named_model
+from replenish.lab.training.loop import Watch, train
 from replenish.lab.training.measuring import DivergedError
 from replenish.lab.training.stopping import Stopped
 
