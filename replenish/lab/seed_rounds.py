@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Sequence
+from time import monotonic
 
 from replenish.lab.question import Question, Values
 
@@ -33,13 +33,13 @@ def run_seeds(
     """
     in_rounds = question.until_decided or budget is not None
     at_once = -(-parallel // len(question.orders)) if in_rounds else len(question.seeds)
-    begun, longest = time.monotonic(), 0.0
+    begun, longest = monotonic(), 0.0
     for first in range(0, len(question.seeds), at_once):
-        before = time.monotonic()
+        before = monotonic()
         if budget is not None and before - begun + longest > budget:
             return f"the budget of {budget:g} s allows for no more than {first} seeds"
         run(question.seeds[first : first + at_once])
-        longest = max(longest, time.monotonic() - before)
+        longest = max(longest, monotonic() - before)
         if budget is not None and not first and longest > budget:
             raise ValueError(
                 f"budget should allow for one run of each order, but these took {longest:.3g} s and it is {budget:g} s"
