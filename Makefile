@@ -1,12 +1,14 @@
-# The two commands: `make demo` and `make test`. Both set up .venv first, from nothing but Python >= 3.10.
+# The two commands: `make demo` and `make test`. Both set up .venv first, from nothing but Python >= 3.10: the demonstration
+# with what the lab needs, everything else with the tests' packages added in the same environment.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test test-integrations docs lint format bench clean
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/ready
+demo: $(VENV)/ready-demo
 	$(BIN)/replenish demo
 
 test: $(VENV)/ready
@@ -38,12 +40,17 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/exec.py
 
-# pytorchcv is an independent oracle for the networks; without its dependencies, which the tests do not touch.
-$(VENV)/ready: pyproject.toml constraints.txt
+$(VENV)/ready-demo: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed; name one: make PYTHON=...")'
+	@echo "setting up $(VENV): torch and the lab, a minute or so"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pytorchcv==0.0.74
+	$(INSTALL) -c constraints.txt -e '.[lab]'
+	touch $@
+
+# pytorchcv is an independent oracle for the networks; without its dependencies, which the tests do not touch.
+$(VENV)/ready: $(VENV)/ready-demo
+	$(INSTALL) -c constraints.txt -e '.[test,lint]'
+	$(INSTALL) --no-deps pytorchcv==0.0.74
 	touch $@
 
 $(VENV)-integrations/ready: pyproject.toml constraints.txt

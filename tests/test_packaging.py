@@ -38,11 +38,12 @@ def test_import_leaves_torch_out() -> None:
 
 def test_exports_are_sorted_and_promised() -> None:
     source = (ROOT / "replenish" / "__init__.py").read_text()
-    lines = [line for line in source.splitlines() if line.startswith("from replenish")]
+    lines = [line.strip() for line in source.splitlines() if line.startswith("    from replenish")]
     assert lines == sorted(lines)
+    assert sorted(line.split()[-1] for line in lines) == replenish.__all__  # type checkers are told of what there is
     promised = ["SequencedReplacement", "RandomReshuffling", "ShuffleOnce", "FlipFlop", "BatchedReplacement"]
     promised += ["IndependentDraws", "weighted_sequence", "theory", "diagnostics", "stream", "Order"]
-    assert all(hasattr(replenish, name) for name in promised)
+    assert all(hasattr(replenish, name) for name in {*promised, *replenish.__all__})
 
 
 def test_version_is_said_once_more_in_the_package() -> None:

@@ -19,13 +19,12 @@ from replenish import __version__
 from replenish.cli import bench, compare, count, data, demo, explain, inspect, report, run
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
-from replenish.cli.grouped_help import GroupedCommand
+from replenish.cli.help import GroupedCommand
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and plain complaints: rich would take a third of the time that they take
     help="Sequenced-replacement sampling (SRS) for deep learning: the lab.",
@@ -33,7 +32,7 @@ app = typer.Typer(
 # In the order of `--help`: first look, then run, then understand.
 app.command("demo")(demo.demo)
 app.add_typer(listing.app, name="list")
-app.command("run")(run.run)
+app.command("run", cls=GroupedCommand)(run.run)
 app.command("compare", cls=GroupedCommand)(compare.compare)
 app.command("exec", cls=execution.ScriptCommand, context_settings={"allow_interspersed_args": False})(execution.exec_)
 app.command("report")(report.report)

@@ -19,9 +19,6 @@ OF_BOTH = (
     *("runs", "jobs", "launcher", "as_json"),
 )
 
-_OWN: dict[str, Any] = {"rich_help_panel": "A training of your own"}
-_DATA: dict[str, Any] = {"rich_help_panel": "The data"}
-_HOW: dict[str, Any] = {"rich_help_panel": "How the lab trains"}
 _EACH = "; ORDER=VALUE for one order alone, may be given again"
 
 
@@ -29,89 +26,71 @@ def compare(
     context: typer.Context,
     data: Annotated[
         str | None,
-        typer.Argument(
-            help="a dataset (digits, cifar10, cifar100 ...), a folder of images, or an .npz file", **options.WHAT
-        ),
+        typer.Argument(help="a dataset (digits, cifar10, cifar100 ...), a folder of images, or an .npz file"),
     ] = None,
-    orders: Annotated[
-        str, typer.Option(help="the orders; each of the others is set against the first", **options.WHAT)
-    ] = "reshuffling,srs,replacement",
+    orders: options.Orders = "reshuffling,srs,replacement",
     seeds: options.Seeds = "5",
     metric: Annotated[
         str | None,
         typer.Option(
             help="what decides: error, balanced-error or loss; with --command a regular expression whose group is the "
             "number in its output",
-            **options.WHAT,
         ),
     ] = None,
     margin: Annotated[
-        float | None, typer.Option(help="a difference that would not matter, in the metric's unit", **options.WHAT)
+        float | None, typer.Option(help="a difference that would not matter, in the metric's unit")
     ] = None,
     until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="look after every seed, stop when it is decided", **options.WHAT)
+        bool, typer.Option("--until-decided", help="look after every seed, stop when it is decided")
     ] = False,
-    max_seeds: Annotated[int, typer.Option(min=1, help="with --until-decided: seeds at most", **options.WHAT)] = 40,
-    budget: Annotated[str | None, typer.Option(help="time at most, such as 2h or 90m", **options.WHAT)] = None,
+    max_seeds: Annotated[int, typer.Option(min=1, help="with --until-decided: seeds at most")] = 40,
+    budget: Annotated[str | None, typer.Option(help="time at most, such as 2h or 90m")] = None,
     as_json: options.Json = False,
-    command: Annotated[str | None, typer.Option(help="instead of data: a command with {seed} in it", **_OWN)] = None,
+    command: Annotated[str | None, typer.Option(help="instead of data: a command with {seed} in it")] = None,
     metric_json: Annotated[
-        str | None, typer.Option(metavar="FILE:KEY", help="a JSON file that it writes, and a key in it", **_OWN)
+        str | None, typer.Option(metavar="FILE:KEY", help="a JSON file that it writes, and a key in it")
     ] = None,
     higher_is_better: Annotated[
-        bool, typer.Option("--higher-is-better", help="its metric is an accuracy, say, and no error", **_OWN)
+        bool, typer.Option("--higher-is-better", help="its metric is an accuracy, say, and no error")
     ] = False,
-    image_size: Annotated[
-        int | None, typer.Option(min=1, help="reduce images to this height and width", **_DATA)
-    ] = None,
-    images_per_class: Annotated[
-        int | None, typer.Option(min=1, help="training images to keep of each class", **_DATA)
-    ] = None,
-    pad: Annotated[
-        int | None, typer.Option(min=0, help="padding of crops; by default an eighth of the image", **_DATA)
-    ] = None,
+    image_size: Annotated[int | None, typer.Option(min=1, help="reduce images to this height and width")] = None,
+    images_per_class: Annotated[int | None, typer.Option(min=1, help="training images to keep of each class")] = None,
+    pad: Annotated[int | None, typer.Option(min=0, help="padding of crops; by default an eighth of the image")] = None,
     flip: Annotated[
-        bool | None, typer.Option("--flip/--no-flip", help="mirror half of the images; by default not digits", **_DATA)
+        bool | None, typer.Option("--flip/--no-flip", help="mirror half of the images; by default not digits")
     ] = None,
     model: Annotated[
         str,
-        typer.Option(
-            help="a network of `replenish list models`, or module:function, torchvision:NAME, timm:NAME", **_HOW
-        ),
+        typer.Option(help="a network of `replenish list models`, or module:function, torchvision:NAME, timm:NAME"),
     ] = "wrn-10-1",
-    epochs: Annotated[int, typer.Option(min=1, help="effective epochs; the schedule is scaled to them", **_HOW)] = 40,
-    batch_size: Annotated[int, typer.Option(min=1, help="samples in a mini-batch", **_HOW)] = 64,
-    optimizer: Annotated[str | None, typer.Option(help="sgd (the default) or adamw", **_HOW)] = None,
-    learning_rate: Annotated[
-        list[str] | None, typer.Option(help=f"at the start, by default 0.1{_EACH}", **_HOW)
-    ] = None,
-    schedule: Annotated[
-        list[str] | None, typer.Option(help=f"steps (the default), cosine or constant{_EACH}", **_HOW)
-    ] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="effective epochs; the schedule is scaled to them")] = 40,
+    batch_size: Annotated[int, typer.Option(min=1, help="samples in a mini-batch")] = 64,
+    optimizer: Annotated[str | None, typer.Option(help="sgd (the default) or adamw")] = None,
+    learning_rate: Annotated[list[str] | None, typer.Option(help=f"at the start, by default 0.1{_EACH}")] = None,
+    schedule: Annotated[list[str] | None, typer.Option(help=f"steps (the default), cosine or constant{_EACH}")] = None,
     decays: Annotated[
         list[str] | None,
-        typer.Option(help=f"epochs at which the rate drops, such as 24,30,35{_EACH}", **_HOW),
+        typer.Option(help=f"epochs at which the rate drops, such as 24,30,35{_EACH}"),
     ] = None,
     decay_factor: Annotated[
-        float | None, typer.Option(help="what a drop multiplies the rate by, by default 0.1", **_HOW)
+        float | None, typer.Option(help="what a drop multiplies the rate by, by default 0.1")
     ] = None,
     warm_up: Annotated[
-        list[str] | None, typer.Option(help=f"effective epochs in which the rate rises, by default 0{_EACH}", **_HOW)
+        list[str] | None, typer.Option(help=f"effective epochs in which the rate rises, by default 0{_EACH}")
     ] = None,
-    momentum: Annotated[float | None, typer.Option(help="of SGD, by default 0.9", **_HOW)] = None,
-    nesterov: Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum", **_HOW)] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="on all weights, by default 0.0005", **_HOW)] = None,
+    momentum: Annotated[float | None, typer.Option(help="of SGD, by default 0.9")] = None,
+    nesterov: Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="on all weights, by default 0.0005")] = None,
     label_smoothing: Annotated[
-        float | None, typer.Option(help="share of every label that is spread over all classes", **_HOW)
+        float | None, typer.Option(help="share of every label that is spread over all classes")
     ] = None,
-    dropout: Annotated[float | None, typer.Option(help="in the place of the network's own; 0 for none", **_HOW)] = None,
-    test_every: Annotated[int | None, typer.Option(min=1, help="effective epochs between tests", **_HOW)] = None,
+    dropout: Annotated[float | None, typer.Option(help="in the place of the network's own; 0 for none")] = None,
+    test_every: Annotated[int | None, typer.Option(min=1, help="effective epochs between tests")] = None,
     clean_every: Annotated[
         int | None,
         typer.Option(
             min=1,
             help="effective epochs between measurements of the clean training loss and error; by default in the end",
-            **_HOW,
         ),
     ] = None,
     precision: options.Precision = "32-true",

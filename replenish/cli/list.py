@@ -54,4 +54,4 @@ def _show(table: Table, markdown: bool, as_json: bool) -> None:
     elif markdown:
         typer.echo("\n".join(table_lines(table)))
     else:
-        print_table(table, output(240))
+        print_table(table, output(400))

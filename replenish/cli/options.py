@@ -4,25 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
 
-#: Headings in the help of a command that has many options.
-WHAT: dict[str, Any] = {"rich_help_panel": "What is compared, and when it is decided"}
-WHERE: dict[str, Any] = {"rich_help_panel": "Where it runs"}
+T = TypeVar("T")
 
-Scale = Annotated[str, typer.Option(help="full (the paper's), mini (two CPU cores) or digits (seconds)")]
-RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in", **WHERE)]
-Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)", **WHAT)]
-Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own", **WHERE)]
-Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps", **WHERE)]
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Return the experiments and groups of experiments that begin so, for the shell's completion."""
+    from replenish.lab.experiments import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def complete_orders(incomplete: str) -> list[str]:
+    """Return the orders that the last of a list may become, with those before it."""
+    from replenish.orders import ORDERS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in ORDERS if name.startswith(last)]
+
+
+def _one_of(*values: str) -> Callable[[str], list[str]]:
+    return lambda incomplete: [value for value in values if value.startswith(incomplete)]
+
+
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="full (the paper's), mini (two CPU cores) or digits (seconds)",
+        autocompletion=_one_of("full", "mini", "digits"),
+    ),
+]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in")]
+Orders = Annotated[str, typer.Option(help="the orders to compare", autocompletion=complete_orders)]
+Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
+Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
+Accelerator = Annotated[
+    str,
+    typer.Option(help="auto, cpu, cuda or mps", autocompletion=_one_of("auto", "cpu", "cuda", "mps")),
+]
 # torchrun tells its processes how many they are.
 Devices = Annotated[
-    int, typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches", **WHERE)
+    int,
+    typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches"),
 ]
 NumNodes = Annotated[
     int,
@@ -31,15 +60,21 @@ NumNodes = Annotated[
         min=1,
         envvar="GROUP_WORLD_SIZE",
         help="machines of one run; start it with torchrun, or --launcher slurm",
-        **WHERE,
     ),
 ]
-Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true", **WHERE)]
-Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process", **WHERE)]
-Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile", **WHERE)]
-TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well", **WHERE)]
-LauncherName = Annotated[str, typer.Option("--launcher", help="local, slurm or ray", **WHERE)]
-Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program", **WHAT)]
+Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
+Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
+Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
+TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well")]
+LauncherName = Annotated[
+    str,
+    typer.Option(
+        "--launcher",
+        help="local, slurm or ray",
+        autocompletion=_one_of("local", "slurm", "ray"),
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -77,9 +112,6 @@ def check_launcher(name: str, hardware: Hardware) -> None:
             f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
             f"{hardware.num_nodes}; use --launcher slurm, or torchrun with --launcher local"
         )
-
-
-T = TypeVar("T")
 
 
 def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:

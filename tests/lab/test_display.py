@@ -32,9 +32,13 @@ def shown(
         return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 
+def plain(screen: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen)
+
+
 @pytest.mark.parametrize("width", [200, 120])
 def test_a_terminal_shows_how_a_run_goes(width: int) -> None:
-    screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(EVENTS, terminal=True, width=width)).split("\r")[-1]
+    screen = plain(shown(EVENTS, terminal=True, width=width)).split("\r")[-1]
     for part in (
         "srs, seed 0",
         "epoch 20.5/40",
@@ -104,12 +108,23 @@ def test_the_line_of_all_runs_counts_those_that_ended() -> None:
 
 def test_an_error_leaves_no_line_behind() -> None:
     screen = shown([*EVENTS, {"event": "error", "message": "no data"}], terminal=True)
-    assert "srs, seed 0" not in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen).split("\r")[-1].split("all runs")[-1]
+    assert "srs, seed 0" not in plain(screen).split("\r")[-1].split("all runs")[-1]
 
 
-def test_eighty_columns_hold_what_matters() -> None:
-    screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(EVENTS, terminal=True, width=80))
-    last = screen.split("\r")[-1]
-    assert all(len(line) <= 80 for line in last.splitlines())
-    for part in ("20.5/40", "1.23", "45.68", "2,346"):
-        assert part in last, part
+@pytest.mark.parametrize(
+    "label", ["srs, seed 0", "table3/wrn-srs-b64-120-150-175, seed 0", "table2/" + 60 * "x" + ", seed 0"]
+)
+def test_eighty_columns_hold_what_matters(label: str) -> None:
+    last = plain(shown(EVENTS, terminal=True, width=80, labels=(label,))).split("\r")[-1]
+    lines = last.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    (line,) = (line for line in lines if line.startswith(label[:20]))
+    for part in ("seed 0", "epoch 20.5/40", "45.68 %"):
+        assert part in line, part
+    assert line.index(" epoch") - line.index("seed 0") - len("seed 0 ") >= 10  # a bar that can be read
+
+
+def test_a_terminal_that_only_types_on_gets_the_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    text = shown([*EVENTS, {"event": "end", "result": RESULT}], terminal=True)
+    assert text == "srs, seed 0: test error 12.35 % after 61 s\n"

@@ -128,6 +128,12 @@ def method(entry: Entry) -> Cell:
     return Cell(entry.row.method, () if entry.comparable else (f"here {config.model} on {dataset_name(config)}",))
 
 
+def data(entry: Entry) -> Cell:
+    """Return the data of the paper's row; beneath them ours, where they are others."""
+    used = entry.group.config.dataset
+    return Cell(entry.data, () if entry.name.endswith(f"/{used}") else (f"here {dataset_name(entry.group.config)}",))
+
+
 def schedule(entry: Entry) -> Cell:
     """Return the paper's decays; beneath them ours, where they are others."""
     printed, config = entry.row.schedule, entry.group.config
@@ -145,7 +151,7 @@ def parameters(entry: Entry) -> Cell:
 #: What the rows of the paper's tables are.
 TABLE2 = (
     Column("Method", method, numeric=False),
-    Column("Data", lambda e: e.data, numeric=False),
+    Column("Data", data, numeric=False),
     Column("Source", lambda e: e.row.reference, numeric=False, brief=False),
     Column("Depth(-k)", lambda e: e.row.depth or NOTHING, numeric=False, brief=False),
     Column("Params.", parameters, brief=False),
@@ -173,11 +179,10 @@ def results(minus: str, comparable: bool) -> tuple[Column, ...]:
     )
 
 
-def _short_median(entry: Entry) -> str:
-    if not entry.group.errors:
-        return NOTHING
-    found = median_with_interval(entry.group.errors.values())
-    return percent(found.value) + _ends(found.interval, percent)
+def _short_mean(entry: Entry) -> str:
+    """Return the mean alone: means can be subtracted, and the interval that says something is that of the pairs."""
+    errors = entry.group.errors.values()
+    return percent(mean_with_interval(errors).value) if errors else NOTHING
 
 
 def _short_difference(entry: Entry) -> str:
@@ -198,7 +203,7 @@ SHORT_TABLE3 = (
     Column("decays", lambda e: f"{'-'.join(map(str, e.row.schedule))}, x{e.row.decay:g}", numeric=False),
     Column("paper, WRN-28-10", lambda e: percent(e.printed)),
     Column("minus row 3", lambda e: e.paper_difference("")),
-    Column("ours, WRN-10-1", _short_median),
+    Column("ours, WRN-10-1", _short_mean),
     Column("minus row 3, paired", _short_difference),
 )
 

@@ -31,8 +31,10 @@ QUANTITIES = (Quantity("train_loss", "Training loss", 3), Quantity("test_error",
 
 
 def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) -> Figure | None:
-    """Return a figure of the paper over the lines that have runs, or None if none has."""
+    """Return a figure of the paper over the lines that have runs, or None if fewer than two have: it compares them."""
     lines = {label: groups[name] for name, label in figure.lines if name in groups}
+    if len(lines) < 2:
+        return None
     missing = [label for name, label in figure.lines if name not in groups]
     remark = f" No runs yet of: {', '.join(missing)}." if missing else ""
     if scale != "full":

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: Tables with at most so many rows become cards on a phone; longer ones scroll.
 _MOST_CARDS = 16
 _STATES = {
+    "settled": "settled",
+    "trial": "a trial",
     "difference": "a difference",
     "equivalent": "equivalent",
     "open": "undecided",

@@ -35,7 +35,7 @@ class Column:
         note: A smaller line beneath the heading.
         group: Columns that follow each other with one group share a heading above theirs.
         numeric: Whether it holds numbers, which stand at the right.
-        brief: Whether a terminal, which has little room, shows it too.
+        brief: Whether a terminal that is too narrow for all columns shows it too.
     """
 
     title: str

@@ -27,9 +27,9 @@ from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
 from replenish.lab.models.identity import weights_sha256
 from replenish.lab.runs import RunFolder
-from replenish.lab.training.building import MakeModel, build_optimizer, named_model
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
 from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
+from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
 from replenish.lab.training.stopping import Stopped, StopRequest, stop_signals
 from replenish.sharding import check_shares
@@ -118,6 +118,14 @@ def train(
         fabric.barrier()  # nobody leaves while another still listens
         run.watch({"event": "end", "result": result})
         return result
+
+
+def build_optimizer(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
+    """Return the optimizer that a config names; the learning rate of every step is set by the loop."""
+    parameters, rate, decay = network.parameters(), config.learning_rate, config.weight_decay
+    if config.optimizer == "adamw":
+        return torch.optim.AdamW(parameters, rate, weight_decay=decay)
+    return torch.optim.SGD(parameters, rate, momentum=config.momentum, weight_decay=decay, nesterov=config.nesterov)
 
 
 class Training:
