@@ -95,8 +95,8 @@ def main() -> None:
         first_step(options.measure, options.in_memory)
         return
     lines = [
-        f"| {options.images:,} JPEGs of {SIZE} x {SIZE} | the folder is read in | of processors | the first step takes | own memory "
-        "| at most, with what is mapped |",
+        f"| {options.images:,} JPEGs of {SIZE} x {SIZE} | the folder is read in | of processors | the first step takes "
+        "| own memory | at most, with what is mapped |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     with tempfile.TemporaryDirectory() as place:

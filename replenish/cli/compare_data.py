@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, print_json, working
+from replenish.cli.console import command_line, first_process, print_json, working
 from replenish.cli.errors import errors_as_sentences
 from replenish.cli.run import display_of
-from replenish.lab.machine import first_process
 
 if TYPE_CHECKING:
     from replenish.lab.comparison import PlannedComparison

@@ -7,9 +7,13 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from replenish.lab.machine import first_process
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
+
+__all__ = ["command_line", "first_process", "output", "print_json", "working"]
 
 
 def output(width: int = 160) -> Console:

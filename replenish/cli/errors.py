@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
-from replenish.lab.machine import first_process
+from replenish.cli.console import first_process
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, working
+from replenish.cli.console import command_line, first_process, working
 from replenish.cli.errors import errors_as_sentences
-from replenish.lab.machine import first_process
 
 if TYPE_CHECKING:
     from rich.status import Status

@@ -68,7 +68,9 @@ def comparison_configs(
                 f"drop_last should be True where batch_size={config.batch_size} does not divide the {images} images, "
                 f"since some orders would end every epoch on a batch of {rest} and others not, but got False"
             )
-        config.build_order(images)  # one that cannot be built is refused before another has been trained
+        config.build_order(
+            images, dataset.train_labels
+        )  # one that cannot be built is refused before another has been trained
     return dataset, configs
 
 
