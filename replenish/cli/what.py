@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replenish.cli.console import output
+from replenish.cli.console import output, print_json
 from replenish.cli.errors import errors_as_sentences
 from replenish.cli.options import (
-    AsJson,
     BatchSize,
     DatasetName,
+    Json,
     NumSamples,
     OrderName,
     OrderOptions,
@@ -38,7 +37,7 @@ def what(
     option: OrderOptions = None,
     dataset: DatasetName = None,
     visits: Annotated[bool, typer.Option("--visits", help="also how often each was drawn before")] = False,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Say which samples made a step: their indices, and labels and files where the data are at hand.
 
@@ -55,7 +54,7 @@ def what(
             samples = [{**sample, "visits": times} for sample, times in zip(samples, before, strict=True)]
     if as_json:
         told = {"step": step, "effective_epoch": step / found.steps_per_epoch, "order": found.order.config()}
-        typer.echo(json.dumps({**told, "samples": samples}, indent=2))
+        print_json({**told, "samples": samples})
     else:
         _print(found, step, samples)
 
