@@ -74,7 +74,9 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
         (["--command", "python x.py", "--metric=x"], "command should have {seed}"),
         (["--command", "python 'x {seed}", "--metric=x"], "No closing quotation"),
         (["--command", "x {seed}", "--metric=x", "--epochs=3"], "--epochs is of the lab's own training"),
-        (["digits", "--budget=2h"], "--budget should be given with --command alone"),
+        (["digits", "--higher-is-better"], "--higher-is-better should be given with --command alone"),
+        (["--command", "x {seed}", "--metric=x", "--launcher=moon"], "launcher should be one of local, slurm, ray"),
+        (["--command", "x {seed}", "--metric=x", "--launcher=slurm"], "needs Slurm's srun and sbatch"),
         (["--command", "x {seed}", "--metric=("], "metric should be a regular expression"),
         (["--command", "x {seed}", "--metric-json=result.json"], "should be FILE:KEY"),
         (["--command", "x {seed}", "--metric-json=r.json:a", "--jobs=2"], "the JSON file should have {folder}"),
@@ -180,3 +182,26 @@ def test_keys_of_json_files(tmp_path: Path) -> None:
     assert metric.read(folder, placeholders, None) == 4
     with pytest.raises(ValueError, match="is not of the run"):  # a file that an earlier run has left
         JsonMetric(str(tmp_path / "r.json"), "a.b").read(folder, {}, (tmp_path / "r.json").stat().st_mtime + 60)
+
+
+@pytest.mark.slow
+def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Submitit's processes stand for Slurm's jobs; a run that fails says why, as it does here."""
+    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
+    from replenish.lab import commands
+    from replenish.lab.command_launch import starting
+    from replenish.lab.question import Question
+
+    monkeypatch.setattr(commands, "starting", lambda *given: starting(*given, cluster="local"))
+    question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)
+    arguments = {"runs": tmp_path, "launcher": "slurm", "parallel": 2}
+    answer, page = commands.compare_commands(
+        f"python {QUICK} --seed {{seed}}", OutputMetric(SCORE), question, **arguments
+    )
+    assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
+    assert set(answer.values["srs"]) == {0, 1}
+    assert "2 pairs of runs decide nothing" in page.read_text()
+    with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
+        commands.compare_commands(
+            f"python {QUICK} --seed {{seed}} --fail-at 0", OutputMetric(SCORE), question, **arguments
+        )
