@@ -1,7 +1,7 @@
 """The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison.
 
-They are not those of `replenish.lab.verdict`, by which a user's own comparison is judged: the study stated equivalence by
-a 90 % interval, and a verdict that can be "better" and "equivalent" at once.
+They are not those of `replenish.lab.verdict`, by which a user's own comparison is judged: the study stated equivalence
+by a 90 % interval, and a verdict that can be "better" and "equivalent" at once.
 """
 
 from __future__ import annotations
