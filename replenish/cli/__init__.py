@@ -16,7 +16,7 @@ except ImportError:  # the core needs numpy alone; the command is a part of the 
     raise SystemExit(2) from None
 
 from replenish import __version__
-from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run
+from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run, what, when
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
 from replenish.cli.help import GroupedCommand
@@ -38,6 +38,8 @@ app.command("compare", cls=GroupedCommand)(compare.compare)
 _of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
 app.command("exec", **_of_a_script)(execution.exec_)
 app.command("audit", **_of_a_script)(audit.audit)
+app.command("what")(what.what)
+app.command("when")(when.when)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from replenish.cli.errors import errors_as_sentences
+from replenish.cli.options import parse_order_options
 from replenish.cli.script import check_script, interpreter_options
 
 
@@ -41,7 +42,7 @@ def exec_(
     from replenish.orders.fitted import check_fittable
 
     with errors_as_sentences():
-        given = _options(option or [])
+        given = parse_order_options(option or [])
         if pool_size is not None:
             given["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
         check_fittable(order, given)
@@ -55,14 +56,3 @@ def exec_(
     import subprocess
 
     raise typer.Exit(subprocess.run(words, env=told.environment(), check=False).returncode)
-
-
-def _options(words: list[str]) -> dict[str, int | str]:
-    """Return the order's options; what looks like a whole number is one."""
-    found: dict[str, int | str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name or not equals or not value:
-            raise ValueError(f"--option should be NAME=VALUE, such as sequence=identity, but got {word!r}")
-        found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else value
-    return found

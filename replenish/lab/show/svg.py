@@ -97,17 +97,15 @@ def finding_svg(finding: Finding, reach: float) -> str:
     if finding.difference.mean is not None:
         parts.append(f'<circle class="mean" cx="{_n(x.at(finding.difference.mean))}" cy="{middle}" r="5"/>')
     base = bottom + 34
-    parts.append(f'</g><text x="2" y="{base}">\u2190 first better</text>')
-    parts.append(f'<text x="{width // 2}" y="{base}" text-anchor="middle">points</text>')
-    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">second better \u2192</text>')
+    left, right = ("second", "first") if finding.higher_is_better else ("first", "second")
+    parts.append(f'</g><text x="2" y="{base}">\u2190 {left} better</text>')
+    parts.append(f'<text x="{width // 2}" y="{base}" text-anchor="middle">{escape(finding.unit)}</text>')
+    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">{right} better \u2192</text>')
     return "".join(parts) + "</svg>"
 
 
 def _told(finding: Finding) -> str:
-    def number(value: float | None) -> str:
-        return "nothing" if value is None else f"{value:+.2f}".replace("-", "\u2212")
-
-    interval = finding.difference.interval
+    number, interval = finding.number, finding.difference.interval
     between = "" if interval is None else f", {number(interval.low)} to {number(interval.high)}"
     others = "" if finding.paper is None else f"; reference {number(finding.paper)}"
     return f"{finding.first} minus {finding.second}: {number(finding.difference.mean)}{between}{others}"
