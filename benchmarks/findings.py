@@ -43,8 +43,8 @@ def table3(found: dict[str, Group]) -> str:
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *(row.texts for row in table.rows))]
     lines += [
         "",
-        f"Test error on CIFAR-100 in percent after the last epoch. Ours: n = {', '.join(counts)} seeds, means, and "
-        f"means of the differences seed by seed with 95 % intervals; {', '.join(commands)}, commit {', '.join(commits)}.",
+        f"Test error on CIFAR-100 in percent after the last epoch. Ours: means of n = {', '.join(counts)} seeds, "
+        f"and of their paired differences with 95 % intervals; {', '.join(commands)}, commit {', '.join(commits)}.",
     ]
     return "\n".join(lines)
 
