@@ -1,7 +1,8 @@
 """The lab: the paper's networks, data, training and experiments.
 
-`RunConfig` says what to run, `train` runs it, and `compare` answers whether an order helps on some data;
-`compare_trainings` answers it for a training of your own. They are imported when first used, since torch takes seconds.
+`RunConfig` says what to run, `train` runs it, and `load_network` brings back what it trained. `compare` answers whether
+an order helps on some data, `compare_trainings` for a training of your own. They are imported when first used, since
+torch takes seconds.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from replenish.lab.comparison import compare as compare
     from replenish.lab.config import Hardware as Hardware
     from replenish.lab.config import RunConfig as RunConfig
+    from replenish.lab.training import load_network as load_network
     from replenish.lab.training import train as train
     from replenish.lab.trainings import compare_trainings as compare_trainings
 else:
@@ -24,6 +26,7 @@ else:
             "RunConfig": "config",
             "compare": "comparison",
             "compare_trainings": "trainings",
+            "load_network": "training",
             "train": "training",
         },
     )

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import torch
 from small_runs import DIGITS, TINY, Plain, blobs, command, dropping, lines, only_run, replenish
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from replenish.lab import Hardware, train
 from replenish.lab.experiments import find
@@ -73,7 +74,7 @@ def train_and_die_stepping(folder: str, fatal: int) -> None:
         if next(steps) == fatal:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    torch.optim.optimizer.register_optimizer_step_post_hook(may_die)
+    register_optimizer_step_post_hook(may_die)
     train(DIGITS.for_epochs(4), folder)
 
 
@@ -216,6 +217,8 @@ import dataclasses, json, os, sys
 import torch
 sys.path.insert(0, sys.argv[1])
 from small_runs import DIGITS, TINY, Plain, blobs
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
 from replenish.lab import Hardware, train
 
 folder, devices = sys.argv[2], int(sys.argv[3])

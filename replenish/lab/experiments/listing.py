@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import configs
+from replenish.lab.experiments import configs, decisive_configs
 from replenish.lab.experiments.costs import RunCost, known_data, run_cost
 from replenish.lab.paper import FIGURE3_ERRORS, published_error
 from replenish.lab.show import Cell, Column, Table
@@ -43,7 +43,8 @@ def experiments_table(scale: str) -> Table:
         Column("parameters", lambda line: _count(line.cost.parameters), brief=False),
         Column("cost of a run", lambda line: _duration(line.cost.gpu_hours if full else line.cost.cpu_hours)),
     )
-    lines = [_Listed(name, config, run_cost(config, known_data(config))) for name, config in configs(scale).items()]
+    listed = {**configs(scale), **decisive_configs(scale)}
+    lines = [_Listed(name, config, run_cost(config, known_data(config))) for name, config in listed.items()]
     return Table(
         "experiments",
         f"Experiments at the scale {scale}",

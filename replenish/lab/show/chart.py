@@ -34,6 +34,7 @@ class Series:
         like: The name of another series whose look it has, such as that of a stray's own line.
         note: A smaller line in the legend.
         thin: Whether it is secondary, to be drawn thinner.
+        whiskers: Whether low and high are the ends of an upright line at every x, not of a band.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Series:
     like: str = ""
     note: str = ""
     thin: bool = False
+    whiskers: bool = False
 
     @property
     def told(self) -> bool:

@@ -19,7 +19,8 @@ class Finding:
         first: What is compared.
         second: With what.
         sentence: What the data allow to be said.
-        state: "difference", "open" (the interval includes no difference, or Holm's method does) or "unknown".
+        state: "settled" (by a rule stated beforehand), "trial" (of such a rule), "difference", "open" (the interval
+            includes no difference, or Holm's method does) or "unknown".
         difference: First minus second.
         adjusted_p: Its p-value after Holm's method.
         paper: The paper's difference, where it prints both errors.

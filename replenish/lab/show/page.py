@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 #: Tables with at most so many rows become cards on a phone; longer ones scroll.
 _MOST_CARDS = 16
-_STATES = {"difference": "a difference", "open": "sign open", "unknown": "too little to say"}
+_STATES = {
+    "settled": "settled",
+    "trial": "a trial",
+    "difference": "a difference",
+    "open": "sign open",
+    "unknown": "too little to say",
+}
 
 
 @dataclass(frozen=True)

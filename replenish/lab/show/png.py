@@ -61,7 +61,10 @@ def _draw_series(axis: Any, chart: Chart, series: Series) -> None:
     y = [float("nan") if value is None else value for value in series.y]
     if series.kind == "steps":  # the last part has a length too
         x, y = [*x, x[-1] + chart.part], [*y, y[-1]]
-    if bands := list(series.band()):
+    bands = list(series.band())
+    if bands and series.whiskers:
+        axis.vlines(*zip(*bands, strict=True), color=colour, linewidth=1.2)
+    elif bands:
         axis.fill_between(*zip(*bands, strict=True), color=colour, alpha=0.16, linewidth=0)
     dashes = tuple(map(float, DASHES[dash].split())) if dash else ()
     style: Any = ":" if law or series.kind == "stray" else "none" if series.kind == "points" else "-"

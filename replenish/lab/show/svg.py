@@ -170,7 +170,12 @@ def label_above(chart: Chart, height: float) -> bool:
 
 
 def _band(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterator[str]:
-    if kept := list(series.band()):
+    kept = list(series.band())
+    if series.whiskers:
+        for at, *ends in kept:
+            low, high = (_n(y.at(end)) for end in ends)
+            yield f'<path class="whisker" d="M{_n(x.at(at))} {low}V{high}m-5 0h10M{_n(x.at(at) - 5)} {low}h10"/>'
+    elif kept:
         upper = [(x.at(at), y.at(high)) for at, _, high in kept]
         lower = [(x.at(at), y.at(low)) for at, low, _ in reversed(kept)]
         yield f'<path class="band" d="{_path([*upper, *lower])}Z"/>'

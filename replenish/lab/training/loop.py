@@ -24,18 +24,18 @@ from replenish.draws import derived_seed
 from replenish.lab import machine
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Augmentation, Batches, Dataset, load
-from replenish.lab.models import build, training_loss
+from replenish.lab.models import training_loss
 from replenish.lab.models.identity import weights_sha256
 from replenish.lab.runs import RunFolder
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
 from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
+from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
 from replenish.lab.training.stopping import Stopped, StopRequest, stop_signals
 from replenish.sharding import check_shares
 
 #: Told of everything that happens: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
 Watch = Callable[[dict[str, Any]], None]
-MakeModel = Callable[[], nn.Module]
 Result = dict[str, Any]
 
 #: Steps between looks at the loss. To look makes the processor wait for the device, so it is not done every step.
@@ -118,18 +118,6 @@ def train(
         fabric.barrier()  # nobody leaves while another still listens
         run.watch({"event": "end", "result": result})
         return result
-
-
-def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
-    """Return what makes the network that a config names, for the classes and the images of a dataset."""
-    height, width = dataset.image_size
-    if height != width:
-        raise ValueError(
-            f"the networks by name want square images, but those of {dataset.name} are {height} x {width}; give an "
-            f"image_size"
-        )
-    overrides = {} if config.dropout is None else {"dropout": config.dropout}
-    return lambda: build(config.model, dataset.channels, dataset.num_classes, height, **overrides)
 
 
 def build_optimizer(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
