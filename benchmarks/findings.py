@@ -1,4 +1,4 @@
-"""Put what results/table3-mini says into the pages: its report, docs/what_we_found.md and the README's table.
+"""Put what results/table3-mini says into the pages: its report, docs/what_we_found.md, the README's table and chart.
 
     python benchmarks/findings.py
 
@@ -7,6 +7,7 @@ Everything is made from the records alone; tests/test_findings.py holds the page
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from pages import ROOT, write_between
@@ -14,12 +15,15 @@ from pages import ROOT, write_between
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
 from replenish.lab.report import by_experiment, read_runs, scale_section, short_table3, write_report
+from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
 from replenish.lab.show.markdown import code, escape
+from replenish.lab.show.picture import figure_picture
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
 SCALE = "mini"
+PICTURE = ROOT / "docs" / "figure2.svg"
 
 
 def groups(results: Path) -> dict[str, Group]:
@@ -49,6 +53,15 @@ def table3(found: dict[str, Group]) -> str:
     return "\n".join(lines)
 
 
+def picture(found: dict[str, Group]) -> str:
+    """Return the paper's figure 2 from our runs, as the README shows it."""
+    figure = paper_figure(paper.FIGURE2, found, SCALE)
+    assert figure is not None
+    return figure_picture(
+        dataclasses.replace(figure, title="The paper's figure 2 at the scale mini: medians and spans of our runs")
+    )
+
+
 def sentences(results: Path) -> list[str]:
     """Return what each comparison allows to be said; the first is SRS against reshuffling, all else equal."""
     section = scale_section(SCALE, read_runs(results), configs(SCALE))
@@ -60,7 +73,8 @@ def main() -> None:
     table, said = table3(groups(RESULTS)), sentences(RESULTS)
     write_between("README.md", "results", f"{table}\n**{said[0]}**")
     write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
-    print(f"{page}, {markdown}, README.md and docs/what_we_found.md are written")
+    PICTURE.write_text(picture(groups(RESULTS)))
+    print(f"{page}, {markdown}, {PICTURE}, README.md and docs/what_we_found.md are written")
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def main() -> None:
 def in_short(
     epoch_table: list[str], first_table: list[str], memory_table: list[str], jump_table: list[str]
 ) -> list[str]:
-    """Return the README's table: an index at the smallest and the largest size, at B = 64, and the rest at the largest."""
+    """Return the README's table: an index at the smallest and the largest N, at B = 64, and the rest at the largest."""
     lines = ["| | torch | SRS | |", "|---|---|---|---|"]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in epoch_table[2:]]
     for size, batch, torch, lists, list_ratio, _, arrays, array_ratio, _ in rows:

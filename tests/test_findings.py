@@ -43,6 +43,12 @@ def test_the_pages_hold_what_the_records_say(findings: dict[str, Any]) -> None:
     assert all(sentence in page for sentence in said), again
 
 
+def test_the_picture_is_that_of_the_records(findings: dict[str, Any]) -> None:
+    drawn = findings["picture"](findings["groups"](RESULTS))
+    assert findings["PICTURE"].read_text() == drawn, "run `python benchmarks/findings.py`"
+    assert len(drawn) < 60_000
+
+
 def numbers(text: str) -> list[str]:
     """Return the numbers of a text; how they are laid out may change."""
     return re.findall(r"[+\u2212]?\d+(?:\.\d+)?", text)
