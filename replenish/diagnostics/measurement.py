@@ -108,8 +108,8 @@ class Measurement:
         return rows
 
     def _title(self) -> str:
-        size, batch = self.config["num_samples"], self.config["batch_size"]
-        return f"Measurement of {self.config['order']}, N = {size:,}, B = {batch:,}"
+        told = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}  # of anyone's order
+        return "Measurement of {order}, N = {num_samples}, B = {batch_size}".format(**told)
 
     def __repr__(self) -> str:
         wide = max(len(name) for name, _ in self._rows())
