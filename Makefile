@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-integrations docs lint format bench clean
+.PHONY: demo test test-integrations docs paper lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready-demo
@@ -22,6 +22,10 @@ test-integrations: $(VENV)-integrations/ready
 docs: $(VENV)/ready
 	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# The replication as a PDF, printed by Chromium.
+paper: $(VENV)/ready
+	$(BIN)/python docs/paper.py
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

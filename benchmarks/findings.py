@@ -1,4 +1,4 @@
-"""Put what results/table3-mini says into the pages: its report, docs/what_we_found.md, the README's table and chart.
+"""Put what the records in results/ say into the pages: the report, docs/what_we_found.md, docs/replication.md, README.
 
     python benchmarks/findings.py
 
@@ -14,6 +14,8 @@ from pages import ROOT, write_between
 
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
+from replenish.lab.replication import Evidence, read_evidence
+from replenish.lab.replication.page import parts, pictures, readme_part
 from replenish.lab.report import by_experiment, read_runs, scale_section, short_table3, write_report
 from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
@@ -22,6 +24,7 @@ from replenish.lab.show.picture import figure_picture
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
+STUDY = ROOT / "results" / "study"
 SCALE = "mini"
 PICTURE = ROOT / "docs" / "figure2.svg"
 
@@ -68,13 +71,23 @@ def sentences(results: Path) -> list[str]:
     return [escape(" ".join(filter(None, (found.sentence, found.paper_sentence)))) for found in section.findings]
 
 
+def study() -> Evidence:
+    """Return the study's records, as far as they are there."""
+    return read_evidence(read_runs(STUDY) if STUDY.is_dir() else [])
+
+
 def main() -> None:
     page, markdown = write_report(RESULTS, REPORT, experiments={scale: configs(scale) for scale in SCALES})
     table, said = table3(groups(RESULTS)), sentences(RESULTS)
-    write_between("README.md", "results", f"{table}\n**{said[0]}**")
     write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
     PICTURE.write_text(picture(groups(RESULTS)))
-    print(f"{page}, {markdown}, {PICTURE}, README.md and docs/what_we_found.md are written")
+    evidence = study()
+    for name, drawn in pictures(evidence).items():
+        (ROOT / "docs" / name).write_text(drawn)
+    for part, text in parts(evidence, groups(RESULTS)).items():
+        write_between("docs/replication.md", part, text)
+    write_between("README.md", "results", readme_part(evidence))
+    print(f"{page}, {markdown}, README.md, docs/what_we_found.md and docs/replication.md are written")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
+    from replenish.lab.order_source import OrderSource
 
 
 def complete_experiment(incomplete: str) -> list[str]:
@@ -72,6 +73,81 @@ LauncherName = Annotated[
         autocompletion=_one_of("local", "slurm", "ray"),
     ),
 ]
+
+# Whose steps `what` and `when` are asked about: a run or a state, or an order by its name and sizes.
+Source = Annotated[
+    Path | None,
+    typer.Argument(help="a run's folder, or a file with a sampler's saved state (JSON, or as torch.save wrote it)"),
+]
+OrderName = Annotated[str | None, typer.Option("--order", help="without SOURCE: the order's name, such as srs")]
+NumSamples = Annotated[int | None, typer.Option("--num-samples", "-N", help="without SOURCE: how many samples")]
+BatchSize = Annotated[int | None, typer.Option("--batch-size", "-B", help="without SOURCE: how many a step draws")]
+OrderSeed = Annotated[int | None, typer.Option("--seed", help="without SOURCE: the order's seed; 0 by default")]
+OrderOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="an option of the order: pool_size=1000, labels=labels.npy"),
+]
+DatasetName = Annotated[str | None, typer.Option("--dataset", help="the data, for labels and files; a run has its own")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+def parse_order_options(words: list[str]) -> dict[str, int | str]:
+    """Return the options of an order from NAME=VALUE; what looks like a whole number is one.
+
+    Example:
+        >>> parse_order_options(["pool-size=100", "sequence=identity"])
+        {'pool_size': 100, 'sequence': 'identity'}
+    """
+    found: dict[str, int | str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name or not equals or not value:
+            raise ValueError(f"--option should be NAME=VALUE, such as sequence=identity, but got {word!r}")
+        found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else value
+    return found
+
+
+def order_source(
+    source: Path | None,
+    order: str | None,
+    num_samples: int | None,
+    batch_size: int | None,
+    seed: int | None,
+    options: list[str] | None,
+    dataset: str | None,
+) -> OrderSource:
+    """Return what `what` and `when` are asked about, from their options."""
+    from replenish.lab.order_source import of_order, read_source
+
+    given = {name: _value(name, value) for name, value in parse_order_options(options or []).items()}
+    flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
+    if source is not None:
+        if extra := [flag for flag, value in flags.items() if value is not None]:
+            raise ValueError(f"{extra[0]} should be left out, since {source} says it")
+        return read_source(source, dataset, given)
+    if missing := [flag for flag, value in flags.items() if value is None and flag != "--seed"]:
+        raise ValueError(f"{missing[0]} should be given, or a run's folder or a saved state in place of all of them")
+    from replenish.orders import build_order
+
+    assert order is not None
+    assert num_samples is not None
+    assert batch_size is not None
+    built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
+    return of_order(built, repr(built), dataset)
+
+
+def _value(name: str, value: int | str) -> Any:
+    """Return an option's value, of an array the file's content, of "true" and "false" what they say."""
+    if value in ("true", "false"):
+        return value == "true"
+    if not isinstance(value, str) or not value.endswith(".npy"):
+        return value
+    import numpy as np
+
+    try:
+        return np.load(value, allow_pickle=False)
+    except ValueError:
+        raise ValueError(f"--option {name} should name a file of one array of numbers, but got {value}") from None
 
 
 def parse_seeds(text: str) -> list[int]:

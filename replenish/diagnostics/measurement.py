@@ -108,7 +108,7 @@ class Measurement:
         return rows
 
     def _title(self) -> str:
-        told = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}  # of anyone's order
+        told = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}
         return "Measurement of {order}, N = {num_samples}, B = {batch_size}".format(**told)
 
     def __repr__(self) -> str:

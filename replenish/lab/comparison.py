@@ -218,7 +218,7 @@ def comparison_configs(
             f"would end every epoch on a batch of {images % size} and others not, but got False"
         )
     for config in configs:  # an order that cannot be built is refused before another has been trained
-        config.build_order(len(dataset.train_labels))
+        config.build_order(len(dataset.train_labels), dataset.train_labels)
     return dataset, configs
 
 

@@ -112,6 +112,13 @@ class SequencedReplacement(CursorOrder):
             copies *= np.bincount(self._sequence.indices, minlength=self.num_samples)
         return copies + np.bincount(self._sequence.at(begun + np.arange(rest)), minlength=self.num_samples)
 
+    def counts_before(self, step: int) -> Int64Array:
+        """Return how often each sample was drawn in the steps before `step`: copies inserted less copies in the pool.
+
+        It costs what it costs to go to `step`.
+        """
+        return self.copies_inserted(step) - np.bincount(self.samples_in_pool(step), minlength=self.num_samples)
+
     def samples_in_pool(self, step: int) -> Int64Array:
         """Return the sample that each slot of the pool holds just before `step` draws."""
         return self._sequence.at(self.cursor().positions_before(checks.step(step)))

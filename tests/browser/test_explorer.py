@@ -89,14 +89,14 @@ def test_the_start(open_page: OpenPage, path: Path, trace: Trace) -> None:
 
 def test_play_and_pause(open_page: OpenPage, path: Path, trace: Trace) -> None:
     page = open_page(path)
-    page.select_option("#speed", "8")
+    page.select_option("#speed", "4")  # 20 s to the end, so that it is still playing when it is asked to pause
     page.click("#play")
-    page.wait_for_function("() => document.documentElement.dataset.step >= 3")
+    page.wait_for_function("() => document.documentElement.dataset.step >= 2")
     assert page.get_attribute("#play", "aria-label") == "Pause"
     page.click("#play")
     held = step_of(page), page.get_attribute("html", "data-phase")
     assert page.get_attribute("#play", "aria-label") == "Play"
-    page.wait_for_timeout(700)  # two steps at this speed
+    page.wait_for_timeout(700)  # a step at this speed, which is not made
     assert (step_of(page), page.get_attribute("html", "data-phase")) == held
     if held[1] == "drawn":
         page.keyboard.press(".")
@@ -109,6 +109,7 @@ def test_play_ends_at_the_end_and_begins_again(open_page: OpenPage, path: Path, 
     page.click("#play")
     page.wait_for_function("() => document.documentElement.dataset.playing == 'false'")
     check(page, trace, 30)
+    page.select_option("#speed", "1")  # a minute to the end: it is seen under way on any machine
     page.click("#play")
     page.wait_for_function("() => document.documentElement.dataset.step < 30")
 

@@ -303,3 +303,15 @@ def test_the_pool_is_for_srs_alone(change: dict[str, Any]) -> None:
 def test_bad_hardware_is_named(name: str, value: Any) -> None:
     with pytest.raises((ValueError, TypeError), match=rf"^{name} should .*, but got {value!r}"):
         Hardware(**{name: value})
+
+
+def test_an_order_that_needs_labels_gets_those_of_the_data():
+    order = RunConfig(order="stratified", batch_size=4).build_order(8, np.array([0, 1] * 4))
+    assert [sorted((batch % 2).tolist()) for batch in order.batches(0, 3)] == [[0, 0, 1, 1]] * 3
+    with pytest.raises(ValueError, match="labels should be given for the order 'stratified'"):
+        RunConfig(order="stratified").build_order(100)
+
+
+def test_batches_of_random_sizes_are_refused():
+    with pytest.raises(ValueError, match="order should have batches of one size in the lab.*'poisson'"):
+        RunConfig(order="poisson")

@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from launching import wait_for
 from small_runs import DIGITS, lines
 
 from replenish.lab import Hardware
@@ -110,10 +110,8 @@ def test_a_run_that_cannot_be_run_stops_the_others_which_have_saved(tmp_path: Pa
     long = jobs_in(tmp_path, seeds=1, epochs=400)
     missing = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "missing")
     started = threading.Event()
-    began = time.monotonic()
     with pytest.raises(ChildProcessError, match=r"^the run in .*missing could not be run: .*none\.npz does not exist$"):
         run_locally([*long, missing], 2, lambda place, event: started.set() if event["event"] == "step" else None)
-    assert time.monotonic() - began < 100
     assert not (tmp_path / "missing").exists()
     assert not (tmp_path / "seed0" / "result.json").exists()
     if started.is_set():
@@ -210,13 +208,8 @@ def test_a_worker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
         "launch([Job.from_dict(json.loads(sys.argv[1]))], 'local', 2, lambda place, event: None)"
     )
     with subprocess.Popen([sys.executable, "-c", code, json.dumps(job.to_dict())]) as parent:
-        until = time.monotonic() + 90
-        while not (job.folder / PROGRESS).exists():
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_for((job.folder / PROGRESS).exists)
         parent.kill()
     worker_id = int(json.loads((job.folder / PROGRESS).read_text())["attempt"].partition("-")[0])
-    while Path(f"/proc/{worker_id}").exists() and "Z" not in Path(f"/proc/{worker_id}/stat").read_text():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for(lambda: not Path(f"/proc/{worker_id}").exists() or "Z" in Path(f"/proc/{worker_id}/stat").read_text())
     assert RunFolder(job.folder).result() is None

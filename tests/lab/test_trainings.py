@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+import types
 from typing import Any
 
 import numpy as np
 import pytest
 
 from replenish import Order
-from replenish.lab import compare_trainings
+from replenish.lab import compare_trainings, trainings
 from replenish.lab.question import parse_duration
 
 
@@ -74,14 +74,19 @@ def test_until_decided_ends_at_the_most_seeds() -> None:
     )
 
 
-def test_a_budget_ends_it() -> None:
+def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No seed is begun that would go beyond it: at 2 x 20 s a seed, 300 s are enough for 7."""
+    now = 0.0
+
     def slow(order: Order, seed: int) -> float:
-        time.sleep(0.02)
+        nonlocal now
+        now += 20
         return float(seed)
 
-    answer = compare_trainings(slow, 1000, 50, seeds=1000, budget=0.3)
-    assert 1 <= len(answer.values["srs"]) <= 8
-    assert answer.stopped is not None
+    monkeypatch.setattr(trainings, "time", types.SimpleNamespace(monotonic=lambda: now))
+    answer = compare_trainings(slow, 1000, 50, seeds=1000, budget=300)
+    assert len(answer.values["srs"]) == len(answer.values["reshuffling"]) == 7
+    assert answer.stopped == "the budget of 300 s allows for no more than 7 seeds"
     assert "budget" in answer.lines()[1]
 
 

@@ -10,10 +10,11 @@ import torch
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.lab.data.augment import Augmentation, AugmentationDraws
+from replenish.lab.data.augment import AlternatingFlips, Augmentation, AugmentationDraws
 from replenish.lab.data.dataset import Dataset
 from replenish.lab.data.image_store import ImageStore
 from replenish.orders.protocol import Order
+from replenish.orders.visits import visits_of
 from replenish.sharding import check_replicas, check_shares, share_of
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -121,11 +122,14 @@ class Batches:
             "pad": self.augmentation.pad,
             "flip": int(self.augmentation.flip),
             "augmentation_seed": self.seed,
+            **({"alternating": 1} if self.augmentation.alternating else {}),  # else the config that it always was
         }
 
     def _steps(self, start: int, batches: Iterator[Int64Array]) -> Iterator[tuple[Int64Array, Batch]]:
         draws = AugmentationDraws(self.augmentation, self.seed, self.order.batch_size)
         plain = self.augmentation.outcomes == 1
+        alternating = AlternatingFlips(self.seed, self.order.num_samples) if self.augmentation.alternating else None
+        visits = visits_of(self.order)
         for step, indices in enumerate(batches, start):
             mine = share_of(len(indices), self.num_replicas, self.rank)
             own = indices[mine]
@@ -133,7 +137,10 @@ class Batches:
                 images = self._train.plain(own)
             else:
                 # Drawn for the places of a full global batch, whatever this batch and this share are.
-                images = self._train.crops(own, *(drawn[: len(indices)][mine] for drawn in draws.at(step)))
+                rows, columns, flips = (drawn[: len(indices)][mine] for drawn in draws.at(step))
+                if alternating is not None:
+                    flips = alternating.at(own, visits(step)[mine])
+                images = self._train.crops(own, rows, columns, flips)
             yield indices, (images, torch.from_numpy(self.dataset.train_labels[own]).to(self.device))
 
     def _ordered(self, split: str, batch_size: int) -> Iterator[Batch]:

@@ -25,7 +25,9 @@ MAX_BYTES = 2 << 30
 # A file can change twice in the same tick of its file system's clock: one that is so new may do so.
 SECONDS_UNTIL_STILL = 2.0
 REQUIRED = ("train_images", "train_labels", "test_images", "test_labels")
-OPTIONAL = ("held_out_images", "held_out_labels", "train_subclasses")
+OPTIONAL = ("held_out_images", "held_out_labels", "train_subclasses", "train_files")
+# A part of every entry's name; to be raised when entries get another content.
+LAYOUT = 2
 
 
 def decoded_once(files: Iterable[Path], cut: Mapping[str, Any], decode: Callable[[], Dataset]) -> Dataset:
@@ -62,7 +64,7 @@ def _folder() -> Path:
 def _key(files: Iterable[Path], cut: Mapping[str, Any]) -> str | None:
     """Return the name of an entry, or None for what cannot have one."""
     try:
-        digest = hashlib.sha256(json.dumps([__version__, cut], sort_keys=True).encode())
+        digest = hashlib.sha256(json.dumps([__version__, LAYOUT, cut], sort_keys=True).encode())
     except TypeError:  # an argument that is no plain value: numpy's number, or one that will be refused
         return None
     for file in files:

@@ -43,6 +43,8 @@ class Dataset:
         held_out_labels: Their labels.
         train_subclasses: A finer label of each training image, from 0, if "so many images a class" is to mean so
             many of each of these.
+        train_files: The file of each training image, where each has one: what people look for when they ask which
+            images made a step.
 
     Example:
         >>> from replenish.lab.data import load
@@ -60,6 +62,7 @@ class Dataset:
     held_out_images: UInt8Array | None = None
     held_out_labels: Int64Array | None = None
     train_subclasses: Int64Array | None = None
+    train_files: npt.NDArray[np.str_] | None = None
 
     def __post_init__(self) -> None:
         names = tuple(self.class_names)
@@ -93,6 +96,8 @@ class Dataset:
             )
 
     def _check_optional(self) -> None:
+        if self.train_files is not None and self.train_files.shape != self.train_labels.shape:
+            raise DataError(f"{self.name}: train_files should have a name for each of the training images")
         if self.train_subclasses is not None:
             what = f"{self.name}: train_subclasses"
             subclasses = _labels(self.train_subclasses, what, len(self.train_labels))

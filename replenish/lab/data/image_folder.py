@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from replenish.lab.data.area_average import area_average
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
@@ -40,7 +41,10 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
         files, labels, class_names = _listing(path)
         test = held_out(labels, len(class_names), seed, path.name)
         images = _read(files, image_size, path)
-        return Dataset(images[~test], labels[~test], images[test], labels[test], class_names, path.name)
+        names = _names(files, path)[~test]
+        return Dataset(
+            images[~test], labels[~test], images[test], labels[test], class_names, path.name, train_files=names
+        )
     train_files, train_labels, class_names = _listing(splits[0])
     test_files, test_labels, test_names = _listing(splits[1])
     if odd := sorted(set(class_names) ^ set(test_names)):
@@ -49,7 +53,14 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
     # Read as one list, so that the two splits agree in size and in the number of channels.
     images = _read(train_files + test_files, image_size, path)
     count = len(train_files)
-    return Dataset(images[:count], train_labels, images[count:], test_labels, class_names, path.name)
+    names = _names(train_files, path)
+    return Dataset(images[:count], train_labels, images[count:], test_labels, class_names, path.name, train_files=names)
+
+
+def _names(files: list[Path], path: Path) -> npt.NDArray[np.str_]:
+    """Return the files' names as they are found under `path`; what is not UTF-8 in one is spelt out."""
+    names = (file.relative_to(path).as_posix() for file in files)
+    return np.array([name.encode("utf-8", "backslashreplace").decode() for name in names])
 
 
 def _splits(path: Path) -> tuple[Path, Path] | None:

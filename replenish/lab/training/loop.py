@@ -91,7 +91,8 @@ def train(
         held_out=config.held_out,
     )
     # Before processes start: what cannot be shared is refused once, and nothing is written.
-    check_shares(config.build_order(len(dataset.train_labels)), hardware.devices * hardware.num_nodes)
+    order = config.build_order(len(dataset.train_labels), dataset.train_labels)
+    check_shares(order, hardware.devices * hardware.num_nodes)
     network = (model or named_model(config, dataset))()
     fabric = start(hardware, config.precision, network)
     run_folder = RunFolder(folder)
@@ -146,11 +147,11 @@ class Training:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
         self.stop, self.events = stop, events
         self.watch: Watch = watch if fabric.is_global_zero else _ignore
-        self.order = config.build_order(len(dataset.train_labels))
+        self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
         self.batches = Batches(
             self.order,
             dataset,
-            augment=Augmentation(config.pad, config.flip),
+            augment=Augmentation(config.pad, config.flip, config.alternating_flip),
             device=fabric.device,
             num_replicas=fabric.world_size,
             rank=fabric.global_rank,
