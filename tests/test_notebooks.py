@@ -28,6 +28,7 @@ def test_notebooks_run_and_show_what_stands_in_them(path: Path) -> None:
     committed = json.loads(path.read_text())
     ran = RUNNER["run"](committed)
     assert shown(ran) == shown(committed), "run `python examples/run_notebooks.py`"
+    assert any("text/html" in output.get("data", {}) for cell in ran["cells"] for output in cell.get("outputs", []))
     assert path.stat().st_size < 30_000
     assert all(cell["id"] for cell in committed["cells"])
     assert (committed["nbformat"], committed["nbformat_minor"]) == (4, 5)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from replenish.lab.launch.display import RunsDisplay
+from replenish.lab.launch.display import RunsDisplay, display_for_people
 from replenish.lab.launch.grid import RunsGrid
 
 RESULT = {"status": "finished", "test_error": 12.345, "seconds": 61.0, "message": None}
@@ -150,3 +150,14 @@ def test_a_table_fills_up() -> None:
     assert rows == [["reshuffling", "51 %", "diverged", ""], ["srs", "12.35", "13.35", "12.85"]]
     assert "3 of 4 runs have ended" in screen
     assert max(map(len, screen.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_program_is_told_on_a_terminal_alone(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")  # rich's own word for a terminal
+    with display_for_people(["srs, seed 0"]) as display:
+        display.watch(0, EVENTS[0])
+        display.watch(0, {"event": "end", "result": RESULT})
+    assert ("srs, seed 0: test error 12.35 % after 61 s" in plain(capsys.readouterr().err)) == terminal

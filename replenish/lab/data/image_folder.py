@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from replenish.lab.data.area_average import area_average
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
 from replenish.lab.data.image_choice import held_out
+from replenish.lab.data.image_stack import stack
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF")
@@ -40,18 +41,24 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
     if splits is None:
         files, labels, class_names = _listing(path)
         test = held_out(labels, len(class_names), seed, path.name)
-        images = _read(files, image_size, path)
-        names = _names(files, path)[~test]
-        return Dataset(
-            images[~test], labels[~test], images[test], labels[test], class_names, path.name, train_files=names
-        )
-    train_files, train_labels, class_names = _listing(splits[0])
-    test_files, test_labels, test_names = _listing(splits[1])
-    if odd := sorted(set(class_names) ^ set(test_names)):
-        there, missing = splits if odd[0] in class_names else reversed(splits)
-        raise DataError(f"{path}: class {odd[0]!r} is in {there.name} but not in {missing.name}")
-    # Read as one list, so that the two splits agree in size and in the number of channels.
-    images = _read(train_files + test_files, image_size, path)
+        train_files, test_files = ([files[index] for index in np.flatnonzero(mask)] for mask in (~test, test))
+        train_labels, test_labels = labels[~test], labels[test]
+    else:
+        train_files, train_labels, class_names = _listing(splits[0])
+        test_files, test_labels, test_names = _listing(splits[1])
+        if odd := sorted(set(class_names) ^ set(test_names)):
+            there, missing = splits if odd[0] in class_names else reversed(splits)
+            raise DataError(f"{path}: class {odd[0]!r} is in {there.name} but not in {missing.name}")
+    # Read as one list, so that the two splits agree in size and in the number of channels, and are parts of one array.
+    files = train_files + test_files
+    images = stack(
+        len(files),
+        lambda index: _pixels(files[index]),
+        image_size,
+        lambda index: files[index].name,
+        str(path),
+        workers=os.cpu_count() or 1,
+    )
     count = len(train_files)
     names = _names(train_files, path)
     return Dataset(images[:count], train_labels, images[count:], test_labels, class_names, path.name, train_files=names)
@@ -109,24 +116,6 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
         files += images
         labels += [label] * len(images)
     return files, np.array(labels, dtype=np.int64), tuple(folder.name for folder in folders)
-
-
-def _read(files: list[Path], image_size: tuple[int, int] | None, path: Path) -> UInt8Array:
-    images: list[UInt8Array] = []
-    for file in files:
-        image = _pixels(file)
-        if image_size is not None:
-            image = area_average(image[np.newaxis], *image_size)[0]
-        elif images and image.shape[:2] != images[0].shape[:2]:
-            (height, width), (first_height, first_width) = image.shape[:2], images[0].shape[:2]
-            raise DataError(
-                f"{path}: {file.name} is {height} x {width} pixels but {files[0].name} is "
-                f"{first_height} x {first_width}; give an image size to bring all images to one"
-            )
-        images.append(image)
-    if len({image.shape[2] for image in images}) > 1:
-        images = [np.broadcast_to(image, (*image.shape[:2], 3)) for image in images]
-    return np.stack(images)
 
 
 def _pixels(file: Path) -> UInt8Array:
