@@ -44,6 +44,7 @@ pygments_dark_style = "github-dark"
 html_title = "Replenish"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["frames.js"]
 html_copy_source = False
 html_show_search_summary = False  # it fetches pages, which browsers refuse where the site is opened from files
 html_theme_options = {"top_of_page_buttons": []}

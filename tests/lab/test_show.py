@@ -192,7 +192,7 @@ def page() -> Page:
 def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     html = page_html(page, "other.md")
     assert "<b>|" not in html
-    assert html.count("<script") == html.count("</script>") == 2
+    assert html.count("<script") == html.count("</script>") == 3
     assert 'data-row="b"' in html
     assert "://" not in html
     assert len(html) < 50_000
