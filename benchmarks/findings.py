@@ -45,7 +45,7 @@ def table3(found: dict[str, Group]) -> str:
         )
     )
     table = short_table3(found)
-    heads = [column.title for column in table.columns]
+    heads = [f"{column.title}, {column.note}" if column.note else column.title for column in table.columns]
     rules = ["---:" if column.numeric else "---" for column in table.columns]
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *(row.texts for row in table.rows))]
     lines += [

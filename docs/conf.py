@@ -78,5 +78,6 @@ autodoc_type_aliases = {
 # module has for types of arrays and functions, or imports for the type checker alone.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
+    ("py:class", r"np\.\w+"),
     ("py:class", r"((nn|np|npt)\.|replenish\.(stream\.shards|torch\.reorder)\.)?[A-Z]\w*"),
 ]
