@@ -42,6 +42,12 @@ def test_the_pages_hold_what_the_records_say(findings: dict[str, Any]) -> None:
     assert all(sentence in page for sentence in said), again
 
 
+def test_the_picture_is_that_of_the_records(findings: dict[str, Any]) -> None:
+    drawn = findings["picture"](findings["groups"](RESULTS))
+    assert findings["PICTURE"].read_text() == drawn, "run `python benchmarks/findings.py`"
+    assert len(drawn) < 60_000
+
+
 def test_the_replication_holds_what_the_records_say(findings: dict[str, Any]) -> None:
     """Every generated part and picture of the page, and the README's headline, made again and compared."""
     evidence, again = findings["study"](), "run `python benchmarks/findings.py`"
@@ -142,6 +148,6 @@ def test_the_page_on_reproducing_lists_every_experiment() -> None:
     page = (ROOT / "docs" / "reproducing.md").read_text()
     for line in table_lines(experiments_table("full")):
         assert line in page, "take the tables from `replenish list --markdown`"
-    mini = [line for line in table_lines(experiments_table("mini")) if line.startswith("| table3/")]
+    mini = [line for line in table_lines(experiments_table("mini")) if line.startswith("| `table3/")]
     assert len(mini) == 4
     assert all(line in page for line in mini)
