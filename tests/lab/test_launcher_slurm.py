@@ -86,9 +86,7 @@ def test_a_killed_job_is_gone_on_with_by_the_same_call(tmp_path: Path, signalled
 
 
 @pytest.mark.slow
-def test_a_job_whose_time_is_over_saves_and_is_queued_again(
-    tmp_path: Path, signalled: Callable[[int], None]
-) -> None:
+def test_a_job_whose_time_is_over_saves_and_is_queued_again(tmp_path: Path, signalled: Callable[[int], None]) -> None:
     [job] = plan([CONFIG], [4], tmp_path / "cluster")
     signalled(signal.SIGUSR2)
     heard = Heard()
