@@ -109,7 +109,7 @@ class Results:
                 bands = [self._of_seed(seed, rate, arm, band) for band in self.bands if band[1] <= FLAT * 1.001]
                 excess[seed] = float(np.mean([(one - law).mean() for _, one, law in filter(None, bands)]))
             by_rate.append(excess)
-        return paired_difference(*by_rate)
+        return paired_difference(by_rate[0], by_rate[1])
 
     def in_predicted_order(self) -> list[tuple[float, tuple[float, float], bool]]:
         """Return (learning rate, band, whether the orders come in the law's order) for the bands in the middle."""
