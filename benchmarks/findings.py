@@ -87,7 +87,9 @@ def main() -> None:
     for part, text in parts(evidence, groups(RESULTS)).items():
         write_between("docs/replication.md", part, text)
     write_between("README.md", "results", readme_part(evidence))
+    ended = sum(len(arm.runs) for arm in evidence.arms.values())
     print(f"{page}, {markdown}, README.md, docs/what_we_found.md and docs/replication.md are written")
+    print(f"{ended} runs of the study are in {STUDY.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
