@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# A file is run by one of two processes, so that what its tests share is made once; in the order of their names, which
+# has the slow ones (browser, exec, lab) before the many quick ones.
+TEST_OPTIONS := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-integrations test-lowest release-check docs paper lint format bench clean
 .DELETE_ON_ERROR:
@@ -12,11 +15,11 @@ demo: $(VENV)/ready-demo
 	$(BIN)/replenish demo
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n 2 --ignore=tests/integrations
+	$(BIN)/python -m pytest $(TEST_OPTIONS) --ignore=tests/integrations
 
 # The frameworks are heavy, so they live in an environment of their own.
 test-integrations: $(VENV)-integrations/ready
-	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest -n 2 tests/integrations
+	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest $(TEST_OPTIONS) tests/integrations
 
 # The frameworks, and what the core and the lab stand on, in the lowest versions that pyproject.toml declares (but for torch).
 test-lowest: $(VENV)-lowest/ready
