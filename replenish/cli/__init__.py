@@ -7,7 +7,7 @@ argument cost no more than to start.
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 try:
     import typer
@@ -16,10 +16,11 @@ except ImportError:  # the core needs numpy alone; the command is a part of the 
     raise SystemExit(2) from None
 
 from replenish import __version__
-from replenish.cli import bench, compare, count, data, demo, explain, inspect, report, run, what, when
+from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run, what, when
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
 from replenish.cli.help import GroupedCommand
+from replenish.cli.script import ScriptCommand
 
 __all__ = ["app", "main"]
 
@@ -34,7 +35,9 @@ app.command("demo")(demo.demo)
 app.add_typer(listing.app, name="list")
 app.command("run", cls=GroupedCommand)(run.run)
 app.command("compare", cls=GroupedCommand)(compare.compare)
-app.command("exec", cls=execution.ScriptCommand, context_settings={"allow_interspersed_args": False})(execution.exec_)
+_of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
+app.command("exec", **_of_a_script)(execution.exec_)
+app.command("audit", **_of_a_script)(audit.audit)
 app.command("what")(what.what)
 app.command("when")(when.when)
 app.command("report")(report.report)

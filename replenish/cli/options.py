@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
     from replenish.lab.order_source import OrderSource
+
+T = TypeVar("T")
 
 
 def complete_experiment(incomplete: str) -> list[str]:
@@ -73,6 +75,7 @@ LauncherName = Annotated[
         autocompletion=_one_of("local", "slurm", "ray"),
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
 
 # Whose steps `what` and `when` are asked about: a run or a state, or an order by its name and sizes.
 Source = Annotated[
@@ -88,7 +91,6 @@ OrderOptions = Annotated[
     typer.Option("--option", metavar="NAME=VALUE", help="an option of the order: pool_size=1000, labels=labels.npy"),
 ]
 DatasetName = Annotated[str | None, typer.Option("--dataset", help="the data, for labels and files; a run has its own")]
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
 def parse_order_options(words: list[str]) -> dict[str, int | str]:
@@ -170,6 +172,24 @@ def parse_seeds(text: str) -> list[int]:
     return numbers
 
 
+def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -> None:
+    """Refuse options that were given and that mean nothing for what is asked.
+
+    Args:
+        context: The command's.
+        allowed: Names of parameters that may be given.
+        what: What takes these alone.
+    """
+    for name in context.params:
+        given = context.get_parameter_source(name)
+        if name not in allowed and given is not None and given.name == "COMMANDLINE":
+            flags = [f"--{each.removesuffix('_page')}" for each in allowed if each != "experiment"]
+            raise ValueError(
+                f"--{name.replace('_', '-')} should not be given for {what}, which takes "
+                f"{' and '.join(flag for flag in flags if flag != what)} alone"
+            )
+
+
 def check_launcher(name: str, hardware: Hardware) -> None:
     """Refuse what no launcher of that name does.
 
@@ -185,3 +205,37 @@ def check_launcher(name: str, hardware: Hardware) -> None:
             f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
             f"{hardware.num_nodes}; use --launcher slurm, or torchrun with --launcher local"
         )
+
+
+def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:
+    """Return a value for all orders, or one for each: of "0.1", or of "0.1" and "srs=0.2".
+
+    Args:
+        flag: The option, for messages.
+        words: What was given: at most one plain value, and any number of ORDER=VALUE.
+        orders: The orders that are compared.
+        read: Makes a value of its text.
+
+    Example:
+        >>> by_order("--learning-rate", ["0.1", "srs=0.2"], ["reshuffling", "srs"], float)
+        {'reshuffling': 0.1, 'srs': 0.2}
+    """
+    found: dict[str, T] = {}
+    plain: list[T] = []
+    for word in words:
+        order, equals, text = word.partition("=") if "=" in word else ("", "", word)
+        try:
+            value = read(text)
+        except ValueError:
+            raise ValueError(f"{flag} should be a value, or ORDER=VALUE, but got {word!r}") from None
+        if equals and (order not in orders or order in found):
+            raise ValueError(f"{flag} should have one value for each of {', '.join(orders)}, but got {word!r}")
+        if equals:
+            found[order] = value
+        else:
+            plain.append(value)
+    if len(plain) > 1:
+        raise ValueError(f"{flag} should have one value for all orders, but got {' and '.join(words)}")
+    if not found:
+        return plain[0]
+    return {order: plain[0] for order in orders if plain} | found

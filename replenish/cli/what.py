@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replenish.cli.console import output
+from replenish.cli.console import output, print_json
 from replenish.cli.errors import errors_as_sentences
 from replenish.cli.options import (
-    AsJson,
     BatchSize,
     DatasetName,
+    Json,
     NumSamples,
     OrderName,
     OrderOptions,
@@ -38,7 +38,7 @@ def what(
     option: OrderOptions = None,
     dataset: DatasetName = None,
     visits: Annotated[bool, typer.Option("--visits", help="also how often each was drawn before")] = False,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Say which samples made a step: their indices, and labels and files where the data are at hand.
 
@@ -55,7 +55,7 @@ def what(
             samples = [{**sample, "visits": times} for sample, times in zip(samples, before, strict=True)]
     if as_json:
         told = {"step": step, "effective_epoch": step / found.steps_per_epoch, "order": found.order.config()}
-        typer.echo(json.dumps({**told, "samples": samples}, indent=2))
+        print_json({**told, "samples": samples})
     else:
         _print(found, step, samples)
 
@@ -67,10 +67,7 @@ def _print(found: OrderSource, step: int, samples: list[dict[str, Any]]) -> None
     titles = {"place": "place", "sample": "sample", "label": "label", "class": "class", "file": "file"}
     titles["visits"] = "drawn before"
     shown = [name for name in titles if samples and name in samples[0]]
-    columns = [
-        Column(titles[name], lambda sample, name=name: str(sample[name]), numeric=name not in ("class", "file"))
-        for name in shown
-    ]
+    columns = [Column(titles[name], _cell(name), numeric=name not in ("class", "file")) for name in shown]
     rows = [(str(sample["place"]), sample) for sample in samples[:MOST_ROWS]]
     told = [f"{len(samples):,} samples, in effective epoch {step / found.steps_per_epoch:.2f}; {found.about}."]
     if len(samples) > MOST_ROWS:
@@ -80,3 +77,7 @@ def _print(found: OrderSource, step: int, samples: list[dict[str, Any]]) -> None
     told.append(found.remark)
     table = Table("what", f"Step {step:,}", columns, rows, caption=" ".join(filter(None, told)))
     print_table(table, output())
+
+
+def _cell(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda sample: str(sample[name])

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from replenish.cli.console import output, working
+from replenish.cli.console import output, print_json, working
 from replenish.cli.errors import errors_as_sentences
 from replenish.cli.options import (
-    AsJson,
     BatchSize,
     DatasetName,
+    Json,
     NumSamples,
     OrderName,
     OrderOptions,
@@ -36,7 +35,7 @@ def when(
         int | None,
         typer.Option(help="the step to end before; by default as far as the run or the state is, else an epoch on"),
     ] = None,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Say at which steps a sample was seen, in a run, up to a saved state, or in an order by its name and sizes."""
     from replenish.orders.visits import steps_of
@@ -49,7 +48,7 @@ def when(
         known = found.sample(sample)
     if as_json:
         told = {**known, "start": start, "stop": end, "order": found.order.config(), "steps": steps}
-        typer.echo(json.dumps(told, indent=2))
+        print_json(told)
         return
     from replenish.lab.show.table import Column, Table
     from replenish.lab.show.terminal import print_table

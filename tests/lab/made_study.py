@@ -33,17 +33,18 @@ def made_run(arm: str, seed: int, error: float, *, status: str = "finished", **r
         "seconds": 60.0,
         **result,
     }
-    return RunRecord(f"{config.slug}/seed{seed}", config, metrics(config.epochs, config.order == "srs"), ended)
+    return RunRecord(f"{config.slug}/seed{seed}", config, metrics(config.epochs, seed, config.order == "srs"), ended)
 
 
-def metrics(epochs: int, lower: bool) -> tuple[dict[str, Any], ...]:
-    """Return a loss for every epoch, and every fifth a clean one; online it is `lower`, clean never."""
+def metrics(epochs: int, seed: int, srs: bool) -> tuple[dict[str, Any], ...]:
+    """Return a loss for every epoch, and every fifth a clean one; that of SRS is lower online and wobbles clean."""
     lines = []
     for epoch in range(1, epochs + 1):
-        loss = 4.6 * math.exp(-epoch / 12)
-        line: dict[str, Any] = {"epoch": epoch, "train_loss": loss * (0.9 if lower else 1.0)}
+        loss, wobble = 4.6 * math.exp(-epoch / 12), 0.01 * WOBBLE[seed % 2]
+        line: dict[str, Any] = {"epoch": epoch, "train_loss": loss * (0.9 + wobble if srs else 1.0)}
         if epoch % 5 == 0:
-            line |= {"clean_loss": 0.8 * loss, "clean_error": 90 * math.exp(-epoch / 8)}
+            clean = 0.8 * loss * (1 + wobble if srs else 1.0)
+            line |= {"clean_loss": clean, "clean_error": 90 * math.exp(-epoch / 8)}
         lines.append(line)
     return tuple(lines)
 

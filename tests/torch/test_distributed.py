@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from itertools import chain
 from pathlib import Path
 
@@ -31,11 +32,11 @@ def train(rank: int, world: int, folder: str, start: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking pytest-xdist's threads is torch's choice
 def test_ranks_come_from_torch_distributed(tmp_path: Path) -> None:
+    multiprocessing.set_forkserver_preload([__name__])  # torch takes seconds to import: once, not in every process
     expected = as_lists(SequencedReplacement(103, 8, seed=4).batches(5, 13))
     for world in (2, 4):
-        mp.spawn(train, args=(world, str(tmp_path), 5), nprocs=world)
+        mp.start_processes(train, args=(world, str(tmp_path), 5), nprocs=world, start_method="forkserver")
         shares = [json.loads((tmp_path / f"{world}-{rank}.json").read_text()) for rank in range(world)]
         assert [list(chain.from_iterable(step)) for step in zip(*shares, strict=True)] == expected
 

@@ -8,6 +8,7 @@ from replenish.deferred import attributes as _attributes
 from replenish.lab.data.dataset import DataError, Dataset
 from replenish.lab.data.known_datasets import DATASETS, KnownDataset
 from replenish.lab.data.load import load
+from replenish.lab.data.own_data import as_dataset
 from replenish.lab.data.smaller_dataset import reduce
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "Dataset",
     "ImageStore",
     "KnownDataset",
+    "as_dataset",
     "load",
     "reduce",
 ]

@@ -224,6 +224,15 @@ def _labels(value: object, what: str, classes: int) -> Int64Array:
     return value
 
 
+def whole_labels(values: npt.NDArray[np.generic], what: str) -> Int64Array:
+    """Return labels as int64, one for each image; a second axis of length 1 is taken off."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
+        raise DataError(f"{what} should be one axis of integers, but is {values.dtype} of {values.shape}")
+    return values.astype(np.int64)
+
+
 def _kind(value: object) -> str:
     return f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
 

@@ -40,7 +40,7 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
     for job in unfinished:
         _check_one_process(job.hardware)
         RunFolder(job.folder).claim(job.config)
-    with _connected(ray):
+    with connected(ray):
         for place, job in enumerate(jobs):
             if job in unfinished and (want := _want(ray, job.hardware)):
                 watch(place, {"event": "warning", "message": want})
@@ -122,7 +122,7 @@ def _want(ray: Any, hardware: Hardware) -> str:
 
 
 @contextmanager
-def _connected(ray: Any) -> Iterator[None]:
+def connected(ray: Any) -> Iterator[None]:
     """Be connected to the cluster that there is, or to one of this machine that is started for it."""
     if ray.is_initialized():  # by the program that this is part of
         yield

@@ -51,11 +51,8 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = 
     """
     unfinished = [job for job in jobs if RunFolder(job.folder).result() is None]
     on_cluster = cluster == "slurm"
-    if unfinished and on_cluster and not (shutil.which("srun") and shutil.which("sbatch")):
-        raise ValueError(
-            "the launcher 'slurm' needs Slurm's srun and sbatch, which are not found here; give the command on a login "
-            "node of the cluster, or use the launcher 'local'"
-        )
+    if unfinished and on_cluster:
+        check_there()
     tasks = _submitted_before(unfinished) if on_cluster else {}
     new = [job for job in unfinished if job.folder not in tasks]
     for hardware in dict.fromkeys(job.hardware for job in new):
@@ -107,10 +104,20 @@ class _SlurmJob:
             self.submitted.wait()
 
 
-def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
-    """Submit jobs that have the same hardware as one array."""
-    submitit = extra("submitit", "slurm")
-    executor = submitit.AutoExecutor(_logs(jobs[0]), cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
+def check_there() -> None:
+    """Refuse a machine that has no Slurm."""
+    if not (shutil.which("srun") and shutil.which("sbatch")):
+        raise ValueError(
+            "the launcher 'slurm' needs Slurm's srun and sbatch, which are not found here; give the command on a login "
+            "node of the cluster, or use the launcher 'local'"
+        )
+
+
+def executor_of(logs: Path, hardware: Hardware, parallel: int, cluster: str = "slurm") -> submitit.AutoExecutor:
+    """Return what submits jobs that have the same hardware, with what `REPLENISH_SLURM` says."""
+    if cluster == "slurm":
+        check_there()
+    executor = extra("submitit", "slurm").AutoExecutor(logs, cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
     gpus = hardware.devices if hardware.accelerator in ("cuda", "gpu") else None
     executor.update_parameters(
         name="replenish",
@@ -122,6 +129,13 @@ def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str
         slurm_array_parallelism=parallel,
         slurm_additional_parameters=options(os.environ.get(ENVIRONMENT, "")),
     )
+    return executor
+
+
+def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
+    """Submit jobs that have the same hardware as one array."""
+    submitit = extra("submitit", "slurm")
+    executor = executor_of(_logs(jobs[0]), hardware, parallel, cluster)
     for job in jobs:
         RunFolder(job.folder).claim(job.config)
         forget_progress(job)

@@ -71,7 +71,7 @@ def difference_of_differences(first: Sequence[float], second: Sequence[float]) -
     Example:
         >>> found = difference_of_differences([1.0, 2.0, 3.0], [0.0, 0.0, 3.0])
         >>> found.mean, round(found.error, 4), round(found.freedom, 4)
-        (1.0, 1.1547, 2.9412)
+        (1.0, 1.1547, 3.2)
     """
     if min(len(first), len(second)) < 2:
         return None

@@ -22,20 +22,35 @@ LAST_LARGE, EPOCHS = 35, (20, 35, 60)
 
 @dataclass(frozen=True)
 class LossDifference:
-    """SRS minus reshuffling at an effective epoch: of the online loss, of the clean loss, and of the clean error."""
+    """SRS minus reshuffling at an effective epoch, in what is measured of the training images.
+
+    Attributes:
+        epoch: The effective epoch.
+        online: Of the loss measured while training.
+        clean: Of the clean loss.
+        bias: Of the online loss minus the clean one: what the order does to the measuring.
+        clean_error: Of the clean error, in points.
+    """
 
     epoch: int
     online: Effect | None
     clean: Effect | None
+    bias: Effect | None
     clean_error: Effect | None
 
 
 def loss_differences(evidence: Evidence) -> tuple[LossDifference, ...]:
     """Return the paired differences at the epochs that are told."""
-    return tuple(
-        LossDifference(epoch, *(_effect(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error")))
-        for epoch in EPOCHS
-    )
+    found = []
+    for epoch in EPOCHS:
+        online, clean, error = (_pairs(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error"))
+        bias = [online[seed] - clean[seed] for seed in online.keys() & clean.keys()]
+        found.append(
+            LossDifference(
+                epoch, *(paired_effect(list(each)) for each in (online.values(), clean.values(), bias, error.values()))
+            )
+        )
+    return tuple(found)
 
 
 def losses_sentence(evidence: Evidence) -> str:
@@ -44,19 +59,20 @@ def losses_sentence(evidence: Evidence) -> str:
     if row.online is None or row.clean is None:
         return "Not run yet: fewer than two pairs have ended."
     online, clean = (_direction(effect) for effect in (row.online, row.clean))
-    so_far = "" if row.online.n == PRIMARY.seeds else f"So far, with {row.online.n} of {PRIMARY.seeds} pairs: "
     found = (
-        f"{so_far}At effective epoch {row.epoch}, the last measurement before the learning rate drops, the loss of SRS "
-        f"was {online} online ({_told(row.online)}) and {clean} clean ({_told(row.clean)}), n = {row.online.n} pairs, "
+        f"At effective epoch {row.epoch}, the last measurement before the learning rate drops, the loss of SRS was "
+        f"{online} online ({_told(row.online)}) and {clean} clean ({_told(row.clean)}), n = {row.online.n} pairs, "
         "with 95 % intervals."
     )
+    if row.online.n < PRIMARY.seeds:
+        return f"So far, with {row.online.n} of {PRIMARY.seeds} pairs: {found} Nothing is concluded before the last."
     if online != "lower":
         return f"{found} So the lower loss while training that figure 2 shows for SRS is not seen in this setting."
     if clean == "lower":
         return f"{found} So here a lower training loss is in the network, not in the measuring alone."
     return (
         f"{found} So here a lower training loss, as in figure 2, is the order's artefact: it is seen while training "
-        "and is not in the network."
+        "and is not seen in the network."
     )
 
 
@@ -67,6 +83,7 @@ def losses_table(evidence: Evidence) -> Table:
         Column("n", lambda row: str(row.online.n if row.online else 0)),
         Column("online loss", lambda row: _told(row.online), "95 % interval"),
         Column("clean loss", lambda row: _told(row.clean), "95 % interval"),
+        Column("online minus clean", lambda row: _told(row.bias), "95 % interval"),
         Column(
             "clean error", lambda row: NOTHING if row.clean_error is None else signed(row.clean_error.mean), "points"
         ),
@@ -84,9 +101,9 @@ def loss_by_epoch(arm: ArmRuns, name: str) -> dict[int, list[float]]:
     return dict(sorted(found.items()))
 
 
-def _effect(evidence: Evidence, name: str, epoch: int) -> Effect | None:
+def _pairs(evidence: Evidence, name: str, epoch: int) -> dict[int, float]:
     first, second = (_at(evidence.arms[arm], name, epoch) for arm in ARMS)
-    return paired_effect([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
+    return {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
 
 
 def _at(arm: ArmRuns, name: str, epoch: int) -> dict[int, float]:
@@ -102,7 +119,7 @@ def _at(arm: ArmRuns, name: str, epoch: int) -> dict[int, float]:
 def _direction(effect: Effect) -> str:
     interval = effect.interval()
     if interval is None or interval.low <= 0 <= interval.high:
-        return "no different"
+        return "neither lower nor higher"
     return "lower" if effect.mean < 0 else "higher"
 
 

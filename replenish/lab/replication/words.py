@@ -10,7 +10,7 @@ from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.report.words import p_words
 from replenish.lab.statistics import signed
 
-_PAPER = f"the paper reports {abs(PUBLISHED):.2f} points below, with a network a hundred times as large"
+_PAPER = f"the paper reports SRS {abs(PUBLISHED):.2f} points below reshuffling, with a network a hundred times as large"
 
 
 def headline(judgement: Judgement) -> str:
@@ -78,9 +78,8 @@ def verdict_of(name: str, judgement: Judgement) -> str:
 
 def effect_words(judged: Judged) -> str:
     """Return an effect with its interval and n: "+0.12 points (95 % interval ...)"."""
-    return (
-        "nothing yet" if judged.effect is None else f"{signed(judged.effect.mean)} points ({_between(judged.effect)})"
-    )
+    effect = judged.effect
+    return "nothing yet" if effect is None else f"{signed(effect.mean)} points ({_between(effect)})"
 
 
 def interval_words(effect: Effect, coverage: float = 0.95) -> str:
@@ -131,10 +130,7 @@ def _explained(claim: Claim, judgement: Judgement) -> str:
     verdict = claim.verdict(judgement)
     found = [judgement[name] for name in claim.comparisons]
     if claim.name == "rate" and verdict == CONTRADICTED and judgement.primary.equivalent:
-        return (
-            " The rate matters here and the order does not: SRS is reshuffling at the same rate, within the margin, not at "
-            "a larger one."
-        )
+        return " At 0.1 SRS is reshuffling at the same rate, within the margin; it is not reshuffling at a larger one."
     if claim.name == "rate" and verdict == "not testable here" and all(judged.testable for judged in found):
         return f" The rate itself changes the error by less than {MARGIN:g} points, so the setting cannot tell."
     if claim.name in ("unit", "images") and verdict == CONTRADICTED:

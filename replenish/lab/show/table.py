@@ -102,6 +102,18 @@ class Table:
         return [Row(name, tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row)) for name, row in made]
 
     @property
+    def records(self) -> list[dict[str, str]]:
+        """The values by the headings of their columns, row by row: for programs that do not look at tables.
+
+        Example:
+            >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
+            >>> Table("squares", "Squares", squares, [("two", 2)]).records
+            [{'n': '2', 'n²': '4'}]
+        """
+        heads = [f"{column.group}: {column.title}" if column.group else column.title for column in self.columns]
+        return [dict(zip(heads, row.texts, strict=True)) for row in self.rows]
+
+    @property
     def head_groups(self) -> list[tuple[str, int]]:
         """The headings above the columns' own, with how many each spans; an empty list if there are none."""
         if not any(column.group for column in self.columns):

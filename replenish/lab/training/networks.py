@@ -13,6 +13,7 @@ from replenish.lab.config import RunConfig
 from replenish.lab.data import Dataset
 from replenish.lab.models import build, entry
 from replenish.lab.models.identity import weights_sha256
+from replenish.lab.models.own_network import is_own, own_network
 from replenish.lab.runs import RunFolder
 
 MakeModel = Callable[[], nn.Module]
@@ -21,6 +22,9 @@ MakeModel = Callable[[], nn.Module]
 def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
     """Return what makes the network that a config names, for the classes and the images of a dataset."""
     height, width = dataset.image_size
+    if is_own(config.model):
+        size = height if height == width else (height, width)
+        return own_network(config.model, dataset.channels, dataset.num_classes, size, **_overrides(config))
     if height != width:
         raise ValueError(
             f"the networks by name want square images, but those of {dataset.name} are {height} x {width}; give an "
@@ -85,15 +89,22 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
 
 def _made_again(config: RunConfig, data: dict[str, Any]) -> nn.Module:
     """Return the network that a finished run's config names, for the data that its result describes."""
+    height, width = data["image_size"]
+    if is_own(config.model):
+        size = height if height == width else (height, width)
+        return own_network(config.model, data["channels"], data["classes"], size, **_overrides(config))()
     try:
         entry(config.model)
     except ValueError:
         raise ValueError(
             f"model should be given for a network of your own, but the run's is {config.model!r} and got None"
         ) from None
-    return _built(config, data["channels"], data["classes"], data["image_size"][0])
+    return _built(config, data["channels"], data["classes"], height)
 
 
 def _built(config: RunConfig, channels: int, classes: int, image_size: int) -> nn.Module:
-    overrides = {} if config.dropout is None else {"dropout": config.dropout}
-    return build(config.model, channels, classes, image_size, **overrides)
+    return build(config.model, channels, classes, image_size, **_overrides(config))
+
+
+def _overrides(config: RunConfig) -> dict[str, Any]:
+    return {} if config.dropout is None else {"dropout": config.dropout}

@@ -246,9 +246,7 @@ def streams() -> Training:
         seekable = draw.random() < 0.6
         source: Any = range(100) if seekable else dict.fromkeys(range(100))
         ends = draw.choice([{"repeat": False}, {"steps_per_epoch": 8}])
-        dataset = PooledIterableDataset(
-            source, batch_size=10, pool_size=30, seed=3, store_items=not seekable, **ends
-        )
+        dataset = PooledIterableDataset(source, batch_size=10, pool_size=30, seed=3, store_items=not seekable, **ends)
         workers = 2 if draw.random() < 0.2 else 0
         loader = StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
         until_the_end(loader, draw.randint(1, 4), folder / "checkpoint.pt", diary, list)
@@ -326,5 +324,6 @@ def keras() -> Training:
 
 
 TRAININGS: dict[str, Callable[[], Training]] = {
-    function.__name__: function for function in (pytorch, lightning, transformers, accelerate, torchdata, keras, streams)
+    function.__name__: function
+    for function in (pytorch, lightning, transformers, accelerate, torchdata, keras, streams)
 }
