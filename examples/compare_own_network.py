@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
 from torch import nn
 
 from replenish.lab import compare
 from replenish.lab.data import load, reduce
-from replenish.lab.show.terminal import print_section
 
 
 def network() -> nn.Module:
@@ -41,7 +39,8 @@ def main() -> None:
 
     few = reduce(load("digits"), images_per_class=40)  # any replenish.lab.data.Dataset of your own
     found = compare(few, model=network, seeds=options.seeds, epochs=options.epochs, runs=options.runs, pad=1)
-    print_section(found.section, Console())
+    print(found.answer)
+    print(f"Page: {found.page}")
 
 
 if __name__ == "__main__":

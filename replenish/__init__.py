@@ -1,32 +1,64 @@
 """Sequenced-replacement sampling (SRS) for deep learning.
 
-Importing this package needs numpy alone. The PyTorch adapters are in `replenish.torch`.
+Importing this package needs numpy alone, and that when a name is first used: `replenish --help` waits for nothing.
+The PyTorch adapters are in `replenish.torch`.
 """
 
-from replenish import diagnostics as diagnostics
-from replenish import mixing as mixing
-from replenish import orders as orders
-from replenish import stream as stream
-from replenish import theory as theory
-from replenish.auditing import audit as audit
-from replenish.orders import BallsInBins as BallsInBins
-from replenish.orders import BatchedReplacement as BatchedReplacement
-from replenish.orders import BlockReshuffling as BlockReshuffling
-from replenish.orders import BlockShuffle as BlockShuffle
-from replenish.orders import FlipFlop as FlipFlop
-from replenish.orders import IndependentDraws as IndependentDraws
-from replenish.orders import Jitter as Jitter
-from replenish.orders import LengthGrouped as LengthGrouped
-from replenish.orders import Order as Order
-from replenish.orders import PairedReversal as PairedReversal
-from replenish.orders import PoissonDraws as PoissonDraws
-from replenish.orders import RandomReshuffling as RandomReshuffling
-from replenish.orders import RepeatedAugmentation as RepeatedAugmentation
-from replenish.orders import SequencedReplacement as SequencedReplacement
-from replenish.orders import ShuffleBuffer as ShuffleBuffer
-from replenish.orders import ShuffleOnce as ShuffleOnce
-from replenish.orders import Stratified as Stratified
-from replenish.orders import WeightedDraws as WeightedDraws
-from replenish.orders import weighted_sequence as weighted_sequence
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0.dev0"
+from replenish.deferred import attributes as _attributes
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from replenish import diagnostics as diagnostics
+    from replenish import mixing as mixing
+    from replenish import orders as orders
+    from replenish import stream as stream
+    from replenish import theory as theory
+    from replenish.auditing.audit import audit as audit
+    from replenish.orders import BallsInBins as BallsInBins
+    from replenish.orders import BatchedReplacement as BatchedReplacement
+    from replenish.orders import BlockReshuffling as BlockReshuffling
+    from replenish.orders import BlockShuffle as BlockShuffle
+    from replenish.orders import FlipFlop as FlipFlop
+    from replenish.orders import IndependentDraws as IndependentDraws
+    from replenish.orders import Jitter as Jitter
+    from replenish.orders import LengthGrouped as LengthGrouped
+    from replenish.orders import Order as Order
+    from replenish.orders import PairedReversal as PairedReversal
+    from replenish.orders import PoissonDraws as PoissonDraws
+    from replenish.orders import RandomReshuffling as RandomReshuffling
+    from replenish.orders import RepeatedAugmentation as RepeatedAugmentation
+    from replenish.orders import SequencedReplacement as SequencedReplacement
+    from replenish.orders import ShuffleBuffer as ShuffleBuffer
+    from replenish.orders import ShuffleOnce as ShuffleOnce
+    from replenish.orders import Stratified as Stratified
+    from replenish.orders import WeightedDraws as WeightedDraws
+    from replenish.orders import weighted_sequence as weighted_sequence
+else:
+    _ROOMS = ("diagnostics", "mixing", "orders", "stream", "theory")
+    _ORDERS = (
+        "BallsInBins",
+        "BatchedReplacement",
+        "BlockReshuffling",
+        "BlockShuffle",
+        "FlipFlop",
+        "IndependentDraws",
+        "Jitter",
+        "LengthGrouped",
+        "Order",
+        "PairedReversal",
+        "PoissonDraws",
+        "RandomReshuffling",
+        "RepeatedAugmentation",
+        "SequencedReplacement",
+        "ShuffleBuffer",
+        "ShuffleOnce",
+        "Stratified",
+        "WeightedDraws",
+        "weighted_sequence",
+    )
+    __getattr__, __dir__, __all__ = _attributes(
+        __name__, {"audit": "auditing", **{room: room for room in _ROOMS}, **dict.fromkeys(_ORDERS, "orders")}
+    )

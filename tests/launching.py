@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import os
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from replenish.lab.config import RunConfig
-from replenish.lab.jobs import Job, plan
-from replenish.lab.launch.progress import PROGRESS
-from replenish.lab.runs.folder import METRICS
+from replenish.lab.jobs import plan
 
 #: 22 steps an epoch, 66 in all.
 CONFIG = RunConfig(dataset="digits", model="wrn-10-1", pad=1, flip=False, epochs=3)
@@ -39,18 +37,30 @@ def in_this_process(config: RunConfig, seeds: list[int], folder: Path) -> list[s
     return weights([job.run() for job in plan([config], seeds, folder)])
 
 
-def send(number: int, job: Job, epochs: int) -> threading.Thread:
-    """Send a signal to the process that trains a run, once it has written so many epochs."""
+def at_step(step: int, act: Callable[[], None], once: Path) -> None:
+    """Do something after the step `step` of this process, unless the file `once` says that it has been done.
 
-    def when_it_is_there() -> None:
-        progress, metrics = job.folder / PROGRESS, job.folder / METRICS
-        until = time.monotonic() + 300
-        while not progress.exists() or (epochs and not metrics.exists()):
-            assert time.monotonic() < until, f"{job.folder} has not come to epoch {epochs}"
-            time.sleep(0.01)
-        time.sleep(0.1)  # into the epoch: at its end the run is saved anyway
-        os.kill(int(json.loads(progress.read_text())["attempt"].partition("-")[0]), number)
+    A count and not a time: it comes to pass on any machine, and in the middle of an epoch if that is wanted.
+    """
+    from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    thread = threading.Thread(target=when_it_is_there)
-    thread.start()
-    return thread
+    steps = itertools.count(1)
+
+    def count(*_: Any) -> None:
+        if next(steps) == step and not once.exists():
+            once.touch()
+            act()
+
+    register_optimizer_step_post_hook(count)
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait for an event; the limit is for a machine on which it never comes."""
+    limit = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+def signal_here(number: int) -> None:
+    os.kill(os.getpid(), number)

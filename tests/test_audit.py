@@ -157,12 +157,11 @@ def test_nothing_is_claimed_on_a_healthy_loader(name: str) -> None:
     assert found.verdict == "fine", found
 
 
-# Orders that need facts of the data are built elsewhere; batches of random sizes are worth a look; repeats leave out
-# most samples of an epoch, as they are meant to.
+# Orders that need facts of the data are built elsewhere; batches of random sizes are worth a look.
 HEALTHY_ORDERS = [
     name
     for name, entry in replenish.orders.ORDERS.items()
-    if not entry.needs and name not in ("poisson", "balls-in-bins", "repeated")
+    if not entry.needs and name not in ("poisson", "balls-in-bins")
 ]
 
 

@@ -76,7 +76,7 @@ def audit(
         claim = claim_of(loader, read.num_samples, read.batch_size)
     findings += [coverage(read, claim), repetition(read, claim, before_epoch is not None), batch_sizes(read)]
     if labels is not None:
-        findings.append(label_mixing(read, labels))
+        findings.append(label_mixing(read, labels, claim.copies))
     findings += [gaps(read), noise(read, claim)]
     if read.is_stream:
         findings.append(resuming(first, key, at_most))

@@ -8,6 +8,7 @@ from typing import Any
 from replenish.orders import IndependentDraws, RandomReshuffling
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.protocol import Order
+from replenish.orders.repeated_augmentation import RepeatedAugmentation
 from replenish.orders.shuffle_once import ShuffleOnce
 from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import NoLawError, noise_law
@@ -25,6 +26,7 @@ class Claim:
         replicas: Among how many processes the samples are divided.
         workers: How many workers read for it.
         chosen: Whether the sampler was given a list of the samples to draw.
+        copies: How often a sample is meant to be in its batch.
         is_order: Whether it is an order of this library, so that what it does is meant.
         law: The law of its noise, where it is known.
     """
@@ -36,6 +38,7 @@ class Claim:
     replicas: int = 1
     workers: int = 0
     chosen: bool = False
+    copies: int = 1
     is_order: bool = False
     law: NoiseLaw | None = None
 
@@ -87,10 +90,12 @@ def _claim_of_order(order: Order) -> Claim:
         law = noise_law(order) if order.num_samples > 1 else None
     except NoLawError:
         law = None
+    copies = order.repeats if isinstance(order, RepeatedAugmentation) else 1
     return Claim(
         type(order).__name__,
-        repeats=not isinstance(order, EpochOrder),
+        repeats=copies > 1 or not isinstance(order, EpochOrder),
         fixed=isinstance(order, ShuffleOnce),
+        copies=copies,
         is_order=True,
         law=law,
     )

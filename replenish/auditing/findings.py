@@ -66,6 +66,11 @@ class Audit:
             ],
         }
 
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Audit:
+        """Return the audit of which `to_dict` returned this."""
+        return cls(plain["subject"], tuple(Finding(**each) for each in plain["findings"]))
+
     def __repr__(self) -> str:
         wide = max((len(finding.question) for finding in self.findings), default=0)
         lines = [f"{self.subject}: {self.verdict}"]

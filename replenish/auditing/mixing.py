@@ -50,8 +50,8 @@ def sample_labels(record: Record, labels: Labels) -> Floats:
     return (numbers - numbers.mean(axis=0))[:, spread > 0] / spread[spread > 0]
 
 
-def label_mixing(record: Record, labels: Labels) -> Finding:
-    """Ask whether a batch is as mixed as one drawn from all samples at random.
+def label_mixing(record: Record, labels: Labels, copies: int = 1) -> Finding:
+    """Ask whether a batch is as mixed as one drawn from all samples at random, each `copies` times.
 
     Its measure is the mean square of a batch's mean label over that of a good shuffle: 1 if well mixed, up to the batch
     size if a batch is all alike.
@@ -65,7 +65,7 @@ def label_mixing(record: Record, labels: Labels) -> Finding:
     means = batch_means(draws, values)
     spread_drawn = weights @ values**2
     left = (record.num_samples - draws.sizes[:, None]) / max(record.num_samples - 1, 1)
-    expected = np.sum(spread_drawn / draws.sizes[:, None] * np.maximum(left, 0))
+    expected = copies * np.sum(spread_drawn / draws.sizes[:, None] * np.maximum(left, 0))
     excess = float(np.sum(means**2) / expected) - 1 if expected else 0.0
     numbers: dict[str, int | float] = {"spread": 1 + excess}
     chance = 6 * math.sqrt(2 / draws.steps)

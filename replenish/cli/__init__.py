@@ -7,7 +7,7 @@ argument cost no more than to start.
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 try:
     import typer
@@ -16,15 +16,16 @@ except ImportError:  # the core needs numpy alone; the command is a part of the 
     raise SystemExit(2) from None
 
 from replenish import __version__
-from replenish.cli import bench, compare, count, data, demo, explain, inspect, report, run
+from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run, what, when
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
+from replenish.cli.help import GroupedCommand
+from replenish.cli.script import ScriptCommand
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and plain complaints: rich would take a third of the time that they take
     help="Sequenced-replacement sampling (SRS) for deep learning: the lab.",
@@ -32,9 +33,13 @@ app = typer.Typer(
 # In the order of `--help`: first look, then run, then understand.
 app.command("demo")(demo.demo)
 app.add_typer(listing.app, name="list")
-app.command("run")(run.run)
-app.command("compare")(compare.compare)
-app.command("exec", cls=execution.ScriptCommand, context_settings={"allow_interspersed_args": False})(execution.exec_)
+app.command("run", cls=GroupedCommand)(run.run)
+app.command("compare", cls=GroupedCommand)(compare.compare)
+_of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
+app.command("exec", **_of_a_script)(execution.exec_)
+app.command("audit", **_of_a_script)(audit.audit)
+app.command("what")(what.what)
+app.command("when")(when.when)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import statistics
 from typing import Annotated, Any
 
 import typer
 
-from replenish.cli.console import output, working
+from replenish.cli import options
+from replenish.cli.console import output, print_json, working
 from replenish.cli.errors import errors_as_sentences
 
 
@@ -17,7 +17,7 @@ def bench(
     n: Annotated[int, typer.Option("--n", metavar="N", help="samples")] = 50_000,
     batch_size: Annotated[int, typer.Option(metavar="B", help="samples in a mini-batch")] = 64,
     rounds: Annotated[int, typer.Option(help="how often each is timed, in turn; at least 2")] = 8,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON, with the times of all rounds")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Time the sampler on this machine beside torch's own.
 
@@ -46,7 +46,7 @@ def bench(
             for way, name in WAYS.items()
         }
         found = {"num_samples": n, "batch_size": batch_size, "rounds": rounds, "ways": ways, "machine": machine}
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
         return
     table = Table("one epoch", "an index", "speed over torch's")
     for way, name in WAYS.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,10 @@ from typing import NoReturn
 
 import typer
 
+from replenish.cli.compare_data import print_answer
+from replenish.cli.console import command_line
 from replenish.cli.errors import errors_as_sentences
+from replenish.cli.options import parse_seeds
 
 
 def compare_command(
@@ -21,7 +23,7 @@ def compare_command(
     metric: str | None,
     metric_json: str | None,
     higher_is_better: bool,
-    orders: str,
+    orders: list[str],
     seeds: str,
     margin: float | None,
     until_decided: bool,
@@ -29,13 +31,14 @@ def compare_command(
     budget: str | None,
     runs: Path,
     jobs: int,
+    launcher: str,
     as_json: bool,
 ) -> None:
     """Run the command with every order and seed, and print the verdict."""
-    from replenish.cli.options import parse_seeds
     from replenish.lab.command_metric import JsonMetric, OutputMetric
     from replenish.lab.commands import compare_commands
-    from replenish.lab.question import Question, parse_duration, seed_list
+    from replenish.lab.question import Question, seed_list
+    from replenish.lab.seed_rounds import parse_duration
 
     with errors_as_sentences("stopped; runs that had ended are kept, so give the same command again"):
         if (metric is None) == (metric_json is None):
@@ -45,27 +48,26 @@ def compare_command(
             )
         found = JsonMetric.from_text(metric_json) if metric_json is not None else OutputMetric(str(metric))
         question = Question(
-            tuple(name.strip() for name in orders.split(",")),
+            tuple(orders),
             seed_list(parse_seeds(seeds), until_decided, max_seeds),
             higher_is_better,
             margin,
             until_decided,
+            metric=found.described,
         )
         with _terminated_as_interrupted():
-            answer = compare_commands(
+            answer, page = compare_commands(
                 command,
                 found,
                 question,
                 runs=runs,
+                launcher=launcher,
                 parallel=jobs,
                 budget=None if budget is None else parse_duration(budget),
                 tell=lambda line: typer.echo(line, err=True),
+                command_line=command_line(),
             )
-    if as_json:
-        typer.echo(json.dumps({"command": command, "metric": found.described, **answer.to_dict()}, indent=2))
-        return
-    for line in answer.lines():
-        typer.echo(line)
+    print_answer(answer, page, {"command": command, **answer.to_dict(), "page": str(page)} if as_json else None)
 
 
 @contextmanager

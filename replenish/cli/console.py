@@ -1,15 +1,19 @@
-"""Where commands print, and which process does."""
+"""Where and how commands print."""
 
 from __future__ import annotations
 
-import os
+import json
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from replenish.lab.machine import first_process
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
+
+__all__ = ["command_line", "first_process", "output", "print_json", "working"]
 
 
 def output(width: int = 160) -> Console:
@@ -31,11 +35,11 @@ def working(on: str) -> Status:
     return Console(stderr=True).status(on)
 
 
-def first_process() -> bool:
-    """Tell whether this is the process that speaks: with several, the first."""
-    return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")
-
-
 def command_line() -> str:
     """Return the command as it was typed, with the program's plain name."""
     return shlex.join(["replenish", *sys.argv[1:]])
+
+
+def print_json(value: Any) -> None:
+    """Print plain values as JSON, the same way for every command."""
+    print(json.dumps(value, indent=2, allow_nan=False))

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from replenish.cli import options
+from replenish.cli.console import print_json
 from replenish.cli.errors import errors_as_sentences
 
 
@@ -13,6 +15,7 @@ def count(
     num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
     batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
     epochs: Annotated[int, typer.Option(help="effective epochs of training")] = 1,
+    as_json: options.Json = False,
 ) -> None:
     """Count the mini-batches within reach (the paper's section 2)."""
     from replenish import theory
@@ -23,12 +26,19 @@ def count(
             "replacement sampling, SRS (equation 3)": theory.log10_configurations_with_replacement,
         }
         exact = [theory.configurations_without_replacement, theory.configurations_with_replacement]
-        for (name, power), integer in zip(powers.items(), exact, strict=True):
-            log10 = power(num_samples, batch_size, epochs)
-            # Up to eighteen digits can be read; beyond, only the power of ten says anything.
-            value = f"{integer(num_samples, batch_size, epochs):,}" if log10 < 18 else power_of_ten(log10)
-            typer.echo(f"{name:<40} {value}")
+        found = {name: power(num_samples, batch_size, epochs) for name, power in powers.items()}
+        # Up to eighteen digits can be read; beyond, only the power of ten says anything.
+        integers = {
+            name: integer(num_samples, batch_size, epochs) if log10 < 18 else None
+            for (name, log10), integer in zip(found.items(), exact, strict=True)
+        }
         ratio = theory.log10_configurations_ratio(num_samples, batch_size)
+    if as_json:
+        counts = {name: {"log10": log10, "count": integers[name]} for name, log10 in found.items()}
+        print_json({**counts, "ratio": {"log10": ratio}})
+        return
+    for name, log10 in found.items():
+        typer.echo(f"{name:<40} {power_of_ten(log10) if integers[name] is None else f'{integers[name]:,}'}")
     typer.echo(f"{'ratio':<40} {f'{10**ratio:,.4g}' if ratio < 15 else power_of_ten(ratio)}")
 
 

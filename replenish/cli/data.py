@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from replenish.cli.console import output, working
+from replenish.cli import options
+from replenish.cli.console import output, print_json, working
 from replenish.cli.errors import errors_as_sentences
 
 if TYPE_CHECKING:
@@ -45,19 +46,17 @@ def get_command(
 def verify_command(
     names: Annotated[list[str] | None, typer.Argument(help="cifar10, cifar100; by default both")] = None,
     root: Root = None,
+    as_json: options.Json = False,
 ) -> None:
     """Tell what data is there and whether it is the official data.
 
     The exit code is 1 if something is damaged, or if something named is absent.
     """
-    from rich.table import Table
-
     from replenish.lab.data.cifar import read_verified
     from replenish.lab.data.cifar_files import data_root, find
     from replenish.lab.data.dataset import DataError
 
-    table = Table("data", "state", "where")
-    table.add_row("digits", "whole", "inside scikit-learn")
+    found = [("digits", "whole", "inside scikit-learn")]
     fault = False
     with errors_as_sentences():
         if root is not None and not root.expanduser().exists():
@@ -67,17 +66,25 @@ def verify_command(
             path = find(files, root)
             if path is None:
                 fault |= bool(names)
-                table.add_row(name, "absent", f"not in {data_root(root)}")
+                found.append((name, "absent", f"not in {data_root(root)}"))
                 continue
             try:
                 with working(f"reading {path}"):
                     read_verified(files, path)
-                table.add_row(name, "whole", str(path))
+                found.append((name, "whole", str(path)))
             except DataError as error:
                 fault = True
-                table.add_row(name, "damaged", str(error))
-    console = output(240)
-    console.print(table)
+                found.append((name, "damaged", str(error)))
+    heads = ("data", "state", "where")
+    if as_json:
+        print_json([dict(zip(heads, row, strict=True)) for row in found])
+    else:
+        from rich.table import Table
+
+        table = Table(*heads)
+        for row in found:
+            table.add_row(*row)
+        output(240).print(table)
     if fault:
         raise typer.Exit(1)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from replenish.cli.console import output, working
+from replenish.cli import options
+from replenish.cli.console import output, print_json, working
 from replenish.cli.errors import errors_as_sentences
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ def inspect(
     seed: Annotated[int, typer.Option(help="the seed of all orders")] = 0,
     png: Annotated[Path | None, typer.Option(help="also draw what was measured to this file")] = None,
     html: Annotated[Path | None, typer.Option(help="also write a page with tables and charts to this file")] = None,
+    as_json: options.Json = False,
 ) -> None:
     """Measure SRS beside its closed forms and beside reshuffling and replacement sampling."""
     from replenish.lab.atomic_files import check_place, write_atomically
     from replenish.lab.inspect import inspect_orders
-    from replenish.lab.inspect.tables import class_table, draws_table
+    from replenish.lab.inspect.tables import tables
     from replenish.lab.show.terminal import print_table
 
     with errors_as_sentences():
@@ -47,20 +49,23 @@ def inspect(
                 seed=seed,
                 progress=status.update,
             )
-    console = output()
-    for table in (draws_table(inspection), class_table(inspection)):
-        print_table(table, console)
+    if as_json:
+        print_json({table.name: table.records for table in tables(inspection)})
+    else:
+        console = output()
+        for table in tables(inspection):
+            print_table(table, console)
     with errors_as_sentences():
         if png is not None:
             from replenish.lab.inspect.page import picture
 
             write_atomically(png, picture(inspection))
-            typer.echo(f"drawn to {png}")
+            typer.echo(f"drawn to {png}", err=as_json)
         if html is not None:
             from replenish.lab.inspect.page import page
 
             write_atomically(html, page(inspection, _command(inspection, html)).encode())
-            typer.echo(f"written to {html}")
+            typer.echo(f"written to {html}", err=as_json)
 
 
 def _command(inspection: Inspection, html: Path) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import output, working
+from replenish.cli.console import output, print_json, working
 from replenish.cli.errors import errors_as_sentences
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def list_experiments(
     context: typer.Context,
     scale: options.Scale = "full",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/reproducing.md.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show every experiment with the paper's error, the parameters and about what a run costs."""
     if context.invoked_subcommand is None:
@@ -28,26 +29,29 @@ def list_experiments(
 
         with errors_as_sentences():
             table = experiments_table(scale)
-        _show(table, markdown)
+        _show(table, markdown, as_json)
 
 
 @app.command("models")
 def list_models(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/models.md.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show every network, its parameters and multiply-adds, beside the paper's figures."""
     from replenish.lab.models.table import models_table
 
     with working("building every network without its weights"):
         table = models_table()
-    _show(table, markdown)
+    _show(table, markdown, as_json)
 
 
-def _show(table: Table, markdown: bool) -> None:
+def _show(table: Table, markdown: bool, as_json: bool) -> None:
     from replenish.lab.show.markdown import table_lines
     from replenish.lab.show.terminal import print_table
 
-    if markdown:
+    if as_json:
+        print_json(table.records)
+    elif markdown:
         typer.echo("\n".join(table_lines(table)))
     else:
-        print_table(table, output(240))
+        print_table(table, output(400))

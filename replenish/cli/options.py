@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
+    from replenish.lab.order_source import OrderSource
 
-Scale = Annotated[str, typer.Option(help="full (the paper's), mini (two CPU cores) or digits (seconds)")]
+T = TypeVar("T")
+
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Return the experiments and groups of experiments that begin so, for the shell's completion."""
+    from replenish.lab.experiments import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def complete_orders(incomplete: str) -> list[str]:
+    """Return the orders that the last of a list may become, with those before it."""
+    from replenish.orders import ORDERS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in ORDERS if name.startswith(last)]
+
+
+def _one_of(*values: str) -> Callable[[str], list[str]]:
+    return lambda incomplete: [value for value in values if value.startswith(incomplete)]
+
+
+Scale = Annotated[
+    str,
+    typer.Option(
+        help="full (the paper's), mini (two CPU cores) or digits (seconds)",
+        autocompletion=_one_of("full", "mini", "digits"),
+    ),
+]
 RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in")]
+Orders = Annotated[str, typer.Option(help="the orders to compare", autocompletion=complete_orders)]
 Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
 Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
-Accelerator = Annotated[str, typer.Option(help="auto, cpu, cuda or mps")]
+Accelerator = Annotated[
+    str,
+    typer.Option(help="auto, cpu, cuda or mps", autocompletion=_one_of("auto", "cpu", "cuda", "mps")),
+]
 # torchrun tells its processes how many they are.
 Devices = Annotated[
-    int, typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches")
+    int,
+    typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches"),
 ]
 NumNodes = Annotated[
     int,
@@ -32,7 +67,89 @@ Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf1
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
 Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well")]
-LauncherName = Annotated[str, typer.Option("--launcher", help="local, slurm or ray")]
+LauncherName = Annotated[
+    str,
+    typer.Option(
+        "--launcher",
+        help="local, slurm or ray",
+        autocompletion=_one_of("local", "slurm", "ray"),
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
+
+# Whose steps `what` and `when` are asked about: a run or a state, or an order by its name and sizes.
+Source = Annotated[
+    Path | None,
+    typer.Argument(help="a run's folder, or a file with a sampler's saved state (JSON, or as torch.save wrote it)"),
+]
+OrderName = Annotated[str | None, typer.Option("--order", help="without SOURCE: the order's name, such as srs")]
+NumSamples = Annotated[int | None, typer.Option("--num-samples", "-N", help="without SOURCE: how many samples")]
+BatchSize = Annotated[int | None, typer.Option("--batch-size", "-B", help="without SOURCE: how many a step draws")]
+OrderSeed = Annotated[int | None, typer.Option("--seed", help="without SOURCE: the order's seed; 0 by default")]
+OrderOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="an option of the order: pool_size=1000, labels=labels.npy"),
+]
+DatasetName = Annotated[str | None, typer.Option("--dataset", help="the data, for labels and files; a run has its own")]
+
+
+def parse_order_options(words: list[str]) -> dict[str, int | str]:
+    """Return the options of an order from NAME=VALUE; what looks like a whole number is one.
+
+    Example:
+        >>> parse_order_options(["pool-size=100", "sequence=identity"])
+        {'pool_size': 100, 'sequence': 'identity'}
+    """
+    found: dict[str, int | str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name or not equals or not value:
+            raise ValueError(f"--option should be NAME=VALUE, such as sequence=identity, but got {word!r}")
+        found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else value
+    return found
+
+
+def order_source(
+    source: Path | None,
+    order: str | None,
+    num_samples: int | None,
+    batch_size: int | None,
+    seed: int | None,
+    options: list[str] | None,
+    dataset: str | None,
+) -> OrderSource:
+    """Return what `what` and `when` are asked about, from their options."""
+    from replenish.lab.order_source import of_order, read_source
+
+    given = {name: _value(name, value) for name, value in parse_order_options(options or []).items()}
+    flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
+    if source is not None:
+        if extra := [flag for flag, value in flags.items() if value is not None]:
+            raise ValueError(f"{extra[0]} should be left out, since {source} says it")
+        return read_source(source, dataset, given)
+    if missing := [flag for flag, value in flags.items() if value is None and flag != "--seed"]:
+        raise ValueError(f"{missing[0]} should be given, or a run's folder or a saved state in place of all of them")
+    from replenish.orders import build_order
+
+    assert order is not None
+    assert num_samples is not None
+    assert batch_size is not None
+    built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
+    return of_order(built, repr(built), dataset)
+
+
+def _value(name: str, value: int | str) -> Any:
+    """Return an option's value, of an array the file's content, of "true" and "false" what they say."""
+    if value in ("true", "false"):
+        return value == "true"
+    if not isinstance(value, str) or not value.endswith(".npy"):
+        return value
+    import numpy as np
+
+    try:
+        return np.load(value, allow_pickle=False)
+    except ValueError:
+        raise ValueError(f"--option {name} should name a file of one array of numbers, but got {value}") from None
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -55,6 +172,24 @@ def parse_seeds(text: str) -> list[int]:
     return numbers
 
 
+def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -> None:
+    """Refuse options that were given and that mean nothing for what is asked.
+
+    Args:
+        context: The command's.
+        allowed: Names of parameters that may be given.
+        what: What takes these alone.
+    """
+    for name in context.params:
+        given = context.get_parameter_source(name)
+        if name not in allowed and given is not None and given.name == "COMMANDLINE":
+            flags = [f"--{each.removesuffix('_page')}" for each in allowed if each != "experiment"]
+            raise ValueError(
+                f"--{name.replace('_', '-')} should not be given for {what}, which takes "
+                f"{' and '.join(flag for flag in flags if flag != what)} alone"
+            )
+
+
 def check_launcher(name: str, hardware: Hardware) -> None:
     """Refuse what no launcher of that name does.
 
@@ -70,3 +205,37 @@ def check_launcher(name: str, hardware: Hardware) -> None:
             f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
             f"{hardware.num_nodes}; use --launcher slurm, or torchrun with --launcher local"
         )
+
+
+def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:
+    """Return a value for all orders, or one for each: of "0.1", or of "0.1" and "srs=0.2".
+
+    Args:
+        flag: The option, for messages.
+        words: What was given: at most one plain value, and any number of ORDER=VALUE.
+        orders: The orders that are compared.
+        read: Makes a value of its text.
+
+    Example:
+        >>> by_order("--learning-rate", ["0.1", "srs=0.2"], ["reshuffling", "srs"], float)
+        {'reshuffling': 0.1, 'srs': 0.2}
+    """
+    found: dict[str, T] = {}
+    plain: list[T] = []
+    for word in words:
+        order, equals, text = word.partition("=") if "=" in word else ("", "", word)
+        try:
+            value = read(text)
+        except ValueError:
+            raise ValueError(f"{flag} should be a value, or ORDER=VALUE, but got {word!r}") from None
+        if equals and (order not in orders or order in found):
+            raise ValueError(f"{flag} should have one value for each of {', '.join(orders)}, but got {word!r}")
+        if equals:
+            found[order] = value
+        else:
+            plain.append(value)
+    if len(plain) > 1:
+        raise ValueError(f"{flag} should have one value for all orders, but got {' and '.join(words)}")
+    if not found:
+        return plain[0]
+    return {order: plain[0] for order in orders if plain} | found

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from replenish.cli import options
+from replenish.cli.console import print_json
 from replenish.cli.errors import errors_as_sentences
 
 
@@ -15,6 +17,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="the page to write, ending in .html; by default report.html in RUNS_DIR")
     ] = None,
+    as_json: options.Json = False,
 ) -> None:
     """Make tables and figures of runs, as a page and as Markdown.
 
@@ -25,4 +28,7 @@ def report(
 
     with errors_as_sentences():
         page, markdown = write_report(runs, out, experiments={scale: configs(scale) for scale in SCALES})
-    typer.echo(f"{page}\n{markdown}")
+    if as_json:
+        print_json({"page": str(page), "markdown": str(markdown)})
+    else:
+        typer.echo(f"{page}\n{markdown}")

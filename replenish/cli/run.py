@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, first_process
+from replenish.cli.console import command_line, first_process, working
 from replenish.cli.errors import errors_as_sentences
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from replenish.lab.config import RunConfig
     from replenish.lab.jobs import Job
     from replenish.lab.launch.display import RunsDisplay
 
 
 def run(
-    experiment: Annotated[str, typer.Argument(help="a name of `replenish list`, or the beginning of some: table3")],
+    context: typer.Context,
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            help="a name of `replenish list`, or the beginning of some: table3",
+            autocompletion=options.complete_experiment,
+        ),
+    ],
     scale: options.Scale = "full",
-    seeds: options.Seeds = "1",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or what the experiment states"
+        ),
+    ] = None,
     runs: options.RunsFolder = Path("runs"),
     jobs: options.Jobs = 1,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="effective epochs, if other than the scale's; the schedule is scaled")
+        int | None,
+        typer.Option(
+            min=1,
+            help="effective epochs, if other than the scale's; the schedule is scaled",
+        ),
     ] = None,
     accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
@@ -41,12 +59,16 @@ def run(
 
     What is finished is not run again, what was stopped goes on. Every run has a folder of its own with its config, a
     line of metrics an epoch, checkpoints and a result. Ctrl-C saves; the same command goes on. `replenish report`
-    makes tables and figures of the folders.
+    makes tables and figures of the folders. `noise/digits` is no training but measures the noise of orders around a
+    minimum: it takes --seeds and --runs alone, and makes a file for each seed.
     """
+    if experiment.strip("/").split("/")[0] == "noise":
+        run_noise_experiments(context, experiment, seeds or "1", runs)
+        return
     import dataclasses
 
     from replenish.lab.config import Hardware
-    from replenish.lab.experiments import find
+    from replenish.lab.experiments import find, stated_seeds
     from replenish.lab.jobs import plan
 
     with errors_as_sentences():
@@ -59,7 +81,7 @@ def run(
         options.check_launcher(launcher, hardware)
         planned = plan(
             chosen.values(),
-            options.parse_seeds(seeds),
+            options.parse_seeds(str(stated_seeds(chosen)) if seeds is None else seeds),
             runs,
             hardware=hardware,
             tensorboard=tensorboard,
@@ -73,6 +95,25 @@ def run(
         typer.echo(f"{ended} ended{also}; make the report with: replenish report {shlex.quote(str(runs))}")
     if diverged:
         raise typer.Exit(1)
+
+
+def run_noise_experiments(context: typer.Context, experiment: str, seeds: str, runs: Path) -> None:
+    """Run experiments on the noise of orders, one seed after the other; what is finished is not run again."""
+    from replenish.lab.noise.experiment import run_noise
+    from replenish.lab.noise.setting import find
+
+    with errors_as_sentences("stopped; seeds that had ended are kept, so give the same command again"):
+        options.refuse_others(context, ("experiment", "seeds", "runs"), experiment)
+        for name, setting in find(experiment).items():
+            for seed in options.parse_seeds(seeds):
+                label = f"{name}, seed {seed}"
+                with working(label) as status:
+                    path = run_noise(name, setting, seed, runs, command_line(), _percent(status, label))
+                typer.echo(f"{label}: {path}")
+
+
+def _percent(status: Status, label: str) -> Callable[[float], None]:
+    return lambda done: status.update(f"{label}: {done:.0%}")
 
 
 def execute(

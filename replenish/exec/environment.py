@@ -1,4 +1,4 @@
-"""What a run's environment says: which order its loaders get, and where they are recorded."""
+"""What a run's environment says: which order its loaders get, and where they are recorded; or an `AuditTask`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-#: The variable that holds an `Assignment`, as JSON; `site/sitecustomize.py` looks for it too.
+#: The variable that holds an `Assignment` or an `AuditTask`, as JSON; `site/sitecustomize.py` looks for it too.
 VARIABLE = "REPLENISH_EXEC"
 #: The folder that has the hook which every Python process imports at its start.
 SITE = Path(__file__).parent / "site"
+
+
+def environment_with(told: dict[str, Any], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return an environment in which every Python process has the hook, and is told so."""
+    found = dict(os.environ if inherited is None else inherited)
+    paths = [str(SITE), *(path for path in [found.get("PYTHONPATH", "")] if path)]
+    return {**found, VARIABLE: json.dumps(told), "PYTHONPATH": os.pathsep.join(paths)}
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,7 @@ class Assignment:
 
     def environment(self, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a process that is to use the order, and all that it starts."""
-        found = dict(os.environ if inherited is None else inherited)
-        paths = [str(SITE), *(path for path in [found.get("PYTHONPATH", "")] if path)]
-        return {**found, VARIABLE: json.dumps(asdict(self)), "PYTHONPATH": os.pathsep.join(paths)}
+        return environment_with(asdict(self), inherited)
 
     @classmethod
     def from_environment(cls) -> Assignment:

@@ -1,4 +1,4 @@
-"""The order of this process's loaders, as its environment says; called by `site/sitecustomize.py`."""
+"""The order of this process's loaders, or their audit, as its environment says; called by `site/sitecustomize.py`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
+from replenish.exec.audit_task import AuditTask
+from replenish.exec.auditor import Auditor
 from replenish.exec.environment import Assignment
 from replenish.exec.records import RecordWriter
 from replenish.torch.replacement import Replacement
@@ -19,11 +21,19 @@ def index_sampler(loader: DataLoader[Any], own: Any) -> Any:
 
     An order that cannot be had in a loader's sizes ends the script with a sentence: it is not the script's fault.
     """
+    if (auditor := _auditor()) is not None:
+        return auditor.index_sampler(loader, own)
     try:
         return to_iterate(loader, own, _replacement())
     except (TypeError, ValueError) as error:
         print(f"replenish: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+@functools.cache
+def _auditor() -> Auditor | None:
+    task = AuditTask.from_environment()
+    return None if task is None else Auditor(task)
 
 
 @functools.cache

@@ -75,26 +75,25 @@ class CommandRun:
             return float(outcome["metric"]["value"])
         return metric.read(self.folder, self.placeholders, None)
 
-    def execute(self, metric: Metric, stop: threading.Event, deadline: float | None) -> None:
+    def execute(self, metric: Metric, stop: threading.Event) -> None:
         """Run the command to its end and record it.
 
         Args:
             metric: How its number is found.
             stop: Ends it when set.
-            deadline: When to end it at the latest, on the monotonic clock.
 
         Raises:
             StoppedError: It was ended.
             ChildProcessError: It failed, or did not use the order.
             ValueError: It has no metric; the run itself is kept.
         """
-        _go_on(stop, deadline)
+        _go_on(stop)
         if self.folder.exists():
             shutil.rmtree(self.folder)  # of a run that failed or was stopped
         (self.folder / LOADERS).mkdir(parents=True)
         told = Assignment(self.order, self.seed, str((self.folder / LOADERS).absolute()))
         begun, clock = time.time(), time.monotonic()
-        exit_code = self._run_process(told.environment(), stop, deadline)
+        exit_code = self._run_process(told.environment(), stop)
         records = read_records(self.folder / LOADERS)
         outcome = {
             "exit_code": exit_code,
@@ -112,7 +111,7 @@ class CommandRun:
     def _write(self, outcome: dict[str, Any]) -> None:
         write_atomically(self.folder / OUTCOME, (json.dumps(outcome, indent=2) + "\n").encode())
 
-    def _run_process(self, environment: dict[str, str], stop: threading.Event, deadline: float | None) -> int:
+    def _run_process(self, environment: dict[str, str], stop: threading.Event) -> int:
         words = self.words()
         with (self.folder / "stdout.txt").open("wb") as out, (self.folder / "stderr.txt").open("wb") as err:
             try:
@@ -125,7 +124,7 @@ class CommandRun:
             try:
                 while process.poll() is None:
                     stop.wait(SECONDS_BETWEEN_LOOKS)
-                    _go_on(stop, deadline)
+                    _go_on(stop)
             finally:
                 _end(process)
         return process.returncode
@@ -143,12 +142,10 @@ class CommandRun:
             )
 
 
-def _go_on(stop: threading.Event, deadline: float | None) -> None:
+def _go_on(stop: threading.Event) -> None:
     """Raise if a run is to end."""
     if stop.is_set():
         raise StoppedError("it was stopped")
-    if deadline is not None and time.monotonic() > deadline:
-        raise StoppedError("the budget was spent")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

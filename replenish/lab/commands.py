@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
 from replenish import checks
 from replenish.exec.records import RunRecords
+from replenish.lab.answer_page import answer_page, write_page
+from replenish.lab.command_launch import run_all, starting
 from replenish.lab.command_metric import JsonMetric, Metric
 from replenish.lab.command_run import CommandRun, StoppedError
 from replenish.lab.question import Answer, Question
+from replenish.lab.seed_rounds import run_seeds
 from replenish.orders.fitted import check_fittable
 
 
@@ -26,10 +27,12 @@ def compare_commands(
     question: Question,
     *,
     runs: str | os.PathLike[str] = "runs",
+    launcher: str = "local",
     parallel: int = 1,
     budget: float | None = None,
     tell: Callable[[str], None] | None = None,
-) -> Answer:
+    command_line: str = "",
+) -> tuple[Answer, Path]:
     """Run a command with several orders over several seeds, and say which is better.
 
     Every run is made as by `replenish exec`, in a folder of its own with its output, exit code, seconds and metric.
@@ -41,9 +44,14 @@ def compare_commands(
         metric: How a run's number is found.
         question: Which orders and seeds, and what decides.
         runs: The folder that the runs' folders are in.
+        launcher: Where they are executed: "local", "slurm" or "ray".
         parallel: How many runs at once.
         budget: Seconds after which runs are ended; what has finished until then is answered with.
         tell: Told in a line of every run that has ended.
+        command_line: What was typed to compare, for the page.
+
+    Returns:
+        The answer, and where it was written as a page.
 
     Raises:
         ChildProcessError: A run failed, or did not use the order.
@@ -55,30 +63,41 @@ def compare_commands(
     _check(command, metric, checks.integer("parallel", parallel, minimum=1))
     deadline = None if budget is None else time.monotonic() + budget
     home = Path(runs) / f"command-{hashlib.sha256(command.encode()).hexdigest()[:8]}"
-    todo = [
-        CommandRun(command, order, seed, home / order / f"seed{seed}")
-        for seed in question.seeds
-        for order in question.orders
-    ]
     values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
-    stopped = None
-    crew = _Crew(metric, parallel, deadline, tell or (lambda line: None))
-    # As many seeds at once as keep all busy; a look after each of them.
-    at_once = -(-parallel // len(question.orders)) * len(question.orders) if question.until_decided else len(todo)
-    with _held(home):
-        for first in range(0, len(todo), at_once):
-            try:
-                crew.run(todo[first : first + at_once], values)
-            except StoppedError as reason:
-                stopped = str(reason)
-                break
-            if question.is_decided(values):
-                break
+    seconds: dict[str, dict[int, float]] = {order: {} for order in question.orders}
+    done: list[CommandRun] = []
+
+    def note(run: CommandRun, before: str = "") -> None:
+        outcome = run.outcome()
+        assert outcome is not None
+        values[run.order][run.seed] = value = run.value(metric)
+        seconds[run.order][run.seed] = outcome["seconds"]
+        done.append(run)
+        how = before or f"{outcome['seconds']:.1f} s"
+        if tell is not None:
+            tell(f"{run.order}, seed {run.seed}: {value:.6g} ({how})")
+
+    def run(seeds: Sequence[int]) -> None:
+        every = [CommandRun(command, order, seed, home / order / f"seed{seed}") for seed in seeds for order in orders]
+        left = [each for each in every if each.outcome() is None]
+        for each in every:
+            if each not in left:
+                note(each, "finished before")
+        run_all(left, start, parallel, deadline, note)
+
+    orders, stopped = question.orders, None
+    with _held(home), starting(launcher, metric, parallel, home) as start:
+        try:
+            run_seeds(question, values, run, parallel=parallel)
+        except StoppedError as reason:
+            stopped = str(reason)
     pairs = set.intersection(*(set(found) for found in values.values()))
     if stopped and not pairs:
         raise ValueError(f"budget should allow for one run of each order, but {budget:g} s were not enough for that")
-    _check_alike([run for run in todo if run.seed in pairs])
-    return question.answer(values, stopped)
+    _check_alike([run for run in done if run.seed in pairs])
+    answer = question.answer(values, stopped, besides={"Seconds a run": seconds})
+    page = answer_page(answer, "A command of your own", (f"Command: {command}",), command=command_line)
+    return answer, write_page(page, home / "report.html")
 
 
 @contextmanager
@@ -96,45 +115,6 @@ def _held(home: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-class _Crew:
-    """Runs, so many at once."""
-
-    def __init__(self, metric: Metric, parallel: int, deadline: float | None, tell: Callable[[str], None]) -> None:
-        self._metric = metric
-        self._parallel = parallel
-        self._deadline = deadline
-        self._tell = tell
-
-    def run(self, runs: Sequence[CommandRun], values: dict[str, dict[int, float]]) -> None:
-        """Run what has not finished, and put the metrics in `values` as they come."""
-        stop = threading.Event()
-        left = [run for run in runs if run.outcome() is None]
-        for run in runs:
-            if run not in left:
-                self._note(run, values, "finished before")
-        with ThreadPoolExecutor(self._parallel) as pool:
-            running: dict[Future[None], CommandRun] = {}
-            try:
-                while left or running:
-                    while left and len(running) < self._parallel:
-                        run = left.pop(0)
-                        running[pool.submit(run.execute, self._metric, stop, self._deadline)] = run
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        run = running.pop(future)
-                        future.result()
-                        outcome = run.outcome()
-                        assert outcome is not None
-                        self._note(run, values, f"{outcome['seconds']:.1f} s")
-            except BaseException:
-                stop.set()  # the others end, and are run again by the next call
-                raise
-
-    def _note(self, run: CommandRun, values: dict[str, dict[int, float]], how: str) -> None:
-        value = run.value(self._metric)
-        values[run.order][run.seed] = value
-        self._tell(f"{run.order}, seed {run.seed}: {value:.6g} ({how})")
 
 
 def _check(command: str, metric: Metric, parallel: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
+import hashlib
+import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,50 +13,103 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
+from replenish.lab.answer_page import answer_page, write_page
+from replenish.lab.comparison_doubts import doubts
+from replenish.lab.comparison_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named
 from replenish.lab.config import Hardware, RunConfig
-from replenish.lab.data import Dataset, load, reduce
-from replenish.lab.data.augment import MAX_PAD
+from replenish.lab.data import Dataset
 from replenish.lab.jobs import Job, WatchJobs, plan
 from replenish.lab.launch import check_machines, launch
-from replenish.lab.runs import RunFolder, folder_of
+from replenish.lab.machine import first_process
+from replenish.lab.question import Answer, Question, seed_list
+from replenish.lab.report.figures import curves
+from replenish.lab.report.grouping import Group, origins
+from replenish.lab.report.words import dataset_name, recipe_words
+from replenish.lab.runs import folder_of, read_run
+from replenish.lab.seed_rounds import run_seeds
+from replenish.lab.statistics import PERCENT
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from replenish.lab.show import Section
-
-#: What the field uses, what the paper proposes, and what the paper sets it against.
-ORDERS = ("reshuffling", "srs", "replacement")
-#: The network unless another is named: minutes on a CPU, and batch norm after the addition, as the paper wants.
-MODEL = "wrn-10-1"
-EPOCHS = 40
+    from replenish.lab.verdict import Verdict
 
 
 @dataclass(frozen=True)
+class LabMetric:
+    """A number of a run's result that can decide: its field, its name for people, its unit and its range."""
+
+    field: str
+    label: str
+    unit: str
+    possible: tuple[float, float]
+
+
+METRICS = {
+    "error": LabMetric("test_error", "Test error (%)", "points", PERCENT),
+    "balanced-error": LabMetric("test_balanced_error", "Balanced test error (%)", "points", PERCENT),
+    "loss": LabMetric("test_loss", "Test loss", "", (0.0, math.inf)),
+}
+#: What is told beside the metric, by its field in the results. The online loss alone depends on the order also where
+#: the weights do not.
+BESIDES = {
+    "Training loss, online": "train_loss",
+    "Training loss, clean": "clean_loss",
+    "Training error, clean (%)": "clean_error",
+    "Seconds a run": "seconds",
+}
+
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What `compare` found.
 
     Attributes:
+        answer: Verdicts, numbers and warnings; `print(found.answer)` shows them.
         errors: Test error (in percent, after the last epoch) by order and seed.
-        sentences: What the data allow to be said, SRS against each of the others.
-        section: The same as a section of a report: tables, curves, sentences.
         runs: Where the runs' folders are.
+        page: The same as a page, with curves and every seed.
         diverged: How many runs ended without an error, since their loss was not a number any more.
     """
 
+    answer: Answer
     errors: dict[str, dict[int, float]]
-    sentences: tuple[str, ...]
-    section: Section
     runs: Path
+    page: Path
     diverged: int = 0
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What was decided, each of the other orders against the first."""
+        return self.answer.verdicts
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdicts in words."""
+        return tuple(verdict.sentence for verdict in self.verdicts)
+
+    def __repr__(self) -> str:
+        return f"{self.answer}\nPage: {self.page}"
+
+    def _repr_html_(self) -> str:
+        return self.answer._repr_html_()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**self.answer.to_dict(), "diverged": self.diverged, "runs": str(self.runs), "page": str(self.page)}
 
 
 def compare(
-    data: str | os.PathLike[str] | Dataset,
+    data: Any,
     *,
     model: str | Callable[[], nn.Module] = MODEL,
     orders: Sequence[str] = ORDERS,
     seeds: int | Sequence[int] = 5,
+    metric: str = "error",
+    margin: float | None = None,
+    until_decided: bool = False,
+    max_seeds: int = 40,
+    budget: float | None = None,
     runs: str | os.PathLike[str] = "runs",
     hardware: Hardware | None = None,
     launcher: str = "local",
@@ -62,35 +117,61 @@ def compare(
     watch: WatchJobs | None = None,
     **recipe: Any,
 ) -> Comparison:
-    """Train one network with several orders over several seeds, and say what the difference is.
+    """Train one network with several orders over several seeds, and say which is better.
 
     Runs of one seed have the same initial weights, so differences are taken seed by seed. Runs that are finished are
     not run again: more seeds later cost only themselves.
 
     Args:
-        data: A dataset's name, a folder of images, an npz, or a `Dataset`.
-        model: A network's name, or a function that makes one of your own with fresh weights.
-        orders: Names of orders to compare; see `replenish.lab.config.ORDER_NAMES`.
+        data: A dataset's name, a folder of images, an npz; or data of your own in memory, as
+            `replenish.lab.data.as_dataset` takes them: arrays, torch datasets, Hugging Face's.
+        model: A network's name; the place of one's code, `module:function`, `torchvision:resnet18` or `timm:resnet18`;
+            or a function that makes one of your own with fresh weights.
+        orders: Names of orders; each of the others is set against the first. See `replenish.lab.config.ORDER_NAMES`.
         seeds: How many (the first so many), or which.
+        metric: What decides, on the test images after the last epoch: "error", "balanced-error" (every class counts
+            alike) or "loss".
+        margin: What difference would not matter, in the metric's unit.
+        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then not used.
+        max_seeds: With `until_decided`, how many seeds at most.
+        budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         runs: The folder that the runs' folders are in.
         hardware: What each run is executed on.
-        launcher: Where runs are executed: "local", "slurm" or "ray". A network or data of your own are in this
-            process, and so are their runs.
+        launcher: Where runs are executed: "local", "slurm" or "ray". A network or data of your own in memory are in
+            this process, and so are their runs.
         parallel: How many runs at once.
-        watch: Told of what happens, for a display.
-        **recipe: Any other field of `RunConfig`, such as `epochs`, `batch_size`, `learning_rate`, `image_size`. By
-            default 40 effective epochs of the paper's recipe, with crops padded by an eighth of the image.
+        watch: Told of what happens; by default a display, where there is a terminal or a notebook.
+        **recipe: Any other field of `RunConfig`, such as `epochs`, `batch_size`, `learning_rate`, `image_size`; for
+            one that differs between orders, a dict such as `learning_rate={"srs": 0.2, "reshuffling": 0.1}`. By default
+            40 effective epochs of the paper's recipe, with crops padded by an eighth of the image.
 
     Example:
         >>> import tempfile
         >>> from replenish.lab import compare
         >>> with tempfile.TemporaryDirectory() as runs:
-        ...     found = compare("digits", seeds=2, epochs=1, orders=("srs", "reshuffling"), runs=runs)
-        >>> sorted(found.errors), len(found.sentences)
-        (['reshuffling', 'srs'], 1)
+        ...     found = compare("digits", seeds=2, epochs=1, orders=("reshuffling", "srs"), runs=runs)
+        >>> sorted(found.errors), found.verdicts[0].outcome
+        (['reshuffling', 'srs'], 'undecided')
     """
-    planned = plan_comparison(data, model=model, orders=orders, seeds=seeds, runs=runs, hardware=hardware, **recipe)
-    return planned.run(launcher, parallel, watch)
+    planned = plan_comparison(
+        data,
+        model=model,
+        orders=orders,
+        seeds=seeds,
+        metric=metric,
+        margin=margin,
+        until_decided=until_decided,
+        max_seeds=max_seeds,
+        runs=runs,
+        hardware=hardware,
+        **recipe,
+    )
+    if watch is not None:
+        return planned.run(launcher, parallel, watch, budget)
+    from replenish.lab.launch.display import display_for_people
+
+    with display_for_people([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
+        return planned.run(launcher, parallel, display.watch, budget)
 
 
 @dataclass(frozen=True)
@@ -101,6 +182,8 @@ class PlannedComparison:
         dataset: The data.
         configs: A config for each order.
         jobs: A job for each order and seed.
+        question: Which seeds, and when it is decided.
+        metric: What decides.
         runs: The folder that the runs' folders are in.
         make_model: Makes the network, if it has no name.
         own_data: Whether the data is known to this process alone.
@@ -109,31 +192,54 @@ class PlannedComparison:
     dataset: Dataset
     configs: Sequence[RunConfig]
     jobs: Sequence[Job]
+    question: Question
+    metric: LabMetric
     runs: Path
     make_model: Callable[[], nn.Module] | None
     own_data: bool
 
-    def run(self, launcher: str = "local", parallel: int = 1, watch: WatchJobs | None = None) -> Comparison:
+    def run(
+        self,
+        launcher: str = "local",
+        parallel: int = 1,
+        watch: WatchJobs | None = None,
+        budget: float | None = None,
+    ) -> Comparison:
         """Execute what is not finished, and return what was found; the arguments are those of `compare`."""
         here = launcher == "local" and checks.integer("parallel", parallel, minimum=1) == 1
         if here:
             check_machines(self.jobs)
-            results = [
-                self._train(job, partial(watch, place) if watch else None) for place, job in enumerate(self.jobs)
-            ]
         elif self.make_model is not None or self.own_data:
             what = "a network" if self.make_model is not None else "data"
             raise ValueError(
                 f"{what} of your own can be trained in this process alone, so launcher should be 'local' and parallel "
                 f"1, but got {launcher!r} and {parallel}"
             )
-        else:
-            results = launch(self.jobs, launcher, parallel, watch or (lambda place, event: None))
-        seeds = list(dict.fromkeys(job.config.seed for job in self.jobs))
-        diverged = sum(result["status"] == "diverged" for result in results)
-        return dataclasses.replace(found_in(self.runs, self.configs, seeds), diverged=diverged)
+        if budget is not None and self.jobs[0].hardware.devices * self.jobs[0].hardware.num_nodes > 1:
+            raise ValueError(f"budget should be left out for runs of several processes, but got {budget:g} s")
+        values: dict[str, dict[int, float]] = {order: {} for order in self.question.orders}
+        results: list[dict[str, Any]] = []
 
-    def _train(self, job: Job, watch: Callable[[dict[str, Any]], None] | None) -> dict[str, Any]:
+        def run(seeds: Sequence[int]) -> None:
+            places = [place for place, job in enumerate(self.jobs) if job.config.seed in seeds]
+            told = _told(watch, places[0])
+            jobs = [self.jobs[place] for place in places]
+            if here:
+                ended = [self._train(job, partial(told, place)) for place, job in enumerate(jobs)]
+            else:
+                ended = launch(jobs, launcher, parallel, told)
+            for job, result in zip(jobs, ended, strict=True):
+                if result["status"] == "finished":
+                    values[job.config.order][job.config.seed] = self._value(result, job)
+            results.extend(ended)
+
+        stopped = run_seeds(self.question, values, run, parallel=parallel, budget=budget)
+        if not any(values.values()):
+            raise ValueError(f"no run in {self.runs} finished, so there is nothing to compare")
+        diverged = sum(result["status"] == "diverged" for result in results)
+        return self._found(values, stopped, diverged)
+
+    def _train(self, job: Job, watch: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Train in this process, which has the data already."""
         if self.make_model is None and job.ended() is not None:
             return job.run(watch)  # which tells that it has ended
@@ -150,13 +256,59 @@ class PlannedComparison:
             command=job.command,
         )
 
+    def _value(self, result: dict[str, Any], job: Job) -> float:
+        if (value := result.get(self.metric.field)) is None:
+            raise ValueError(f"{job.folder} is of a release that did not measure {self.metric.field}; remove it")
+        return float(value)
+
+    def _found(self, values: dict[str, dict[int, float]], stopped: str | None, diverged: int) -> Comparison:
+        groups = {config.order: self._group(config) for config in self.configs}
+        besides = {
+            what: {order: found for order, group in groups.items() if (found := group.by_seed(field))}
+            for what, field in BESIDES.items()
+        }
+        answer = self.question.answer(
+            values,
+            stopped,
+            besides={what: found for what, found in besides.items() if found},
+            warnings=list(doubts(self.dataset, groups)),
+        )
+        errors = {order: group.errors for order, group in groups.items()}
+        page = self.runs / self._page_name()
+        if first_process():
+            title = f"{dataset_name(self.configs[0])} with {self.configs[0].model}"
+            recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
+            if len(recipes) > 1:
+                recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
+            command, figures = self.jobs[0].command, (curves(groups, name="curves"),)
+            made = answer_page(
+                answer, title, recipes, command=command, origins=origins(groups.values()), figures=figures
+            )
+            write_page(made, page)
+        return Comparison(answer, errors, self.runs, page, diverged)
+
+    def _group(self, config: RunConfig) -> Group:
+        folders = [folder_of(config.with_seed(seed), self.runs) for seed in self.question.seeds]
+        records = tuple(read_run(self.runs, folder) for folder in folders if folder.exists())
+        return Group(config.order, config, records)
+
+    def _page_name(self) -> str:
+        """Return a file name that other comparisons in the same folder do not have."""
+        digest = hashlib.sha256("\n".join(config.slug for config in self.configs).encode()).hexdigest()[:8]
+        data = re.sub(r"[^A-Za-z0-9._-]+", "_", self.dataset.name)
+        return f"compare-{data}-{digest}.html"
+
 
 def plan_comparison(
-    data: str | os.PathLike[str] | Dataset,
+    data: Any,
     *,
     model: str | Callable[[], nn.Module] = MODEL,
     orders: Sequence[str] = ORDERS,
     seeds: int | Sequence[int] = 5,
+    metric: str = "error",
+    margin: float | None = None,
+    until_decided: bool = False,
+    max_seeds: int = 40,
     runs: str | os.PathLike[str] = "runs",
     hardware: Hardware | None = None,
     tensorboard: bool = False,
@@ -167,133 +319,25 @@ def plan_comparison(
 
     The arguments are those of `compare`, with `tensorboard` and `command` as of `replenish.lab.jobs.Job`.
     """
+    if metric not in METRICS:
+        raise ValueError(f"metric should be one of {', '.join(METRICS)}, but got {metric!r}")
+    chosen = METRICS[metric]
+    question = Question(
+        tuple(orders) if not isinstance(orders, str) else (orders,),
+        seed_list(seeds, until_decided, max_seeds),
+        margin=margin,
+        until_decided=until_decided,
+        possible=chosen.possible,
+        metric=chosen.label,
+        unit=chosen.unit,
+    )
     dataset, configs = comparison_configs(data, model, orders, recipe)
-    jobs = plan(configs, _seed_list(seeds), Path(runs), hardware=hardware, tensorboard=tensorboard, command=command)
-    _check_ended(jobs, dataset)
+    jobs = plan(configs, question.seeds, Path(runs), hardware=hardware, tensorboard=tensorboard, command=command)
+    check_ended(jobs, dataset)
     make_model = None if isinstance(model, str) else model
-    return PlannedComparison(dataset, configs, jobs, Path(runs), make_model, isinstance(data, Dataset))
+    return PlannedComparison(dataset, configs, jobs, question, chosen, Path(runs), make_model, not is_named(data))
 
 
-def comparison_configs(
-    data: str | os.PathLike[str] | Dataset,
-    model: str | Callable[[], nn.Module],
-    orders: Sequence[str],
-    recipe: dict[str, Any],
-) -> tuple[Dataset, list[RunConfig]]:
-    """Return the data, and a config for each order, which differ in nothing else.
-
-    Raises:
-        TypeError: A field of `recipe` is not one of `RunConfig`.
-        ValueError: Something cannot be compared.
-    """
-    fields = {field.name for field in dataclasses.fields(RunConfig)} - {"dataset", "model", "order", "seed"}
-    if odd := set(recipe) - fields:
-        raise TypeError(f"compare takes fields of RunConfig, but got {', '.join(sorted(odd))}")
-    if isinstance(orders, str) or len(set(orders)) != len(orders) or len(orders) < 2:
-        raise ValueError(f"orders should be two or more different orders, but got {', '.join(orders) or 'none'}")
-    model_name = _model_name(model)
-    plain: dict[str, Any] = {"pool_size": None, "sequence": "shuffled"}  # which only SRS has
-
-    def configs_of(**fields: Any) -> list[RunConfig]:
-        whole = RunConfig(model=model_name, **{"epochs": EPOCHS, **fields, **recipe})
-        return [dataclasses.replace(whole, order=order, **({} if order == "srs" else plain)) for order in orders]
-
-    configs_of()  # what is wrong with the recipe is said before data are read
-    cut: dict[str, Any] = {name: recipe.get(name) for name in ("images_per_class", "image_size")}
-    cut["held_out"] = recipe.get("held_out", False)
-    if isinstance(data, Dataset):
-        # The name alone would let other data of that name pass for these.
-        dataset, name = reduce(data, **cut), f"{data.name}@{data.fingerprint[:8]}"
-    else:
-        name = os.fspath(data)
-        dataset = load(name, **cut)
-    if isinstance(model, str):
-        _check_fits(model, dataset)
-    pad = min(max(dataset.image_size) // 8, MAX_PAD)
-    configs = configs_of(dataset=name, pad=pad, flip=dataset.name != "digits")
-    images, size = len(dataset.train_labels), configs[0].batch_size
-    if images % size and not configs[0].drop_last:
-        raise ValueError(
-            f"drop_last should be True where batch_size={size} does not divide the {images} images, since some orders "
-            f"would end every epoch on a batch of {images % size} and others not, but got False"
-        )
-    for config in configs:  # an order that cannot be built is refused before another has been trained
-        config.build_order(len(dataset.train_labels))
-    return dataset, configs
-
-
-def _seed_list(seeds: int | Sequence[int]) -> list[int]:
-    """Return the seeds: the first so many, or those given."""
-    if isinstance(seeds, int):
-        return list(range(checks.integer("seeds", seeds, minimum=1)))
-    return [checks.seed(seed) for seed in seeds]
-
-
-def _check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
-    """Refuse runs that have ended on other data of the same name, or were executed otherwise than is asked for now.
-
-    Raises:
-        ValueError: Naming the first.
-    """
-    for job in jobs:
-        result = RunFolder(job.folder).result() if job.folder.exists() else None
-        if result is None:
-            continue
-        if result["data"]["fingerprint"] != dataset.fingerprint:
-            raise ValueError(
-                f"{job.folder} holds a run on other data: {dataset.name} has changed since; keep those runs apart"
-            )
-        # Batch norm sees a process's share alone, and other kernels round otherwise: such runs are no pair.
-        asked = {**job.hardware.to_dict(), "processes": job.hardware.devices * job.hardware.num_nodes}
-        for name in ("processes", "threads", "compile"):
-            if (used := result["hardware"].get(name, asked[name])) != asked[name]:
-                raise ValueError(
-                    f"{job.folder} holds a run with {name}={used}, but {asked[name]} is asked for now; keep those "
-                    f"runs apart"
-                )
-
-
-def found_in(runs: str | os.PathLike[str], configs: Sequence[RunConfig], seeds: Sequence[int]) -> Comparison:
-    """Return what the finished runs of some configs and seeds say.
-
-    Raises:
-        ValueError: There are none.
-    """
-    from replenish.lab.report import by_recipe, orders_section
-    from replenish.lab.runs import read_run
-
-    folders = [folder_of(config.with_seed(seed), Path(runs)) for config in configs for seed in seeds]
-    records = [read_run(Path(runs), folder) for folder in folders if folder.exists()]
-    if not any(record.status == "finished" for record in records):
-        raise ValueError(f"no run in {runs} finished, so there is nothing to compare")
-    (samplers,) = by_recipe(records)
-    section = orders_section(samplers, "comparison")
-    errors = {group.config.order: group.errors for group in samplers.values()}
-    return Comparison(errors, tuple(finding.sentence for finding in section.findings), section, Path(runs))
-
-
-def _check_fits(model: str, dataset: Dataset) -> None:
-    """Raise now what would else be raised by the first run."""
-    from replenish.lab.training import named_model
-
-    named_model(RunConfig(model=model), dataset)
-
-
-def _model_name(model: str | Callable[[], nn.Module]) -> str:
-    """Return a network's name; for a user's own, one that changes when the network does."""
-    if isinstance(model, str):
-        from replenish.lab.models import entry
-
-        entry(model)  # raises if there is none
-        return model
-    import torch
-
-    if isinstance(model, torch.nn.Module) or not callable(model):
-        got = "a network itself" if isinstance(model, torch.nn.Module) else repr(model)
-        raise TypeError(
-            f"model should be a network's name or make a network, as a class or a function does, but got {got}; every "
-            f"run needs fresh weights"
-        )
-    from replenish.lab.models.identity import network_name
-
-    return network_name(model)
+def _told(watch: WatchJobs | None, first: int) -> WatchJobs:
+    """Return a watch that counts jobs from the first of a round."""
+    return (lambda place, event: watch(first + place, event)) if watch is not None else (lambda place, event: None)

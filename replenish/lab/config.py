@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from replenish import checks
 from replenish.draws import derived_seed
 from replenish.orders import ORDERS, Order, build_order
@@ -78,6 +81,7 @@ class RunConfig:
         label_smoothing: Share of every label that is spread over all classes.
         dropout: In the place of the network's own; None leaves that.
         held_out: Whether the end is also measured on the training images that `images_per_class` left out.
+        alternating_flip: Whether an image is mirrored at every second of its visits instead of at random.
 
     Example:
         >>> RunConfig(epochs=40).decay_epochs
@@ -115,6 +119,7 @@ class RunConfig:
     warm_up_epochs: float = _added("0.1.0", 0.0, before=0.0)
     label_smoothing: float = _added("0.1.0", 0.0, before=0.0)
     dropout: float | None = _added("0.1.0", None, before=None)
+    alternating_flip: bool = _added("0.1.0", False, before=False)
 
     def __post_init__(self) -> None:
         _text("dataset", self.dataset)
@@ -126,9 +131,16 @@ class RunConfig:
         for name in ("images_per_class", "image_size", "pool_size", "clean_every"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=1))
-        for name in ("flip", "drop_last", "held_out", "nesterov"):
+        for name in ("flip", "drop_last", "held_out", "nesterov", "alternating_flip"):
             checks.boolean(name, getattr(self, name))
+        if self.alternating_flip and not self.flip:
+            raise ValueError("alternating_flip should be with flip=True, but got it with flip=False")
         _one_of("order", self.order, ORDER_NAMES)
+        if ORDERS[self.order].batch_sizes_vary:
+            raise ValueError(
+                f"order should have batches of one size in the lab, whose runs differ in nothing else, but those of "
+                f"{self.order!r} have random sizes; train with replenish.torch.OrderBatchSampler"
+            )
         _one_of("sequence", self.sequence, ("shuffled", "identity", "reshuffled"))
         for name, plain in {"pool_size": None, "sequence": "shuffled"}.items():
             if getattr(self, name) != plain and name not in ORDERS[self.order].options:
@@ -165,8 +177,12 @@ class RunConfig:
             raise ValueError(f"warm_up_epochs should end before {self.epochs}, but got {self.warm_up_epochs:g}")
         _one_of("precision", self.precision, PRECISIONS)
 
-    def build_order(self, num_samples: int) -> Order:
+    def build_order(self, num_samples: int, labels: npt.NDArray[np.int64] | None = None) -> Order:
         """Return the run's order, over `num_samples` samples.
+
+        Args:
+            num_samples: How many training images there are.
+            labels: Their classes, for an order that needs them.
 
         Example:
             >>> RunConfig(order="reshuffling", seed=3).build_order(num_samples=50_000).steps_per_epoch
@@ -174,6 +190,8 @@ class RunConfig:
         """
         seed = derived_seed(self.seed, self.order_number) if self.order_number else self.seed
         options = {name: getattr(self, name) for name in ORDERS[self.order].options if hasattr(self, name)}
+        if "labels" in ORDERS[self.order].needs:
+            options["labels"] = labels
         return build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
 
     def steps_per_epoch(self, num_samples: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,8 @@ def commit() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide a run's bits."""
+    from importlib import metadata  # which takes as long as all else that the command needs to say a sentence
+
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -51,3 +52,8 @@ def versions() -> dict[str, str]:
 def describe() -> dict[str, Any]:
     """Return plain facts on the machine."""
     return {"processor": processor(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
+
+
+def first_process() -> bool:
+    """Tell whether this is the process that speaks and writes: with several, the first."""
+    return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from replenish import checks
-from replenish.lab.statistics import mean_with_interval
+from replenish.lab.statistics import ANY, Estimate, mean_with_interval
 from replenish.lab.verdict import FEWEST_SEEDS, Verdict, check_margin, decide
+from replenish.notebook import html_table
 
 #: The metric by order and seed.
 Values = Mapping[str, Mapping[int, float]]
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,8 @@ class Question:
         until_decided: Whether to go on, seed by seed, until all verdicts are decided; `seeds` are then as many as there
             may be.
         possible: The least and the greatest value that the metric can have.
+        metric: What the metric is, for people.
+        unit: What differences of it are in, such as points.
     """
 
     orders: tuple[str, ...]
@@ -36,7 +37,9 @@ class Question:
     higher_is_better: bool = False
     margin: float | None = None
     until_decided: bool = False
-    possible: tuple[float, float] | None = None
+    possible: tuple[float, float] = ANY
+    metric: str = "metric"
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if len(set(self.orders)) != len(self.orders) or len(self.orders) < 2:
@@ -65,6 +68,7 @@ class Question:
                 anytime=self.until_decided,
                 comparisons=len(others),
                 possible=self.possible,
+                unit=self.unit,
             )
             for order in others
         )
@@ -73,12 +77,29 @@ class Question:
         """Tell whether no further seed is wanted."""
         return self.until_decided and all(verdict.outcome != "undecided" for verdict in self.verdicts(values))
 
-    def answer(self, values: Values, stopped: str | None = None) -> Answer:
-        """Return the verdicts with their numbers; `stopped` says why there are fewer seeds than asked for."""
-        return Answer(self, {order: dict(values[order]) for order in self.orders}, self.verdicts(values), stopped)
+    def answer(
+        self,
+        values: Values,
+        stopped: str | None = None,
+        *,
+        besides: Mapping[str, Values] | None = None,
+        warnings: Sequence[str] = (),
+    ) -> Answer:
+        """Return the verdicts with their numbers.
+
+        Args:
+            values: The metric by order and seed.
+            stopped: Why there are fewer seeds than asked for, if there are.
+            besides: Further numbers by what they are, then by order and seed.
+            warnings: What makes the numbers doubtful, beside what the verdicts say themselves.
+        """
+        verdicts = self.verdicts(values)
+        doubts = (*warnings, *(verdict.warning for verdict in verdicts if verdict.warning))
+        kept = {order: dict(values[order]) for order in self.orders}
+        return Answer(self, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """What a comparison of trainings found.
 
@@ -87,15 +108,29 @@ class Answer:
         values: The metric by order and seed.
         verdicts: Each of the other orders against the first.
         stopped: Why there are fewer seeds than asked for, if there are.
+        besides: Further numbers by what they are, then by order and seed; nothing is decided by them.
+        warnings: What makes the numbers doubtful, to be said before anything else.
     """
 
     question: Question
     values: dict[str, dict[int, float]]
     verdicts: tuple[Verdict, ...]
     stopped: str | None = None
+    besides: Mapping[str, Values] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def mean(self, order: str) -> Estimate | None:
+        """Return the mean of the metric over the seeds, with an interval within what is possible; None without any."""
+        found = self.values[order]
+        return mean_with_interval(found.values(), self.question.possible) if found else None
+
+    def mean_besides(self, what: str, order: str) -> float | None:
+        """Return the mean of one of the further numbers over the seeds; None without any."""
+        found = self.besides[what].get(order, {})
+        return math.fsum(found.values()) / len(found) if found else None
 
     def lines(self) -> list[str]:
-        """Return the answer for people: verdicts in words, with what makes them doubtful, then the numbers."""
+        """Return the answer for people: verdicts in words, then the numbers."""
         found = [verdict.sentence for verdict in self.verdicts]
         if self.stopped:
             found.append(f"Stopped: {self.stopped}.")
@@ -103,34 +138,59 @@ class Answer:
         for order in self.question.orders:
             by_seed = self.values[order]
             listed = ", ".join(f"{by_seed[seed]:.6g}" for seed in sorted(by_seed))
-            found.append(f"{order:{width}}  {self._mean(by_seed.values())}  by seed: {listed or 'none'}")
+            found.append(f"{order:{width}}  {_mean_words(self.mean(order))}  by seed: {listed or 'none'}")
+        for what in self.besides:
+            means = {order: self.mean_besides(what, order) for order in self.question.orders}
+            listed = ", ".join(f"{order} {mean:.4g}" for order, mean in means.items() if mean is not None)
+            found.append(f"{what}: {listed}")
         return found
 
-    def _mean(self, values: Iterable[float]) -> str:
-        numbers = list(values)
-        if not numbers:
-            return "no run"
-        mean = mean_with_interval(numbers)
-        if mean.interval is None:
-            return f"{mean.value:.6g} (one run)"
-        low, high = mean.interval.low, mean.interval.high
-        if self.question.possible is not None:
-            low, high = max(low, self.question.possible[0]), min(high, self.question.possible[1])
-        return f"mean {mean.value:.6g} (95 % interval {low:.6g} to {high:.6g})"
+    def __repr__(self) -> str:
+        return "\n".join([*(f"Warning: {warning}." for warning in self.warnings), *self.lines()])
+
+    def _repr_html_(self) -> str:
+        seeds = sorted({seed for by_seed in self.values.values() for seed in by_seed})
+        rows = [
+            (
+                order,
+                _mean_words(self.mean(order)),
+                *(f"{self.values[order][seed]:.6g}" if seed in self.values[order] else "" for seed in seeds),
+            )
+            for order in self.question.orders
+        ]
+        notes = [
+            *(f"Warning: {warning}." for warning in self.warnings),
+            *(verdict.sentence for verdict in self.verdicts),
+        ]
+        notes += [f"Stopped: {self.stopped}."] if self.stopped else []
+        return html_table(self.question.metric, rows, ("order", "mean", *(f"seed {seed}" for seed in seeds)), notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
             "orders": list(self.question.orders),
+            "metric": self.question.metric,
             "higher_is_better": self.question.higher_is_better,
             "margin": self.question.margin,
             "until_decided": self.question.until_decided,
+            "warnings": list(self.warnings),
             "stopped": self.stopped,
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
-            "values": {
-                order: {str(seed): value for seed, value in found.items()} for order, found in self.values.items()
-            },
+            "values": _plain(self.values),
+            "besides": {what: _plain(values) for what, values in self.besides.items()},
         }
+
+
+def _plain(values: Values) -> dict[str, dict[str, float]]:
+    return {order: {str(seed): value for seed, value in found.items()} for order, found in values.items()}
+
+
+def _mean_words(mean: Estimate | None) -> str:
+    if mean is None:
+        return "no run"
+    if mean.interval is None:
+        return f"{mean.value:.6g} (one run)"
+    return f"mean {mean.value:.6g} (95 % interval {mean.interval.low:.6g} to {mean.interval.high:.6g})"
 
 
 def checked_metric(value: object, name: str) -> float:
@@ -154,19 +214,3 @@ def seed_list(seeds: int | Sequence[int], until_decided: bool, max_seeds: int) -
     if isinstance(seeds, int):
         return tuple(range(checks.integer("seeds", seeds, minimum=1)))
     return tuple(checks.seed(seed) for seed in seeds)
-
-
-def parse_duration(text: str) -> float:
-    """Return the seconds of "2h", "90m", "1h30m" or "45s".
-
-    Example:
-        >>> parse_duration("1h30m"), parse_duration("45s")
-        (5400.0, 45.0)
-    """
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text.replace(" ", ""):
-        raise ValueError(f"budget should be a time such as 2h, 90m or 1h30m, but got {text!r}")
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if seconds <= 0:
-        raise ValueError(f"budget should be more than no time, but got {text!r}")
-    return seconds

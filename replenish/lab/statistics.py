@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 COVERAGE = 0.95
+#: What an error in percent can be, and what a number can be of which nothing is known.
+PERCENT, ANY = (0.0, 100.0), (-math.inf, math.inf)
 #: Errors are printed with two decimals; a spread below this is the rounding of floating-point subtraction.
 _NO_SPREAD = 1e-9
 
@@ -84,8 +86,12 @@ def median_with_interval(values: Iterable[float]) -> Estimate:
     return Estimate(value, n, Interval(ordered[k - 1], ordered[n - k], coverage))
 
 
-def mean_with_interval(values: Iterable[float]) -> Estimate:
+def mean_with_interval(values: Iterable[float], possible: tuple[float, float] = ANY) -> Estimate:
     """Return the mean, with Student's 95 % interval.
+
+    Args:
+        values: The numbers.
+        possible: The least and the greatest that one can be, beyond which no interval goes.
 
     Example:
         >>> found = mean_with_interval([1.0, 2.0, 3.0])
@@ -98,15 +104,19 @@ def mean_with_interval(values: Iterable[float]) -> Estimate:
     if n < 2:
         return Estimate(mean, n, None)
     half = _half_width(n, _deviation(numbers, mean))
-    return Estimate(mean, n, Interval(mean - half, mean + half, COVERAGE))
+    low, high = max(mean - half, possible[0]), min(mean + half, possible[1])
+    return Estimate(mean, n, Interval(low, high, COVERAGE))
 
 
-def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -> PairedDifference:
+def paired_difference(
+    first: Mapping[int, float], second: Mapping[int, float], possible: tuple[float, float] = ANY
+) -> PairedDifference:
     """Return first minus second over the seeds that both have.
 
     Args:
         first: Error by seed.
         second: Error by seed.
+        possible: The least and the greatest that an error can be; no interval of a difference goes farther.
 
     Example:
         >>> found = paired_difference({0: 5.0, 1: 6.0, 2: 9.0}, {0: 4.0, 1: 4.0})
@@ -126,11 +136,10 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
         return PairedDifference(seeds, differences, mean, 0.0, None, None)
     from scipy.special import stdtr  # type: ignore[import-untyped]
 
-    half = _half_width(n, deviation)
+    half, widest = _half_width(n, deviation), possible[1] - possible[0]
     p_value = 2 * float(stdtr(n - 1, -abs(mean) / (deviation / math.sqrt(n))))
-    return PairedDifference(
-        seeds, differences, mean, deviation, Interval(mean - half, mean + half, COVERAGE), min(p_value, 1.0)
-    )
+    interval = Interval(max(mean - half, -widest), min(mean + half, widest), COVERAGE)
+    return PairedDifference(seeds, differences, mean, deviation, interval, min(p_value, 1.0))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -163,7 +172,7 @@ def verdict(
 
     - The 95 % interval excludes 0: there is a difference, said with its sign and its interval. If `adjusted_p` is given
       and is not below 0.05, it does not stand among the comparisons made together, and that is said.
-    - It includes 0: "no difference larger than X points", where X is the end of the interval that is farther from 0.
+    - It includes 0: undecided, with the differences that are possible.
     - With fewer than two pairs, or with equal differences throughout, there is no interval, and that is said.
 
     Args:
@@ -204,9 +213,7 @@ def verdict(
             f"{found}: taken alone a difference, but not among the {comparisons} comparisons made together "
             f"(p = {adjusted_p:.3f} after Holm)."
         )
-    # Rounded up, so that what is printed is true too.
-    largest = math.ceil(round(100 * max(abs(low), abs(high)), 6)) / 100
-    return f"{found}: no difference larger than {largest:.2f} points."
+    return f"{found}: undecided."
 
 
 def signed(value: float) -> str:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import time
+import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from pathlib import Path
 
+from replenish.lab.answer_page import answer_page, write_page
+from replenish.lab.atomic_files import check_place
 from replenish.lab.question import Answer, Question, checked_metric, seed_list
+from replenish.lab.seed_rounds import run_seeds
+from replenish.lab.statistics import ANY
 from replenish.orders.fitted import FittedOrder, check_fittable
 from replenish.orders.protocol import Order
 from replenish.orders.registry import build_order
@@ -27,7 +34,8 @@ def compare_trainings(
     until_decided: bool = False,
     max_seeds: int = 40,
     budget: float | None = None,
-    possible: tuple[float, float] | None = None,
+    possible: tuple[float, float] = ANY,
+    page: str | os.PathLike[str] | None = None,
 ) -> Answer:
     """Train with several orders over several seeds, and say which is better.
 
@@ -48,8 +56,9 @@ def compare_trainings(
         margin: What difference would not matter, in the metric's unit.
         until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then not used.
         max_seeds: With `until_decided`, how many seeds at most.
-        budget: Seconds after which no further seed is begun.
+        budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         possible: The least and the greatest value that the metric can have.
+        page: Where to write the answer as a page, with every seed and the intervals; ends in `.html`.
 
     Returns:
         The answer, with its verdicts, the values by order and seed, and lines to print.
@@ -61,22 +70,33 @@ def compare_trainings(
         'better'
     """
     question = Question(
-        tuple(orders), seed_list(seeds, until_decided, max_seeds), higher_is_better, margin, until_decided, possible
+        tuple(orders),
+        seed_list(seeds, until_decided, max_seeds),
+        higher_is_better,
+        margin,
+        until_decided,
+        possible,
+        metric or "metric",
     )
+    if page is not None:
+        check_place("page", Path(page), ".html")
     for order in question.orders:
         _order(order, num_samples, batch_size, 0)  # what an order does not take is refused before another trains
     values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
-    begun = time.monotonic()
-    for done, seed in enumerate(question.seeds):
-        spent = time.monotonic() - begun
-        if budget is not None and done and spent * (done + 1) / done > budget:
-            return question.answer(values, f"the budget of {budget:g} s allows for no more than {done} seeds")
-        for order in question.orders:
-            found = train(_order(order, num_samples, batch_size, seed), seed)
-            values[order][seed] = _value(found, metric, order, seed)
-        if question.is_decided(values):
-            break
-    return question.answer(values)
+    besides: dict[str, dict[str, dict[int, float]]] = {}
+
+    def run(seeds: Sequence[int]) -> None:
+        for seed in seeds:
+            for order in question.orders:
+                found = train(_order(order, num_samples, batch_size, seed), seed)
+                values[order][seed] = _value(found, metric, order, seed)
+                for name, value in _others(found, metric).items():
+                    besides.setdefault(name, {}).setdefault(order, {})[seed] = value
+
+    answer = question.answer(values, run_seeds(question, values, run, budget=budget), besides=besides)
+    if page is not None:
+        write_page(answer_page(answer, "A training function of your own"), page)
+    return answer
 
 
 def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:
@@ -102,3 +122,11 @@ def _value(found: float | Mapping[str, float], metric: str | None, order: str, s
     elif metric is not None:
         raise ValueError(f"metric should be None, since train returned one number, but got {metric!r}")
     return checked_metric(found, name)
+
+
+def _others(found: float | Mapping[str, float], metric: str | None) -> dict[str, float]:
+    """Return what else a training returned that is a finite number."""
+    if not isinstance(found, Mapping) or metric is None:
+        return {}
+    others = {str(name): value for name, value in found.items() if name != metric}
+    return {name: float(value) for name, value in others.items() if isinstance(value, Real) and math.isfinite(value)}

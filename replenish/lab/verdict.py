@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from replenish.lab.statistics import COVERAGE, Interval, PairedDifference, paired_difference
+from replenish.lab.statistics import ANY, COVERAGE, Interval, PairedDifference, paired_difference
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 #: With fewer seeds nothing is decided, since two differences say next to nothing about their spread.
@@ -61,7 +61,8 @@ def decide(
     margin: float | None = None,
     anytime: bool = False,
     comparisons: int = 1,
-    possible: tuple[float, float] | None = None,
+    possible: tuple[float, float] = ANY,
+    unit: str = "",
 ) -> Verdict:
     """Return the verdict on a metric of two orders.
 
@@ -80,6 +81,7 @@ def decide(
         anytime: Whether one looks after every seed, to stop when it is decided.
         comparisons: How many verdicts are looked at together: the intervals are widened so that with 95 % all hold.
         possible: The least and the greatest value that the metric can have, beyond which no interval goes.
+        unit: What differences are in, such as points.
 
     Example:
         >>> errors = {0: 5.1, 1: 6.2, 2: 5.9, 3: 5.4}, {0: 6.0, 1: 7.3, 2: 6.9, 3: 6.2}
@@ -93,7 +95,7 @@ def decide(
     outcome = _outcome(interval, margin, higher_is_better)
     needed = _seeds_needed(difference, level, margin) if outcome == "undecided" and anytime else None
     warning = _warning(difference)
-    sentence = _sentence(outcome, first, second, difference, interval, margin, anytime, needed, warning)
+    sentence = _sentence(outcome, first, second, difference, interval, margin, anytime, needed, warning, unit)
     return Verdict(outcome, sentence, first, second, difference, interval, margin, anytime, needed, warning)
 
 
@@ -136,18 +138,15 @@ def check_margin(margin: object) -> None:
 
 
 def _interval(
-    difference: PairedDifference, level: float, anytime: bool, possible: tuple[float, float] | None
+    difference: PairedDifference, level: float, anytime: bool, possible: tuple[float, float]
 ) -> Interval | None:
     if difference.mean is None or not difference.deviation or difference.n < FEWEST_SEEDS:
         return None
     half = _half_width(difference.n, difference.deviation, level, anytime)
     if math.isinf(half):
         return None
-    low, high = difference.mean - half, difference.mean + half
-    if possible is not None:
-        widest = possible[1] - possible[0]
-        low, high = max(low, -widest), min(high, widest)
-    return Interval(low, high, 1 - level)
+    widest = possible[1] - possible[0]
+    return Interval(max(difference.mean - half, -widest), min(difference.mean + half, widest), 1 - level)
 
 
 def _half_width(n: int, deviation: float, level: float, anytime: bool) -> float:
@@ -203,6 +202,7 @@ def _sentence(
     anytime: bool,
     needed: int | None,
     warning: str | None,
+    unit: str,
 ) -> str:
     if difference.mean is None:
         return f"Undecided between {first} and {second}: no seed has ended with both."
@@ -210,9 +210,10 @@ def _sentence(
     if interval is not None:
         looks = ", valid at every look" if anytime else ""
         n = f"{100 * interval.coverage:.3g} % interval {interval.low:+.3g} to {interval.high:+.3g}{looks}, {n}"
-    size = f"{abs(difference.mean):.3g} {'higher' if difference.mean > 0 else 'lower'}"
+    of_unit = f" {unit}" if unit else ""
+    size = f"{abs(difference.mean):.3g}{of_unit} {'higher' if difference.mean > 0 else 'lower'}"
     if outcome == "equivalent":
-        return f"{first} and {second} are equivalent within {margin:g}: {first} {size} ({n})."
+        return f"{first} and {second} are equivalent within {margin:g}{of_unit}: {first} {size} ({n})."
     if outcome != "undecided":
         return f"{first} is {outcome} than {second}: {size} ({n})."
     help_ = _what_would_help(difference, anytime, needed, warning)

@@ -13,6 +13,7 @@ from replenish.orders.paired_reversal import PairedReversal as PairedReversal
 from replenish.orders.poisson_draws import PoissonDraws as PoissonDraws
 from replenish.orders.protocol import Order as Order
 from replenish.orders.random_reshuffling import RandomReshuffling as RandomReshuffling
+from replenish.orders.rebuilding import order_from_config as order_from_config
 from replenish.orders.registry import ORDERS as ORDERS
 from replenish.orders.registry import OrderEntry as OrderEntry
 from replenish.orders.registry import build_order as build_order

@@ -11,6 +11,8 @@ from typing import Any
 from replenish import checks
 from replenish.draws import STREAM, Int64Array
 from replenish.locks import ForkSafeLock
+from replenish.notebook import html_table
+from replenish.orders.visits import Visits, counts_from_the_start
 
 
 class Cursor(ABC):
@@ -50,6 +52,7 @@ class CursorOrder(ABC):
         self.seed = checks.seed(seed)
         self._lock = ForkSafeLock()
         self._cursor_of_batch: Cursor | None = None
+        self._counted_visits: Visits | None = None
 
     @abstractmethod
     def cursor(self) -> Cursor:
@@ -89,6 +92,21 @@ class CursorOrder(ABC):
         blocks = self.blocks(start, stop)  # a wrong argument is an error here, not at the first batch
         return chain.from_iterable(blocks)
 
+    def visits(self, step: int) -> Int64Array:
+        """Return for each place of the batch of `step` how often its sample was drawn before, exactly.
+
+        A sample that the batch holds twice is visited twice. Steps in a row cost O(batch_size) each; any other costs
+        what `counts_before` costs there, and nothing where every epoch has every sample once.
+        """
+        with self._lock.lock:
+            if self._counted_visits is None:
+                self._counted_visits = Visits(self)
+        return self._counted_visits.at(step)
+
+    def counts_before(self, step: int) -> Int64Array:
+        """Return how often each sample was drawn in the steps before `step`; here by drawing them all."""
+        return counts_from_the_start(self, checks.step(step))
+
     def blocks(self, start: int = 0, stop: int | None = None, cursor: Cursor | None = None) -> Iterator[Int64Array]:
         """Yield what `batches` yields, many steps at a time: arrays with one step a row.
 
@@ -124,3 +142,10 @@ class CursorOrder(ABC):
     def __repr__(self) -> str:
         shown = (f"{name}={value!r}" for name, value in self._arguments().items())
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), str(value)) for name, value in self.config().items() if name != "order"]
+        first = self.batch(0)
+        shown = ", ".join(map(str, first[:10].tolist())) + (", ..." if len(first) > 10 else "")
+        rows += [("steps of an effective epoch", f"{self.steps_per_epoch:,}"), ("first batch", shown)]
+        return html_table(type(self).__name__, rows)

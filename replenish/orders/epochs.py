@@ -10,6 +10,7 @@ import numpy as np
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
 from replenish.orders.cursor import Cursor, CursorOrder
+from replenish.orders.visits import add_visits
 
 
 class EpochOrder(CursorOrder):
@@ -57,6 +58,22 @@ class EpochOrder(CursorOrder):
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
         return _Epochs(self)
+
+    def visits(self, step: int) -> Int64Array:
+        """Return for each place of the batch of `step` how often its sample was drawn before: once in every epoch."""
+        if not self.has_every_sample_once:
+            return super().visits(step)
+        epoch, place = divmod(checks.step(step), self.steps_per_epoch)
+        return np.full(self.last_batch_size if place == self.steps_per_epoch - 1 else self.batch_size, epoch)
+
+    def counts_before(self, step: int) -> Int64Array:
+        """Return how often each sample was drawn in the steps before `step`."""
+        if not self.has_every_sample_once:
+            return super().counts_before(step)
+        epoch = checks.step(step) // self.steps_per_epoch
+        counts = np.full(self.num_samples, epoch)
+        add_visits(counts, self, epoch * self.steps_per_epoch, step)
+        return counts
 
     @abstractmethod
     def _permutation_number(self, epoch: int) -> int:

@@ -24,9 +24,9 @@ def check_fittable(name: str, options: Mapping[str, Any]) -> None:
     if "drop_last" in options:
         raise ValueError(f"drop_last should not be given, for loaders have their own, but got {options['drop_last']!r}")
     entry = ORDERS[name]
-    if missing := [need for need in getattr(entry, "needs", ()) if need not in options]:
+    if missing := [need for need in entry.needs if need not in options]:
         raise ValueError(f"{missing[0]} should be given for the order {name!r}, which needs it, but got none")
-    if getattr(entry.order_class, "batch_sizes_vary", False):
+    if entry.batch_sizes_vary:
         raise ValueError(f"order should have batches of the loaders' sizes, but those of {name!r} have random ones")
 
 

@@ -17,6 +17,7 @@ from replenish.orders.jitter import Jitter
 from replenish.orders.length_grouped import LengthGrouped
 from replenish.orders.paired_reversal import PairedReversal
 from replenish.orders.poisson_draws import PoissonDraws
+from replenish.orders.ragged import RaggedOrder
 from replenish.orders.random_reshuffling import RandomReshuffling
 from replenish.orders.repeated_augmentation import RepeatedAugmentation
 from replenish.orders.sequenced_replacement import SequencedReplacement
@@ -53,6 +54,11 @@ class OrderEntry:
         """Those of its options without which it cannot be built, since they are facts about the data."""
         parameters = inspect.signature(self.order_class).parameters
         return tuple(name for name in self.options if parameters[name].default is inspect.Parameter.empty)
+
+    @property
+    def batch_sizes_vary(self) -> bool:
+        """Whether its batches have random sizes."""
+        return issubclass(self.order_class, RaggedOrder)
 
 
 ORDERS: dict[str, OrderEntry] = {

@@ -80,14 +80,25 @@ class Stratified(CursorOrder):
         named = weights if isinstance(weights, str) else per_sample.digest(weights)
         return {**super().config(), "labels": per_sample.digest(self._labels), "weights": named}
 
+    def counts_before(self, step: int) -> Int64Array:
+        """Return how often each sample was drawn in the steps before `step`; it costs a jump in every class."""
+        counts = np.empty(self.num_samples, dtype=np.int64)
+        drawn = self._quotas.counts_before(checks.step(step))
+        for order, members, draws in zip(self._orders(), self._members, drawn, strict=True):
+            counts[members] = order.counts_before(draws)
+        return counts
+
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        orders = [
+        streams = [_ClassStream(order, members) for order, members in zip(self._orders(), self._members, strict=True)]
+        return _Strata(self, self._quotas, streams)
+
+    def _orders(self) -> list[CursorOrder]:
+        """Return the order of each class, which draws one sample at a step."""
+        return [
             WITHIN[self.within](len(members), 1, seed=derived_seed(self.seed, "class", number))
             for number, members in enumerate(self._members)
         ]
-        streams = [_ClassStream(order, members) for order, members in zip(orders, self._members, strict=True)]
-        return _Strata(self, self._quotas, streams)
 
 
 def _shares(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.orders.cursor import CursorOrder
-from replenish.orders.epochs import EpochOrder
+from replenish.locks import ForkSafeLock
 from replenish.orders.protocol import Order, check_order
-from replenish.orders.sequenced_replacement import SequencedReplacement
 
 
 def counts_before(order: Order, step: int) -> Int64Array:
     """Return how often each sample was drawn in the steps before `step`, exactly.
 
     Any step of SRS costs what it costs to go there, since draws = copies inserted - copies in the pool; any step of an
-    order whose epochs have every sample once costs a part of an epoch. All others are drawn from the start.
+    order whose epochs have every sample once, or of stratified batches, costs a part of an epoch. All others are drawn
+    from the start.
 
     Args:
         order: Any order.
@@ -28,22 +29,20 @@ def counts_before(order: Order, step: int) -> Int64Array:
         [1000000000, 1000000000, 1000000000, 1000000000, 1000000000, 1000000000]
     """
     order, step = check_order(order), checks.step(step)
-    if isinstance(order, SequencedReplacement):
-        return order.copies_inserted(step) - np.bincount(order.samples_in_pool(step), minlength=order.num_samples)
+    own: Callable[[int], Int64Array] | None = getattr(order, "counts_before", None)
+    return counts_from_the_start(order, step) if own is None else own(step)
+
+
+def counts_from_the_start(order: Order, step: int) -> Int64Array:
+    """Return how often each sample was drawn before `step`, by drawing all steps up to it."""
     counts = np.zeros(order.num_samples, dtype=np.int64)
-    start = 0
-    if isinstance(order, EpochOrder) and order.has_every_sample_once:
-        epochs = step // order.steps_per_epoch
-        counts += epochs
-        start = epochs * order.steps_per_epoch
-    add_visits(counts, order, start, step)
+    add_visits(counts, order, 0, step)
     return counts
 
 
 def add_visits(counts: Int64Array, order: Order, start: int, stop: int) -> None:
     """Add to `counts` how often each sample is drawn in the steps from `start` to `stop`."""
-    rows = order.blocks(start, stop) if isinstance(order, CursorOrder) else order.batches(start, stop)
-    for row in rows:
+    for row in _in_blocks(order, start, stop):
         samples = row.ravel()
         if 8 * samples.size < counts.size:
             np.add.at(counts, samples, 1)
@@ -51,11 +50,28 @@ def add_visits(counts: Int64Array, order: Order, start: int, stop: int) -> None:
             counts += np.bincount(samples, minlength=counts.size)
 
 
-class Visits:
-    """How often each sample of a batch was drawn before, for any step; steps in a row cost O(batch_size) each.
+def _in_blocks(order: Order, start: int, stop: int) -> Iterator[Int64Array]:
+    """Yield the batches from `start` to `stop`, many at a time where the order has them so: one step a row."""
+    blocks: Callable[[int, int], Iterator[Int64Array]] | None = getattr(order, "blocks", None)
+    if blocks is None:
+        return (batch.reshape(1, -1) for batch in order.batches(start, stop))
+    return blocks(start, stop)
 
-    The number of a visit says, for example, which of several augmentations a sample is to have, under any order. A
-    sample that a batch holds twice is visited twice: the earlier places of its batch count.
+
+def visits_of(order: Order) -> Callable[[int], Int64Array]:
+    """Return what says of a step how often each sample of its batch was drawn before: `order.visits`, or `Visits`.
+
+    The library's orders all have the method; an order of your own need not.
+    """
+    own: Callable[[int], Int64Array] | None = getattr(order, "visits", None)
+    return Visits(order).at if own is None else own
+
+
+class Visits:
+    """How often each sample of a batch was drawn before, by counting; steps in a row cost O(batch_size) each.
+
+    It is what `order.visits` is made of where nothing cheaper is known, and serves orders of your own, which need not
+    have that method. A sample that a batch holds twice is visited twice: the earlier places of its batch count.
 
     Args:
         order: Any order. See `counts_before` for what a step costs that does not follow on the last.
@@ -72,21 +88,23 @@ class Visits:
 
     def __init__(self, order: Order) -> None:
         self.order = check_order(order)
+        self._lock = ForkSafeLock()
         # The counts before a step, and the step: one pair, so that an interrupt cannot part them.
         self._counted: tuple[int, Int64Array] | None = None
 
     def at(self, step: int) -> Int64Array:
         """Return for each place of the batch of `step` how often its sample was drawn before."""
         step = checks.step(step)
-        counted, self._counted = self._counted, None
-        if counted is None or not 0 <= step - counted[0] <= self.order.steps_per_epoch:
-            counted = (step, counts_before(self.order, step))
-        counts = counted[1]
-        add_visits(counts, self.order, counted[0], step)
-        batch = self.order.batch(step)
-        visits = counts[batch] + _earlier_in(batch)
-        np.add.at(counts, batch, 1)
-        self._counted = (step + 1, counts)
+        with self._lock.lock:
+            counted, self._counted = self._counted, None
+            if counted is None or not 0 <= step - counted[0] <= self.order.steps_per_epoch:
+                counted = (step, counts_before(self.order, step))
+            counts = counted[1]
+            add_visits(counts, self.order, counted[0], step)
+            batch = self.order.batch(step)
+            visits = counts[batch] + _earlier_in(batch)
+            np.add.at(counts, batch, 1)
+            self._counted = (step + 1, counts)
         return visits
 
 
@@ -121,12 +139,7 @@ def steps_of(order: Order, sample: int, start: int = 0, stop: int | None = None)
     start = checks.step(start, "start")
     stop = start + order.steps_per_epoch if stop is None else checks.step(stop, "stop")
     found = [np.empty(0, dtype=np.int64)]
-    if isinstance(order, CursorOrder):
-        for block in order.blocks(start, stop):
-            found.append(start + np.flatnonzero((block == sample).any(axis=1)))
-            start += len(block)
-    else:
-        found += [
-            np.array([step]) for step, batch in enumerate(order.batches(start, stop), start) if (batch == sample).any()
-        ]
+    for block in _in_blocks(order, start, stop):
+        found.append(start + np.flatnonzero((block == sample).any(axis=1)))
+        start += len(block)
     return np.concatenate(found)

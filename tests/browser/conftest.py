@@ -38,6 +38,7 @@ def open_page(browser: playwright.Browser) -> Iterator[OpenPage]:
     def open_file(path: Path, *, width: str = "desktop", scheme: str = "light") -> playwright.Page:
         columns, rows = WIDTHS[width]
         context = browser.new_context(viewport={"width": columns, "height": rows}, color_scheme=scheme)
+        context.set_default_timeout(120_000)  # milliseconds: for what never comes, not for a busy machine
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)

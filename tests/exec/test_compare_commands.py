@@ -24,7 +24,7 @@ def compare(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
-    command = f"python {QUICK} --seed {{seed}}"
+    command = f"python {QUICK} --seed {{seed}} --out {{folder}}/result.json"
     words = ["--command", command, "--metric", SCORE, "--higher-is-better", "--orders", "reshuffling,srs", "--jobs=2"]
     done = compare(*words, "--seeds=3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -33,7 +33,8 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert numbers[0].startswith("reshuffling  mean 80.01 ")
     assert done.stderr.count(" s)") == 6
     (folder,) = tmp_path.glob("runs/command-*/srs/seed1")
-    assert sorted(path.name for path in folder.iterdir()) == ["loaders", "outcome.json", "stderr.txt", "stdout.txt"]
+    written = sorted(path.name for path in folder.iterdir())
+    assert written == ["loaders", "outcome.json", "result.json", "stderr.txt", "stdout.txt"]
     outcome = json.loads((folder / "outcome.json").read_text())
     assert (outcome["exit_code"], outcome["replaced"]) == (0, True)
     assert f"score: {outcome['metric']['value']:.2f}" in (folder / "stdout.txt").read_text().splitlines()[-1]
@@ -54,15 +55,13 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert third.stderr.count("finished before") == 5
     assert "srs, seed 1: " in third.stderr
 
-
-@pytest.mark.slow
-def test_until_decided_with_a_json_metric(tmp_path: Path) -> None:
-    command = f"python {QUICK} --seed {{seed}} --out {{folder}}/result.json"
+    # Until it is decided, with a metric from a file: the runs that are there count, and as many more as are wanted.
     words = ["--command", command, "--metric-json", "{folder}/result.json:test.score", "--orders", "srs,reshuffling"]
-    done = compare(*words, "--until-decided", "--max-seeds=20", "--jobs=2", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("reshuffling is worse than srs: ")  # by an error that is no error
-    assert "valid at every look" in done.stdout
+    last = compare(*words, "--until-decided", "--max-seeds=20", "--jobs=2", cwd=tmp_path)
+    assert last.returncode == 0, last.stderr
+    assert last.stdout.startswith("reshuffling is worse than srs: ")  # by an error that is no error
+    assert "valid at every look" in last.stdout
+    assert last.stderr.count("finished before") == 6
     assert 3 <= len(list(tmp_path.glob("runs/*/srs/*"))) < 12
 
 
@@ -75,7 +74,9 @@ def test_until_decided_with_a_json_metric(tmp_path: Path) -> None:
         (["--command", "python x.py", "--metric=x"], "command should have {seed}"),
         (["--command", "python 'x {seed}", "--metric=x"], "No closing quotation"),
         (["--command", "x {seed}", "--metric=x", "--epochs=3"], "--epochs is of the lab's own training"),
-        (["digits", "--budget=2h"], "--budget should be given with --command alone"),
+        (["digits", "--higher-is-better"], "--higher-is-better should be given with --command alone"),
+        (["--command", "x {seed}", "--metric=x", "--launcher=moon"], "launcher should be one of local, slurm, ray"),
+        (["--command", "x {seed}", "--metric=x", "--launcher=slurm"], "needs Slurm's srun and sbatch"),
         (["--command", "x {seed}", "--metric=("], "metric should be a regular expression"),
         (["--command", "x {seed}", "--metric-json=result.json"], "should be FILE:KEY"),
         (["--command", "x {seed}", "--metric-json=r.json:a", "--jobs=2"], "the JSON file should have {folder}"),
@@ -155,6 +156,7 @@ def test_the_last_match_counts(tmp_path: Path) -> None:
         ),
         (r"acc: (\S+)", "acc: good\n", "should be a number, but got 'good'"),
         (r"acc=([0-9]+)", "one\ntwo\n", "matches nothing .*\n    one\n    two"),
+        (r"acc=([0-9]+)", "one\n10 %\r90 %\r100 %\ntwo\r\n", "\n    one\n    100 %\n    two$"),
     ],
 )
 def test_what_is_no_number_is_not_passed_over(pattern: str, text: str, message: str, tmp_path: Path) -> None:
@@ -181,3 +183,26 @@ def test_keys_of_json_files(tmp_path: Path) -> None:
     assert metric.read(folder, placeholders, None) == 4
     with pytest.raises(ValueError, match="is not of the run"):  # a file that an earlier run has left
         JsonMetric(str(tmp_path / "r.json"), "a.b").read(folder, {}, (tmp_path / "r.json").stat().st_mtime + 60)
+
+
+@pytest.mark.slow
+def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Submitit's processes stand for Slurm's jobs; a run that fails says why, as it does here."""
+    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
+    from replenish.lab import commands
+    from replenish.lab.command_launch import starting
+    from replenish.lab.question import Question
+
+    monkeypatch.setattr(commands, "starting", lambda *given: starting(*given, cluster="local"))
+    question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)
+    arguments = {"runs": tmp_path, "launcher": "slurm", "parallel": 2}
+    answer, page = commands.compare_commands(
+        f"python {QUICK} --seed {{seed}}", OutputMetric(SCORE), question, **arguments
+    )
+    assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
+    assert set(answer.values["srs"]) == {0, 1}
+    assert "2 pairs of runs decide nothing" in page.read_text()
+    with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
+        commands.compare_commands(
+            f"python {QUICK} --seed {{seed}} --fail-at 0", OutputMetric(SCORE), question, **arguments
+        )

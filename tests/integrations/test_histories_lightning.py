@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lightning", minversion="2.5.5", reason="needs lightning: pip install 'replenish[lightning]'")
+pytest.importorskip("lightning", minversion="2.5", reason="needs lightning: pip install 'replenish[lightning]'")
 
 import lightning
 import torch

@@ -84,7 +84,7 @@ class Launch:
         ]
 
     def kill_after(self, folder: Path, steps: int) -> None:
-        file, limit = folder / "rank0.jsonl", time.monotonic() + 120
+        file, limit = folder / "rank0.jsonl", time.monotonic() + 300
         while not file.exists() or file.read_bytes().count(b"\n") < steps:
             assert time.monotonic() < limit
             assert all(rank.poll() is None for rank in self.ranks), "a rank died by itself"

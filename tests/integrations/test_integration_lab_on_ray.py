@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from integration_support import environment, free_port
-from launching import CONFIG, Heard, in_this_process, send, weights
+from launching import CONFIG, Heard, at_step, in_this_process, signal_here, wait_for, weights
 
+import replenish.lab.launch.ray
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import plan
 from replenish.lab.launch import launch
@@ -25,12 +26,17 @@ from replenish.lab.runs.folder import METRICS, RunFolder
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")
 
 
+TESTS = Path(__file__).parents[1]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def local_ray() -> Iterator[None]:
     """One Ray for all tests, since it takes seconds to start; the launcher finds it there."""
     with pytest.MonkeyPatch.context() as variables:
         variables.delenv("RAY_ADDRESS", raising=False)
         variables.setenv("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent from a test
+        # Ray's processes find the tests' own modules too.
+        variables.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
         ray.init(address="local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
         yield
         ray.shutdown()
@@ -51,38 +57,48 @@ def test_runs_end_as_in_this_process_and_are_not_run_again(tmp_path: Path) -> No
     assert again.kinds(0) == again.kinds(1) == ["end"]
 
 
+def after_30_steps(act: Callable[[], None], once: Path, patch: pytest.MonkeyPatch) -> None:
+    """Have the run's process do something in the middle of its second epoch, once."""
+    execute = replenish.lab.launch.ray._execute
+
+    def execute_and_act(values: dict[str, Any], folder: str) -> None:
+        at_step(30, act, once)
+        execute(values, folder)
+
+    patch.setattr(replenish.lab.launch.ray, "_execute", execute_and_act)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_run_whose_process_is_lost_is_started_again(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(("number", "goes_on_from"), [(signal.SIGKILL, 22), (signal.SIGTERM, 30)])
+def test_a_run_whose_process_is_lost_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, goes_on_from: int
+) -> None:
+    """SIGTERM leaves time to save."""
     [job] = plan([CONFIG], [3], tmp_path / "cluster")
-    killing = send(number, job, epochs=1)
+    after_30_steps(partial(signal_here, number), tmp_path / "signalled", monkeypatch)
     heard = Heard()
     results = launch([job], "ray", 1, heard)
-    killing.join()
-    first, second = [event["step"] for _, event in heard.events if event["event"] == "start"]
-    assert first == 0
-    assert second in (22, 44) if number == signal.SIGKILL else second > 22  # SIGTERM leaves time to save
+    assert [event["step"] for _, event in heard.events if event["event"] == "start"] == [0, goes_on_from]
     assert weights(results) == in_this_process(CONFIG, [3], tmp_path / "here")
 
 
 @pytest.mark.slow
-def test_ctrl_c_saves_and_the_same_call_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_saves_and_the_same_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = plan([CONFIG], [4, 5], tmp_path / "cluster")
+    here = os.getpid()
 
     def interrupt() -> None:
-        while not (jobs[0].folder / METRICS).exists():
-            time.sleep(0.01)
-        signal.raise_signal(signal.SIGINT)
+        """Press Ctrl-C where the runs are waited for, and take no further step before that has come back."""
+        os.kill(here, signal.SIGINT)
+        wait_for(lambda: signal.getsignal(signal.SIGINT).__self__.asked)  # type: ignore[union-attr]
 
-    thread = threading.Thread(target=interrupt)
-    thread.start()
+    after_30_steps(interrupt, tmp_path / "interrupted", monkeypatch)
     with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands"):
         launch(jobs, "ray", 1, Heard())
-    thread.join()
     assert not jobs[1].folder.joinpath(METRICS).exists()  # one at once: it had not begun
     checkpoint, _ = RunFolder(jobs[0].folder).checkpoints.load()
     assert checkpoint is not None
-    assert 22 < checkpoint["step"] < 66
+    assert checkpoint["step"] == 30
     assert weights(launch(jobs, "ray", 1, Heard())) == in_this_process(CONFIG, [4, 5], tmp_path / "here")
 
 

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.lab import Comparison, Hardware, compare
-from replenish.lab.comparison import comparison_configs
+from replenish.lab.comparison import BESIDES
+from replenish.lab.comparison_plan import comparison_configs
 from replenish.lab.config import ORDER_NAMES
 from replenish.lab.data import Dataset, load, reduce
 
@@ -59,12 +61,100 @@ def test_means_intervals_and_differences_are_those_of_the_records(found: Compari
     assert found.errors == recorded
     differences = [recorded["srs"][seed] - recorded["reshuffling"][seed] for seed in range(3)]
     half = stats.t.ppf(0.975, 2) * np.std(differences, ddof=1) / math.sqrt(3)
-    finding = found.section.findings[0]
-    assert finding.second == "reshuffling"
-    assert finding.difference.mean == pytest.approx(np.mean(differences))
-    interval = finding.difference.interval
+    verdict = found.verdicts[0]
+    assert (verdict.first, verdict.second) == ("srs", "reshuffling")
+    assert verdict.difference.mean == pytest.approx(np.mean(differences))
+    interval = verdict.difference.interval
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((np.mean(differences) - half, np.mean(differences) + half))
+    assert set(found.answer.besides) == set(BESIDES)
+    assert found.answer.besides["Training loss, clean"]["srs"].keys() == {0, 1, 2}
+
+
+def test_the_page_has_the_verdicts_the_pairs_and_the_curves(found: Comparison) -> None:
+    text = found.page.read_text()
+    assert "srs <span>against</span> reshuffling" in text
+    assert text.count('class="join"') == 3
+    assert 'id="curves"' in text
+
+
+def test_another_metric_reads_the_same_runs(digits: Dataset, runs: Path, found: Comparison) -> None:
+    before = {path: path.stat().st_mtime_ns for path in runs.rglob("result.json")}
+    for metric, field in {"balanced-error": "test_balanced_error", "loss": "test_loss"}.items():
+        again = compare(digits, model=small_network, seeds=3, epochs=2, runs=runs, metric=metric, margin=1000)
+        assert {verdict.outcome for verdict in again.verdicts} == {"equivalent"}
+        for path in runs.rglob("result.json"):
+            config = json.loads((path.parent / "config.json").read_text())
+            value = json.loads(path.read_text())[field]
+            assert again.answer.values[config["order"]][config["seed"]] == value
+        assert again.errors == found.errors
+    assert {path: path.stat().st_mtime_ns for path in runs.rglob("result.json")} == before
+
+
+def test_until_decided_runs_no_seed_more_than_it_needs(digits: Dataset, tmp_path: Path) -> None:
+    heard: set[int] = set()
+    found = compare(
+        digits,
+        model=small_network,
+        orders=("reshuffling", "srs"),
+        epochs=1,
+        runs=tmp_path,
+        until_decided=True,
+        max_seeds=9,
+        margin=99,
+        watch=lambda place, event: heard.add(place),
+    )
+    seeds = len(found.errors["srs"])
+    assert found.verdicts[0].outcome == "equivalent"
+    assert 3 <= seeds < 9
+    assert len(list(tmp_path.rglob("result.json"))) == 2 * seeds
+    assert heard == set(range(2 * seeds))
+
+
+def test_a_budget_ends_it(digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(0, 100_000, 10))
+    monkeypatch.setattr("replenish.lab.seed_rounds.monotonic", lambda: next(now))
+    arguments: dict[str, Any] = {"model": small_network, "epochs": 1, "runs": tmp_path, "seeds": 5}
+    assert (
+        compare(digits, budget=60, **arguments).answer.stopped == "the budget of 60 s allows for no more than 3 seeds"
+    )
+    with pytest.raises(ValueError, match="budget should allow for one run of each order"):
+        compare(digits, budget=5, **arguments)
+
+
+def test_an_order_can_have_a_recipe_of_its_own(digits: Dataset) -> None:
+    rates = {"srs": 0.2, "reshuffling": 0.05}
+    recipe = {"learning_rate": rates, "schedule": {"srs": "cosine"}, "epochs": 10}
+    _, configs = comparison_configs(digits, "wrn-10-1", ORDERS, recipe)
+    assert [config.learning_rate for config in configs] == [0.05, 0.2, 0.1]
+    assert [config.schedule for config in configs] == ["steps", "cosine", "steps"]
+    with pytest.raises(ValueError, match="learning_rate should have values for reshuffling, srs, .* one for sorted"):
+        comparison_configs(digits, "wrn-10-1", ORDERS, {"learning_rate": {"sorted": 0.1}})
+
+
+def test_doubts_are_said(tmp_path: Path) -> None:
+    """Two classes that anyone can tell apart, and ten images to test on."""
+    labels = np.arange(50) % 2
+    images = (250 * labels).astype(np.uint8)[:, None, None] + np.zeros((50, 8, 8), np.uint8)
+    found = compare(
+        (images, labels),
+        model=lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 2)),
+        seeds=2,
+        epochs=3,
+        runs=tmp_path,
+        batch_size=10,
+        orders=("srs", "reshuffling"),
+    )
+    tiny, saturated, few = found.answer.warnings[0], found.answer.warnings[1], found.answer.warnings[-1]
+    assert tiny.startswith("the test set is tiny: one of its 10 images is 10 points")
+    assert saturated.startswith("the networks are saturated: they are wrong on fewer than 3 of 10 test images")
+    assert few == "2 pairs of runs decide nothing: take 3 seeds at least"
+    assert "Before you read on" in found.page.read_text()
+
+
+def test_networks_that_have_learnt_nothing_are_called_untrained(digits: Dataset, tmp_path: Path) -> None:
+    found = compare(digits, model=small_network, seeds=1, epochs=1, runs=tmp_path, learning_rate=1e-9)
+    assert found.answer.warnings[0].startswith("the networks are untrained: the least mean test error is ")
 
 
 def test_runs_of_a_seed_start_from_the_same_weights(digits: Dataset, tmp_path: Path) -> None:
@@ -179,7 +269,7 @@ def test_a_dataset_in_memory_is_cut_down_as_its_config_says(tmp_path: Path) -> N
 
 
 def test_what_is_wrong_with_the_recipe_is_said_before_data_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replenish.lab.comparison.load", lambda *_, **__: pytest.fail("data were read"))
+    monkeypatch.setattr("replenish.lab.comparison_plan.load", lambda *_, **__: pytest.fail("data were read"))
     for arguments, sentence in (
         ({"orders": ("srs", "reshufling")}, "order should be one of"),
         ({"batch_size": 0}, "batch_size should be at least 1"),
@@ -201,7 +291,7 @@ def test_orders_without_srs_and_reshuffling_are_compared_with_the_first(digits: 
     orders = ("independent", "flip-flop", "shuffle-once")
     found = compare(digits, model=small_network, seeds=2, epochs=1, runs=tmp_path, orders=orders)
     assert len(found.sentences) == 2
-    assert {finding.second for finding in found.section.findings} == {"independent"}
+    assert {verdict.second for verdict in found.verdicts} == {"independent"}
 
 
 def write_npz(path: Path, seed: int) -> None:
@@ -219,9 +309,13 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
     command = ["compare", str(data), "--seeds", "2", "--epochs", "2", "--batch-size", "16", "--runs", str(runs)]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
-    assert "srs minus reshuffling" in done.output
-    assert "srs minus replacement" in done.output
-    assert "n = 2 seeds, paired" in " ".join(done.output.split())
+    first, second, *numbers = done.stdout.splitlines()
+    assert first.startswith("Undecided between srs and reshuffling: ")
+    assert second.startswith("Undecided between replacement and reshuffling: ")
+    assert "n = 2 seeds, paired" in first
+    assert numbers[0].startswith("reshuffling  mean ")
+    assert Path(numbers[-1].removeprefix("Page: ")).is_file()
+    assert done.stderr.index("Warning: the test set is tiny") < done.stderr.index("Warning: 2 pairs of runs decide")
     assert len(list(runs.rglob("result.json"))) == 6
     more = CliRunner().invoke(app, [*command[:3], "3", *command[4:]])
     assert "9 runs of wrn-10-1, 3 of them still to be run, about 1 min in all" in " ".join(more.output.split())
@@ -240,6 +334,17 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digits", "--orders", "srs,srs"], "orders should be two or more"),
         (["digits", "--num-nodes", "2"], "was started alone; start it with torchrun on each"),
         (["digits", "--learning-rate", "-1"], "learning_rate should be a number above 0"),
+        (["digits", "--learning-rate", "sorted=1"], "--learning-rate should have one value for each of reshuffling"),
+        (["digits", "--learning-rate", "fast"], "--learning-rate should be a value, or ORDER=VALUE, but got 'fast'"),
+        (["digits", "--decays", "3,2"], "decay_epochs should rise"),
+        (["digits", "--metric", "accuracy"], "metric should be one of error, balanced-error, loss"),
+        (["digits", "--margin", "0"], "margin should be above 0"),
+        (["digits", "--budget", "soon"], "budget should be a time"),
+        (["digits", "--until-decided", "--max-seeds", "2"], "max_seeds should be at least 3"),
+        (["digits", "--model", "nowhere:net"], "nowhere cannot be imported"),
+        (["digits", "--model", "torch.nn:Linear"], "torch.nn:Linear should need no arguments but in_channels"),
+        (["digits", "--model", "torchvision:resnet18"], "torchvision"),
+        (["digits", "--model", "timm:resnet18"], "timm:resnet18 needs timm, which cannot be imported here"),
         (["digits", "--batch-size", "5000"], "batch_size should be at most num_samples"),
     ],
 )
@@ -256,5 +361,54 @@ def test_the_example_with_a_network_of_ones_own_runs(tmp_path: Path) -> None:
     command = [sys.executable, str(script), "--seeds", "2", "--epochs", "1", "--runs", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "* srs ended" in done.stdout
+    assert done.stdout.startswith("Warning: ")
+    assert "Undecided between srs and reshuffling" in done.stdout
     assert len(list(tmp_path.rglob("result.json"))) == 6
+
+
+NETWORK = """
+from torch import nn
+
+def small(in_channels, num_classes, image_size, dropout=0.0):
+    size = in_channels * image_size * image_size
+    return nn.Sequential(nn.Flatten(), nn.Dropout(dropout), nn.Linear(size, num_classes))
+"""
+
+
+@pytest.mark.slow
+def test_a_network_by_the_place_of_its_code(tmp_path: Path) -> None:
+    """In processes of their own, with every flag of the wider training."""
+    (tmp_path / "networks.py").write_text(NETWORK)
+    words = "digits --model networks:small --orders reshuffling,srs --seeds 3 --epochs 2 --jobs 2 --json --metric loss"
+    words += " --optimizer sgd --nesterov --momentum 0.8 --weight-decay 0.001 --label-smoothing 0.1 --dropout 0.2"
+    words += (
+        " --schedule cosine --warm-up 0.5 --learning-rate 0.05 --learning-rate srs=0.1 --test-every 2 --clean-every 1"
+    )
+    command = [sys.executable, "-m", "replenish", "compare", *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["metric"] == "Test loss"
+    assert set(found["values"]["srs"]) == {"0", "1", "2"}
+    config = json.loads(next(tmp_path.glob("runs/*-srs-*/seed0/config.json")).read_text())
+    model, _, digest = config["model"].partition("@")
+    assert (model, len(digest)) == ("networks:small", 8)
+    for name, value in {
+        "nesterov": True,
+        "momentum": 0.8,
+        "weight_decay": 0.001,
+        "label_smoothing": 0.1,
+        "dropout": 0.2,
+        "schedule": "cosine",
+        "warm_up_epochs": 0.5,
+        "learning_rate": 0.1,
+        "test_every": 2,
+        "clean_every": 1,
+    }.items():
+        assert config[name] == value
+
+    # Another network under the same name is another network.
+    (tmp_path / "networks.py").write_text(NETWORK.replace("nn.Flatten(), ", "nn.Flatten(), nn.ReLU(), "))
+    again = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert len(list(tmp_path.rglob("result.json"))) == 12

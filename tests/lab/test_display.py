@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from replenish.lab.launch.display import RunsDisplay
+from replenish.lab.launch.display import RunsDisplay, display_for_people
+from replenish.lab.launch.grid import RunsGrid
 
 RESULT = {"status": "finished", "test_error": 12.345, "seconds": 61.0, "message": None}
 EVENTS: list[dict[str, Any]] = [
@@ -32,9 +33,13 @@ def shown(
         return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 
+def plain(screen: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen)
+
+
 @pytest.mark.parametrize("width", [200, 120])
 def test_a_terminal_shows_how_a_run_goes(width: int) -> None:
-    screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(EVENTS, terminal=True, width=width)).split("\r")[-1]
+    screen = plain(shown(EVENTS, terminal=True, width=width)).split("\r")[-1]
     for part in (
         "srs, seed 0",
         "epoch 20.5/40",
@@ -104,12 +109,55 @@ def test_the_line_of_all_runs_counts_those_that_ended() -> None:
 
 def test_an_error_leaves_no_line_behind() -> None:
     screen = shown([*EVENTS, {"event": "error", "message": "no data"}], terminal=True)
-    assert "srs, seed 0" not in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen).split("\r")[-1].split("all runs")[-1]
+    assert "srs, seed 0" not in plain(screen).split("\r")[-1].split("all runs")[-1]
 
 
-def test_eighty_columns_hold_what_matters() -> None:
-    screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(EVENTS, terminal=True, width=80))
-    last = screen.split("\r")[-1]
-    assert all(len(line) <= 80 for line in last.splitlines())
-    for part in ("20.5/40", "1.23", "45.68", "2,346"):
-        assert part in last, part
+@pytest.mark.parametrize(
+    "label", ["srs, seed 0", "table3/wrn-srs-b64-120-150-175, seed 0", "table2/" + 60 * "x" + ", seed 0"]
+)
+def test_eighty_columns_hold_what_matters(label: str) -> None:
+    last = plain(shown(EVENTS, terminal=True, width=80, labels=(label,))).split("\r")[-1]
+    lines = last.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    (line,) = (line for line in lines if line.startswith(label[:20]))
+    for part in ("seed 0", "epoch 20.5/40", "45.68 %"):
+        assert part in line, part
+    assert line.index(" epoch") - line.index("seed 0") - len("seed 0 ") >= 10  # a bar that can be read
+
+
+def test_a_terminal_that_only_types_on_gets_the_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    text = shown([*EVENTS, {"event": "end", "result": RESULT}], terminal=True)
+    assert text == "srs, seed 0: test error 12.35 % after 61 s\n"
+
+
+def test_a_table_fills_up() -> None:
+    """What is under way is a share, what has ended an error; means are of what has ended; it fits 80 columns."""
+    places = [(arm, seed) for seed in (0, 1) for arm in ("reshuffling", "srs")]
+    console = Console(force_terminal=True, width=80, file=io.StringIO(), legacy_windows=False, color_system=None)
+    with RunsGrid(places, console) as grid:
+        for event in EVENTS:
+            grid.watch(0, event)
+        grid.watch(1, {"event": "end", "result": RESULT})
+        grid.watch(3, {"event": "end", "result": {**RESULT, "test_error": 13.345}})
+        grid.watch(2, {"event": "end", "result": {**RESULT, "status": "diverged", "test_error": None}})
+        grid.watch(0, {"event": "warning", "message": "odd [red]file[/red]"})
+        grid._live.refresh()
+        screen = plain(console.file.getvalue())  # type: ignore[attr-defined]
+    assert "reshuffling, seed 0: odd [red]file[/red]" in screen
+    screen = screen[screen.rindex("┏") :]  # the last of those that were drawn
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in screen.splitlines() if "│" in line]
+    assert rows == [["reshuffling", "51 %", "diverged", ""], ["srs", "12.35", "13.35", "12.85"]]
+    assert "3 of 4 runs have ended" in screen
+    assert max(map(len, screen.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_program_is_told_on_a_terminal_alone(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")  # rich's own word for a terminal
+    with display_for_people(["srs, seed 0"]) as display:
+        display.watch(0, EVENTS[0])
+        display.watch(0, {"event": "end", "result": RESULT})
+    assert ("srs, seed 0: test error 12.35 % after 61 s" in plain(capsys.readouterr().err)) == terminal

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from replenish.lab.statistics import (
+    PERCENT,
     PairedDifference,
     holm,
     mean_with_interval,
@@ -110,17 +111,24 @@ def test_verdict_of_a_difference() -> None:
     )
 
 
-def test_verdict_of_no_difference_names_the_largest_that_is_left_rounded_up() -> None:
-    found = pairs(0.9, -0.5, 0.2, -0.3, 0.7)
-    assert found.interval is not None
-    said = verdict(found, "srs", "reshuffling")
-    largest = max(abs(found.interval.low), abs(found.interval.high))
-    printed = math.ceil(100 * largest) / 100
-    assert f"no difference larger than {printed:.2f} points" in said
-    assert printed >= largest
-    # To add seeds until the sign is settled would find a difference where there is none too often: no such advice.
+def test_verdict_of_an_interval_that_includes_zero_is_undecided() -> None:
+    said = verdict(pairs(0.9, -0.5, 0.2, -0.3, 0.7), "srs", "reshuffling")
+    # "No difference larger than 35 points" is no result; and to add seeds until the sign is settled would find a
+    # difference where there is none too often: no such advice.
     assert "seeds would" not in said
-    assert said.endswith("points.")
+    assert said.endswith(": undecided.")
+
+
+def test_intervals_stay_within_what_is_possible() -> None:
+    errors = {0: 1.0, 1: 99.0}
+    mean = mean_with_interval(errors.values(), PERCENT).interval
+    difference = paired_difference(errors, {0: 90.0, 1: 2.0}, PERCENT).interval
+    assert mean is not None
+    assert difference is not None
+    assert (mean.low, mean.high, difference.low, difference.high) == (0, 100, -100, 100)
+    free = mean_with_interval(errors.values()).interval
+    assert free is not None
+    assert free.high > 100
 
 
 def test_verdict_of_a_level_end() -> None:

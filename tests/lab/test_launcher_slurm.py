@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from launching import CONFIG, Heard, in_this_process, send, weights
+from launching import CONFIG, Heard, at_step, in_this_process, signal_here, weights
 
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Job, plan
@@ -25,67 +24,87 @@ from replenish.lab.runs.folder import METRICS, RunFolder
 pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
 
 
-@pytest.mark.slow
-def test_two_jobs_end_as_in_this_process_and_are_not_run_again(tmp_path: Path) -> None:
-    jobs = plan([CONFIG], [0, 1], tmp_path / "cluster")
-    heard = Heard()
-    results = run_on_slurm(jobs, 2, heard, cluster="local")
-    assert weights(results) == in_this_process(CONFIG, [0, 1], tmp_path / "here")
-    for place in (0, 1):
-        assert heard.kinds(place) == ["start", "epoch", "epoch", "epoch", "end"]
-    assert [event["step"] for _, event in heard.events if event["event"] == "start"] == [0, 0]
-    assert not list(tmp_path.glob(f"*/*/*/{PROGRESS}"))
+class Signalled(slurm.Preemptible):
+    """A job that gets a signal, once, after step 30: in the middle of its second epoch."""
 
-    submitted = sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir())
+    number = 0
+
+    def __call__(self) -> dict[str, Any]:
+        at_step(30, partial(signal_here, self.number), self.job.folder / ".signalled")
+        return super().__call__()
+
+
+@pytest.fixture
+def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """Have the job of a seed signalled. Its process finds the class here, where the tests' own modules are."""
+    honest = slurm.Preemptible
+
+    def arm(number: int, seed: int) -> None:
+        def make(job: Job) -> slurm.Preemptible:
+            if job.config.seed != seed:
+                return honest(job)
+            made = Signalled(job)
+            made.number = number
+            return made
+
+        monkeypatch.setattr(slurm, "Preemptible", make)
+        here = [str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(here))
+
+    return arm
+
+
+@pytest.mark.slow
+def test_a_killed_job_is_gone_on_with_by_the_same_call_and_the_others_end(
+    tmp_path: Path, signalled: Callable[[int, int], None]
+) -> None:
+    whole, killed = jobs = plan([CONFIG], [0, 3], tmp_path / "cluster")
+    signalled(signal.SIGKILL, 3)
+    heard = Heard()
+    with pytest.raises(ChildProcessError) as raised:
+        run_on_slurm(jobs, 2, heard, cluster="local")
+    assert f"the run in {killed.folder} could not be run: it was killed or its machine was lost (job " in str(
+        raised.value
+    )
+    assert "\n" not in str(raised.value)
+    assert len((killed.folder / METRICS).read_text().splitlines()) == 1
+    assert heard.kinds(0) == ["start", "epoch", "epoch", "epoch", "end"]
+    assert not (whole.folder / PROGRESS).exists()
+
     again = Heard()
-    assert run_on_slurm(jobs, 2, again, cluster="local") == results
-    assert again.kinds(0) == again.kinds(1) == ["end"]
+    results = run_on_slurm(jobs, 2, again, cluster="local")
+    assert again.kinds(0) == ["end"]
+    assert [event["step"] for _, event in again.events if event["event"] == "start"] == [22]
+    assert weights(results) == in_this_process(CONFIG, [0, 3], tmp_path / "here")
+    submitted = sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir())
+    assert run_on_slurm(jobs, 2, Heard(), cluster="local") == results
     assert sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir()) == submitted
 
 
 @pytest.mark.slow
-def test_a_killed_job_is_gone_on_with_by_the_same_call(tmp_path: Path) -> None:
-    [job] = plan([CONFIG], [3], tmp_path / "cluster")
-    killing = send(signal.SIGKILL, job, epochs=1)
-    with pytest.raises(ChildProcessError) as raised:
-        run_on_slurm([job], 1, Heard(), cluster="local")
-    killing.join()
-    assert f"the run in {job.folder} could not be run: it was killed or its machine was lost (job " in str(raised.value)
-    assert "\n" not in str(raised.value)
-    assert len((job.folder / METRICS).read_text().splitlines()) < 3
-
-    heard = Heard()
-    results = run_on_slurm([job], 1, heard, cluster="local")
-    assert [event["step"] for _, event in heard.events if event["event"] == "start"] in ([22], [44])
-    assert weights(results) == in_this_process(CONFIG, [3], tmp_path / "here")
-
-
-@pytest.mark.slow
-def test_a_job_whose_time_is_over_saves_and_is_queued_again(tmp_path: Path) -> None:
+def test_a_job_whose_time_is_over_saves_and_is_queued_again(
+    tmp_path: Path, signalled: Callable[[int, int], None]
+) -> None:
     [job] = plan([CONFIG], [4], tmp_path / "cluster")
-    warning = send(signal.SIGUSR2, job, epochs=1)
+    signalled(signal.SIGUSR2, 4)
     heard = Heard()
     results = run_on_slurm([job], 1, heard, cluster="local")
-    warning.join()
-    first, second = [event["step"] for _, event in heard.events if event["event"] == "start"]
-    assert first == 0
-    assert 22 < second < 66  # it goes on after the step it was at, not after its last whole epoch
+    # It goes on after the step it was at, not after its last whole epoch.
+    assert [event["step"] for _, event in heard.events if event["event"] == "start"] == [0, 30]
     assert "stopped" in heard.kinds(0)
     assert weights(results) == in_this_process(CONFIG, [4], tmp_path / "here")
 
 
 @pytest.mark.slow
-def test_a_job_that_fails_says_why_and_the_others_are_run(tmp_path: Path) -> None:
-    good, bad = plan([CONFIG.for_epochs(1), RunConfig(dataset="nowhere.npz", epochs=1)], [0], tmp_path)
+def test_a_job_that_fails_says_why(tmp_path: Path) -> None:
+    [bad] = plan([RunConfig(dataset="nowhere.npz", epochs=1)], [0], tmp_path)
     heard = Heard()
     with pytest.raises(ChildProcessError) as raised:
-        run_on_slurm([bad, good], 2, heard, cluster="local")
+        run_on_slurm([bad], 2, heard, cluster="local")
     assert str(raised.value).startswith(f"the run in {bad.folder} could not be run: ")
     assert "nowhere.npz" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert heard.kinds(0) == ["error"]
-    assert heard.kinds(1)[-1] == "end"
-    assert RunFolder(good.folder).result() is not None
 
 
 def test_without_slurm_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,19 +167,11 @@ def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 
 
 def interrupting(jobs: list[Job]) -> None:
-    """Stop waiting for jobs as Ctrl-C does, as soon as they have been submitted."""
-
-    def interrupt() -> None:
-        while not all((job.folder / slurm.JOB_ID).exists() for job in jobs):
-            time.sleep(0.02)
-        time.sleep(0.2)
-        signal.raise_signal(signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt, match="the jobs go on on the cluster.*scancel 17_0 17_1"):
-        run_on_slurm(jobs, 1, Heard())
-    thread.join()
+    """Stop waiting for jobs as Ctrl-C does, as soon as somebody waits for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slurm._SlurmJob, "over", lambda self: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt, match="the jobs go on on the cluster.*scancel 17_0 17_1"):
+            run_on_slurm(jobs, 1, Heard())
 
 
 @pytest.mark.usefixtures("fake_slurm")
@@ -183,10 +194,12 @@ def test_jobs_are_submitted_once_with_what_they_need(tmp_path: Path, monkeypatch
     assert not (tmp_path / "sbatch.sh").exists()
 
 
-@pytest.mark.usefixtures("fake_slurm")
-def test_a_job_that_leaves_the_queue_without_a_result_has_failed(tmp_path: Path) -> None:
+def test_a_job_that_leaves_the_queue_without_a_result_has_failed(
+    fake_slurm: Callable[[str, str], None], tmp_path: Path
+) -> None:
     jobs = plan([CONFIG], [0, 1], tmp_path / "runs")
-    threading.Timer(1.5, (tmp_path / "queued").unlink).start()
+    # It is in the queue when it is asked for the first time, and not any more after that.
+    fake_slurm("squeue", "test -e queued && echo RUNNING; rm -f queued")
     log = tmp_path / "runs" / slurm.LOGS / "17_0_0_log.err"
     log.parent.mkdir(parents=True)
     log.write_text("many words\nsubmitit INFO - Starting\nslurmstepd: error: Detected 1 oom_kill event\n\n")
@@ -230,7 +243,7 @@ def queue_again(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_sigterm_then_the_other_signal_is_queued_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Preemption: SIGTERM comes first, and is answered by saving; the job is there for what follows."""
     [job] = plan([CONFIG], [0], tmp_path)
-    asking = send(signal.SIGTERM, job, epochs=0)
+    at_step(5, partial(signal_here, signal.SIGTERM), tmp_path / "signalled")
     slept: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -241,7 +254,6 @@ def test_sigterm_then_the_other_signal_is_queued_again(tmp_path: Path, monkeypat
     monkeypatch.setattr(slurm.time, "sleep", lambda seconds: sleep(seconds) if seconds > 60 else None)
     with pytest.raises(Queued):
         slurm.Preemptible(job)()
-    asking.join()
     assert slept == [slurm.SECONDS_TO_BE_KILLED]
 
 

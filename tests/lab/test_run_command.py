@@ -6,12 +6,12 @@ import dataclasses
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from launching import wait_for
 from small_runs import command, lines, only_run, replenish
 
 from replenish import cli
@@ -242,12 +242,9 @@ def test_two_at_once_from_the_command_line(tmp_path: Path) -> None:
 def test_sigterm_with_two_at_once_saves_and_is_exit_code_143(tmp_path: Path) -> None:
     arguments = ("run", ROW, "--scale", "digits", "--epochs", "400", "--seeds", "2", "--jobs", "2")
     with subprocess.Popen(command(*arguments), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        until = time.monotonic() + 90
-        while len(list(tmp_path.glob("runs/*/*/metrics.jsonl"))) < 2:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_for(lambda: len(list(tmp_path.glob("runs/*/*/metrics.jsonl"))) == 2)
         process.terminate()
-        _, complaint = process.communicate(timeout=90)
+        _, complaint = process.communicate(timeout=300)
     assert process.returncode == 143
     assert "stopped; every run has saved where it stands, so give the same command again" in complaint
     assert "Traceback" not in complaint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 from rich.console import Console
@@ -23,12 +24,14 @@ from replenish.lab.show import (
 )
 from replenish.lab.show.chart import values_table
 from replenish.lab.show.finding import common_reach
+from replenish.lab.show.forest import ForestRow, forest_picture
 from replenish.lab.show.markdown import code, escape, page_markdown
 from replenish.lab.show.page import page_html, palette_css
+from replenish.lab.show.picture import figure_picture
 from replenish.lab.show.png import figures_png
 from replenish.lab.show.svg import chart_svg, finding_svg, swatch
 from replenish.lab.show.terminal import print_section
-from replenish.lab.statistics import paired_difference
+from replenish.lab.statistics import Interval, paired_difference
 from replenish.palette import HUES, look_of
 
 NASTY = "</script><b>|`x`"
@@ -46,6 +49,40 @@ FIGURE = Figure("figure", f"A figure {NASTY}", "Its caption.", (CHART,))
 
 def drawn(chart: Chart) -> str:
     return chart_svg(chart, "figure")
+
+
+def test_whiskers_stand_at_their_x_and_no_band_is_drawn() -> None:
+    means = Series("means", [0, 1, 2], [3.0, 4.0, 5.0], [2.0, None, 4.0], [4.0, None, 6.5], whiskers=True)
+    svg = drawn(Chart("means", "x", "y", (means,)))
+    assert svg.count('class="whisker"') == 2
+    assert 'class="band"' not in svg
+
+
+def test_a_figure_as_a_file_of_its_own() -> None:
+    svg = figure_picture(FIGURE)
+    ElementTree.fromstring(svg)
+    assert NASTY not in svg
+    assert "prefers-color-scheme:dark" in svg
+    assert all(f">{each.name}<" in svg for each in KINDS if each.kind != "stray" and each.name != NASTY)
+
+
+def test_a_forest_holds_its_rows_within_one_axis() -> None:
+    rows = [
+        ForestRow("A question", heading=True),
+        ForestRow(NASTY, -0.4, Interval(-0.9, 0.1, 0.95), "-0.4", "undecided", strong=True),
+        ForestRow("half", 2.6, Interval(1.0, 4.2, 0.95), "2.6", "not run yet", provisional=True),
+        ForestRow("nothing yet", verdict="not run yet (0 of 10)"),
+    ]
+    svg = forest_picture("Differences", rows, 0.5, "points")
+    root = ElementTree.fromstring(svg)
+    assert NASTY not in svg
+    circles = [float(each.get("cx", "")) for each in root.iter() if each.tag.endswith("circle")]
+    lines = [each for each in root.iter() if each.tag.endswith("line") and each.get("class") == "interval"]
+    assert len(circles) == len(lines) == 2  # what has no mean is told and not drawn
+    assert all(
+        float(line.get("x1", "")) < at < float(line.get("x2", "")) for line, at in zip(lines, circles, strict=True)
+    )
+    assert all(text in svg for text in ("A question", "not run yet (0 of 10)", "\u22124", "points"))
 
 
 def test_the_axes_hold_all_but_strays() -> None:
@@ -155,7 +192,7 @@ def page() -> Page:
 def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     html = page_html(page, "other.md")
     assert "<b>|" not in html
-    assert html.count("<script") == html.count("</script>") == 2
+    assert html.count("<script") == html.count("</script>") == 3
     assert 'data-row="b"' in html
     assert "://" not in html
     assert len(html) < 50_000
@@ -166,8 +203,11 @@ def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     written = io.StringIO()
     print_section(page.sections[0], Console(file=written, width=100))
     assert NASTY in written.getvalue()
-    assert "left out" not in written.getvalue()
     assert f"* sentence {NASTY}" in written.getvalue()
+    narrow = io.StringIO()
+    print_section(page.sections[0], Console(file=narrow, width=30))
+    assert "also shows:" in " ".join(narrow.getvalue().split())  # and what the others are
+    assert narrow.getvalue().count("│") < written.getvalue().count("│")
 
 
 def test_markdown_escapes() -> None:

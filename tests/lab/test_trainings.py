@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from replenish import Order
 from replenish.lab import compare_trainings
-from replenish.lab.question import parse_duration
+from replenish.lab.seed_rounds import parse_duration
 
 
 def made_up(effect: float, spread: float = 1.0) -> Any:
@@ -74,15 +75,42 @@ def test_until_decided_ends_at_the_most_seeds() -> None:
     )
 
 
-def test_a_budget_ends_it() -> None:
+def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("replenish.lab.seed_rounds.monotonic", lambda: now[0])
+
     def slow(order: Order, seed: int) -> float:
-        time.sleep(0.02)
+        now[0] += 10.0
         return float(seed)
 
-    answer = compare_trainings(slow, 1000, 50, seeds=1000, budget=0.3)
-    assert 1 <= len(answer.values["srs"]) <= 8
-    assert answer.stopped is not None
+    answer = compare_trainings(slow, 1000, 50, seeds=1000, budget=70)
+    assert sorted(answer.values["srs"]) == [0, 1, 2]  # 20 s a seed: a fourth would end after the budget
+    assert answer.stopped == "the budget of 70 s allows for no more than 3 seeds"
     assert "budget" in answer.lines()[1]
+    with pytest.raises(ValueError, match=r"budget should allow for one run of each order, but these took 20 s"):
+        compare_trainings(slow, 1000, 50, seeds=1000, budget=19)
+
+
+def test_other_numbers_are_told_beside_and_all_is_on_a_page(tmp_path: Path) -> None:
+    def train(order: Order, seed: int) -> dict[str, float]:
+        return {"loss": made_up(4.0)(order, seed), "time": 3.0, "odd": math.nan}
+
+    page = tmp_path / "answer.html"
+    answer = compare_trainings(train, 1000, 50, seeds=6, metric="loss", margin=0.1, page=page)
+    assert answer.besides == {"time": {order: dict.fromkeys(range(6), 3.0) for order in ("reshuffling", "srs")}}
+    assert answer.lines()[-1] == "time: reshuffling 3, srs 3"
+    text = page.read_text()
+    assert answer.verdicts[0].outcome == "better"
+    assert "srs is better than reshuffling" in text
+    assert text.count('class="join"') == 6  # a line for each pair
+    assert 'class="chart forest"' in text
+    with pytest.raises(ValueError, match="page should be the name of a .html file"):
+        compare_trainings(train, 1000, 50, metric="loss", page=tmp_path / "answer.txt")
+
+
+def test_warnings_come_first() -> None:
+    answer = compare_trainings(lambda order, seed: 0.0, 1000, 50, seeds=3)
+    assert str(answer).startswith("Warning: both orders gave the same value at every seed: the metric may be saturated")
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_fork_while_another_thread_draws_does_not_hang_the_child(name: str) ->
     with order._lock.lock:  # as another thread would hold it
         child = os.fork()
         if child == 0:
-            signal.alarm(20)  # a child that hangs ends by it, and not with 0
+            signal.alarm(120)  # a child that hangs ends by it, and not with 0
             os._exit(0 if order.batch(7).tolist() == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert order.batch(7).tolist() == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -38,8 +40,10 @@ def test_visits_are_numbered_in_turn(name: str) -> None:
             drawn[sample] += 1
         expected.append(numbers)
         assert visits.at(step).tolist() == numbers
+        assert order.visits(step).tolist() == numbers
     for step in (39, 3, 5, 20):  # back, on, and far
         assert visits.at(step).tolist() == expected[step]
+        assert CASES[name]().visits(step).tolist() == expected[step]
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -60,6 +64,26 @@ def test_far_counts() -> None:
     weighted = SequencedReplacement(5, 3, pool_size=8, sequence=weighted_sequence([1, 2, 3, 4, 5], 30))
     assert counts_before(weighted, far).sum() == 3 * far
     assert (counts_before(FlipFlop(50, 7), 8 * far + 3) - far).sum() == 21
+
+
+@pytest.mark.parametrize("name", ["srs", "reshuffling", "jitter", "balls-in-bins", "stratified", "stratified-srs"])
+def test_far_visits(name: str) -> None:
+    """Each count goes on by one from visit to visit; where a step follows on nothing, it is found anew."""
+    far, order = 10**9, CASES[name]()
+    last: dict[int, int] = {}
+    for step in range(far, far + 60):
+        for sample, visit in zip(order.batch(step).tolist(), CASES[name]().visits(step).tolist(), strict=True):
+            assert visit == last.get(sample, visit - 1) + 1
+            assert abs(visit - far * 8 / 97) < 40 + far * 8 / 97 * 0.08  # an epoch has 13 steps of 97 / 8
+            last[sample] = visit
+
+
+def test_visits_belong_to_the_arguments_alone() -> None:
+    order = SequencedReplacement(50, 7)
+    expected = order.visits(123).tolist()
+    for clone in (copy.copy(order), pickle.loads(pickle.dumps(order))):
+        assert clone == order
+        assert clone.visits(123).tolist() == expected
 
 
 def test_an_epoch_is_the_default() -> None:

@@ -10,10 +10,12 @@ import torch
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.lab.data.augment import Augmentation, AugmentationDraws
-from replenish.lab.data.dataset import Dataset
-from replenish.lab.data.image_store import ImageStore
+from replenish.lab.data.augment import AlternatingFlips, Augmentation, AugmentationDraws
+from replenish.lab.data.dataset import Dataset, UInt8Array
+from replenish.lab.data.image_stack import is_large
+from replenish.lab.data.image_store import ImageStore, MappedImageStore
 from replenish.orders.protocol import Order
+from replenish.orders.visits import visits_of
 from replenish.sharding import check_replicas, check_shares, share_of
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -23,10 +25,10 @@ Split = Literal["train", "test", "held_out"]
 class Batches:
     """The tensors of every training step, and of the test split: what the lab trains from.
 
-    The training images lie on the device once, as bytes; a batch is gathered, augmented and standardised
-    there by a few operations on the whole batch, so no worker processes are needed. Batch `step` is a pure
-    function of (order, dataset, augmentation, seed, step): a resumed run repeats it exactly, and the
-    shares of all ranks, in order, are the batch that a single process would see.
+    The training images lie on the device once, as bytes (those too large for memory stay in their file); a batch is
+    gathered, augmented and standardised there by a few operations on all of it, so no worker processes are needed.
+    Batch `step` is a pure function of (order, dataset, augmentation, seed, step): a resumed run repeats it exactly, and
+    the shares of all ranks, in order, are the batch that a single process would see.
 
     Args:
         order: Which samples make up each batch; its `num_samples` is the number of training images.
@@ -75,7 +77,7 @@ class Batches:
         self.device = torch.device(device)
         self._channels_last = checks.boolean("channels_last", channels_last)
         self._train = self._store(dataset.train_images, self.augmentation.pad)
-        self._stores: dict[str, ImageStore] = {"train": self._train}
+        self._stores: dict[str, ImageStore | MappedImageStore] = {"train": self._train}
 
     def batches(self, start_step: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield this rank's images (float32 NCHW) and labels (int64) of the steps from `start_step` on.
@@ -121,11 +123,14 @@ class Batches:
             "pad": self.augmentation.pad,
             "flip": int(self.augmentation.flip),
             "augmentation_seed": self.seed,
+            **({"alternating": 1} if self.augmentation.alternating else {}),  # else the config that it always was
         }
 
     def _steps(self, start: int, batches: Iterator[Int64Array]) -> Iterator[tuple[Int64Array, Batch]]:
         draws = AugmentationDraws(self.augmentation, self.seed, self.order.batch_size)
         plain = self.augmentation.outcomes == 1
+        alternating = AlternatingFlips(self.seed, self.order.num_samples) if self.augmentation.alternating else None
+        visits = visits_of(self.order)
         for step, indices in enumerate(batches, start):
             mine = share_of(len(indices), self.num_replicas, self.rank)
             own = indices[mine]
@@ -133,7 +138,10 @@ class Batches:
                 images = self._train.plain(own)
             else:
                 # Drawn for the places of a full global batch, whatever this batch and this share are.
-                images = self._train.crops(own, *(drawn[: len(indices)][mine] for drawn in draws.at(step)))
+                rows, columns, flips = (drawn[: len(indices)][mine] for drawn in draws.at(step))
+                if alternating is not None:
+                    flips = alternating.at(own, visits(step)[mine])
+                images = self._train.crops(own, rows, columns, flips)
             yield indices, (images, torch.from_numpy(self.dataset.train_labels[own]).to(self.device))
 
     def _ordered(self, split: str, batch_size: int) -> Iterator[Batch]:
@@ -145,12 +153,7 @@ class Batches:
             indices = np.arange(start, min(start + batch_size, last))
             yield store.plain(indices), torch.from_numpy(labels[indices]).to(self.device)
 
-    def _store(self, images: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], pad: int) -> ImageStore:
-        return ImageStore(
-            images,
-            self.dataset.mean,
-            self.dataset.std,
-            pad=pad,
-            device=self.device,
-            channels_last=self._channels_last,
-        )
+    def _store(self, images: UInt8Array, pad: int) -> ImageStore | MappedImageStore:
+        kind = MappedImageStore if is_large(images) else ImageStore
+        options: dict[str, Any] = {"pad": pad, "device": self.device, "channels_last": self._channels_last}
+        return kind(images, self.dataset.mean, self.dataset.std, **options)

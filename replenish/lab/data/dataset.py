@@ -43,6 +43,8 @@ class Dataset:
         held_out_labels: Their labels.
         train_subclasses: A finer label of each training image, from 0, if "so many images a class" is to mean so
             many of each of these.
+        train_files: The file of each training image, where each has one: what people look for when they ask which
+            images made a step.
 
     Example:
         >>> from replenish.lab.data import load
@@ -60,6 +62,7 @@ class Dataset:
     held_out_images: UInt8Array | None = None
     held_out_labels: Int64Array | None = None
     train_subclasses: Int64Array | None = None
+    train_files: npt.NDArray[np.str_] | None = None
 
     def __post_init__(self) -> None:
         names = tuple(self.class_names)
@@ -93,6 +96,8 @@ class Dataset:
             )
 
     def _check_optional(self) -> None:
+        if self.train_files is not None and self.train_files.shape != self.train_labels.shape:
+            raise DataError(f"{self.name}: train_files should have a name for each of the training images")
         if self.train_subclasses is not None:
             what = f"{self.name}: train_subclasses"
             subclasses = _labels(self.train_subclasses, what, len(self.train_labels))
@@ -217,6 +222,15 @@ def _labels(value: object, what: str, classes: int) -> Int64Array:
     if outside.size:
         raise DataError(f"{what} should be from 0 to {classes - 1}, but got {int(outside[0])}")
     return value
+
+
+def whole_labels(values: npt.NDArray[np.generic], what: str) -> Int64Array:
+    """Return labels as int64, one for each image; a second axis of length 1 is taken off."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
+        raise DataError(f"{what} should be one axis of integers, but is {values.dtype} of {values.shape}")
+    return values.astype(np.int64)
 
 
 def _kind(value: object) -> str:

@@ -20,6 +20,7 @@ class LabPurpose(enum.IntEnum):
     AUGMENTATION = 7
     IMAGES_PER_CLASS = 8
     SPLIT = 9
+    FIRST_FLIP = 12
 
 
 def choose(labels: Int64Array, counts: Int64Array, seed: int, purpose: LabPurpose) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,8 @@ operations run wherever the bytes are.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -109,3 +111,24 @@ class ImageStore:
 
     def _tensor(self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
+
+
+class MappedImageStore:
+    """What `ImageStore` gives, from images that are not copied: each batch is read and padded when it is asked for.
+
+    For images in a file too large for memory. Arguments are those of `ImageStore`.
+    """
+
+    def __init__(self, images: UInt8Array, mean: Float64Array, std: Float64Array, **options: Any) -> None:
+        self._images, self._arguments, self._options = images, (mean, std), options
+
+    def plain(self, indices: Int64Array) -> torch.Tensor:
+        """Return what `ImageStore.plain` returns."""
+        return self._of(indices).plain(np.arange(len(indices)))
+
+    def crops(self, indices: Int64Array, rows: Int64Array, columns: Int64Array, flips: Int64Array) -> torch.Tensor:
+        """Return what `ImageStore.crops` returns."""
+        return self._of(indices).crops(np.arange(len(indices)), rows, columns, flips)
+
+    def _of(self, indices: Int64Array) -> ImageStore:
+        return ImageStore(self._images[indices], *self._arguments, **self._options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -10,22 +11,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
+from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array, whole_labels
 from replenish.lab.data.image_choice import held_out
 
 SPLIT_KEYS = ("train_images", "train_labels", "test_images", "test_labels")
+#: Keras's names, and those of a validation split, which is tested on where there is no test split.
+KERAS_KEYS = ("x_train", "y_train", "x_test", "y_test")
+VALIDATION_KEYS = ("val_images", "val_labels")
 WHOLE_KEYS = ("images", "labels")
 
 
 def load_npz(path: Path, seed: int) -> Dataset:
     """Read a dataset from an `.npz`, without unpickling anything.
 
-    The keys are `train_images`, `train_labels`, `test_images`, `test_labels`; or `images` and `labels` with
-    `split` (0 for training, 1 for testing); or these without `split`, when a fifth of every class is held
-    out for testing, chosen by `seed`. Images are uint8, (images, height, width, channels) or without the
-    last axis for one channel; labels are integers from 0. `class_names`, an array of strings, is optional.
+    The keys are `train_images`, `train_labels`, `test_images`, `test_labels`, as MedMNIST has them (its `val_images`
+    are left out, and tested on where there are no test images), or Keras's `x_train`, `y_train`, `x_test`, `y_test`;
+    or `images` and `labels` with `split` (0 for training, 1 for testing); or these without `split`, when a fifth of
+    every class is held out for testing, chosen by `seed`. Images are uint8, (images, height, width, channels) or
+    without the last axis for one channel; labels are integers from 0, (images,) or (images, 1). `class_names`, an array
+    of strings, is optional.
     """
     arrays = _read(path)
+    for key, other in zip(SPLIT_KEYS, KERAS_KEYS, strict=True):
+        if key not in arrays and other in arrays:
+            arrays[key] = arrays[other]
+    if "test_images" not in arrays and "val_images" in arrays:
+        arrays |= {"test_images": arrays["val_images"], "test_labels": arrays.get("val_labels", np.empty(0))}
+    elif "val_images" in arrays:
+        warnings.warn(f"{path}: val_images left out; test_images are for testing", stacklevel=2)
     if "images" in arrays:
         images, labels = _images(arrays, "images", path), _labels(arrays, "labels", path)
         class_names = _class_names(arrays, labels, path)
@@ -56,7 +69,7 @@ def load_npz(path: Path, seed: int) -> Dataset:
 
 
 def _read(path: Path) -> dict[str, npt.NDArray[Any]]:
-    known = (*SPLIT_KEYS, *WHOLE_KEYS, "split", "class_names")
+    known = (*SPLIT_KEYS, *KERAS_KEYS, *VALIDATION_KEYS, *WHOLE_KEYS, "split", "class_names")
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path} is no .npz file, or is cut short")
     try:
@@ -88,9 +101,7 @@ def _labels(arrays: dict[str, npt.NDArray[Any]], key: str, path: Path) -> Int64A
     labels = arrays.get(key)
     if labels is None:
         raise DataError(f"{path} has no array {key!r}")
-    if labels.dtype.kind not in "iu" or labels.ndim != 1 or not len(labels):
-        raise DataError(f"{path}: {key} should be one axis of integers, but is {labels.dtype} of {labels.shape}")
-    return labels.astype(np.int64)
+    return whole_labels(labels, f"{path}: {key}")
 
 
 def _class_names(arrays: dict[str, npt.NDArray[Any]], labels: Int64Array, path: Path) -> tuple[str, ...]:

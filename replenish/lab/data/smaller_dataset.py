@@ -88,6 +88,7 @@ def reduce(
         held_out_labels=None if left is None else new_label[dataset.train_labels[left]],
         # Numbered anew: a subclass whose images are all gone leaves no gap.
         train_subclasses=None if subclasses is None else np.unique(subclasses[train], return_inverse=True)[1],
+        train_files=None if dataset.train_files is None else dataset.train_files[train],
     )
 
 

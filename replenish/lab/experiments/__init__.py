@@ -1,19 +1,20 @@
-"""Experiments by name, each a function that returns a whole config: the paper's, and the replication study's.
+"""Experiments by name, each a function that returns a whole config: the paper's, the decisive one, and the study's.
 
-`find` gives the configs of a name or of a group of names (`table3`, `figure2`, `table2/wrn-28-10`, `study`) at a scale.
+`find` gives the configs of a name or a group of names (`table3`, `table2/wrn-28-10`, `decisive`, `study`) at a scale.
 Names that stand for the same config stand for the same runs: figure 2 shows the runs of table 3.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import study
+from replenish.lab.experiments import decisive, study
 from replenish.lab.experiments.published import EXPERIMENTS
 from replenish.lab.experiments.scales import SCALES
 
-__all__ = ["EXPERIMENTS", "SCALES", "configs", "find"]
+__all__ = ["EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stated_seeds"]
 
 
 def configs(scale: str = "full") -> dict[str, RunConfig]:
@@ -21,6 +22,21 @@ def configs(scale: str = "full") -> dict[str, RunConfig]:
     if scale not in SCALES:
         raise ValueError(f"scale should be one of {', '.join(SCALES)}, but got {scale!r}")
     return {name: SCALES[scale](make()) for name, make in EXPERIMENTS.items()}
+
+
+def decisive_configs(scale: str = "full") -> dict[str, RunConfig]:
+    """Return the two sides of the decisive experiment; at another scale than `full` it can be tried out."""
+    return {name: SCALES[scale](make()) for name, make in decisive.EXPERIMENTS.items()}
+
+
+def stated_seeds(experiments: Iterable[str]) -> int:
+    """Return how many seeds some experiments are run with where nobody says: what was stated beforehand, or 1.
+
+    Example:
+        >>> stated_seeds(find("decisive")), stated_seeds(find("table3"))
+        (3, 1)
+    """
+    return decisive.PAIRS if set(experiments) <= set(decisive.EXPERIMENTS) else 1
 
 
 def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
@@ -34,16 +50,21 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
         ['figure2/wrn-60-120-160', 'figure2/wrn-120-150-175', 'figure2/wrn-srs-120-150-175']
     """
     wanted = name.strip("/")
-    at_scale = {**configs(scale), **_study(scale)}
+    at_scale = {**configs(scale), **decisive_configs(scale), **_study(scale)}
     found = {known: config for known, config in at_scale.items() if known == wanted or known.startswith(f"{wanted}/")}
     if not found and wanted:
         found = {known: config for known, config in at_scale.items() if known.startswith(wanted)}
     if not found:
-        groups = {"/".join(known.split("/")[:depth]) for known in at_scale for depth in (1, 2, 3)}
-        nearest = difflib.get_close_matches(wanted, sorted(groups), n=3, cutoff=0.4)
+        nearest = difflib.get_close_matches(wanted, names(), n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(nearest)}? " if nearest else ""
         raise ValueError(f"there is no experiment named {name!r}; {hint}`replenish list` shows them all")
     return found
+
+
+def names() -> list[str]:
+    """Return every name that `find` knows: the experiments, and the groups that they are in."""
+    known = (*EXPERIMENTS, *decisive.EXPERIMENTS, *study.EXPERIMENTS)
+    return sorted({"/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3)})
 
 
 def _study(scale: str) -> dict[str, RunConfig]:

@@ -27,7 +27,7 @@ class DataSize:
 
 @dataclass(frozen=True)
 class RunCost:
-    """The cost of one run, its tests after every epoch included.
+    """The cost of one run, with its tests and the measurements of its clean loss.
 
     Args:
         parameters: Of the network.
@@ -78,7 +78,9 @@ def run_cost(config: RunConfig, data: DataSize) -> RunCost:
 
         network = cost(*key)
         counted = network.parameters, network.multiply_adds
-    passes = config.epochs * (3 * data.train_images + data.test_images)
+    clean = config.epochs // config.clean_every if config.clean_every else 0
+    tests = config.epochs // config.test_every
+    passes = (3 * config.epochs + clean) * data.train_images + tests * data.test_images
     return RunCost(counted[0], float(counted[1]) * passes)
 
 

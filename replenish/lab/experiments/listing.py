@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import configs
+from replenish.lab.experiments import configs, decisive_configs
 from replenish.lab.experiments.costs import RunCost, known_data, run_cost
 from replenish.lab.paper import FIGURE3_ERRORS, published_error
-from replenish.lab.show import Column, Table
+from replenish.lab.show import Cell, Column, Table
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,17 @@ def experiments_table(scale: str) -> Table:
     """Return every experiment at a scale."""
     full = scale == "full"
     columns = (
-        Column("experiment", lambda line: line.name, numeric=False),
-        Column("network", lambda line: line.config.model, numeric=False),
-        Column("order", lambda line: line.config.order, numeric=False),
-        Column("B", lambda line: str(line.config.batch_size)),
-        Column("decays", lambda line: line.decays, numeric=False),
+        Column("experiment", lambda line: Cell(line.name, code=True), numeric=False),
+        Column("network", lambda line: line.config.model, numeric=False, brief=False),
+        Column("order", lambda line: line.config.order, numeric=False, brief=False),
+        Column("B", lambda line: str(line.config.batch_size), brief=False),
+        Column("decays", lambda line: line.decays, numeric=False, brief=False),
         Column("paper's error", lambda line: line.paper_error),
-        Column("parameters", lambda line: _count(line.cost.parameters)),
+        Column("parameters", lambda line: _count(line.cost.parameters), brief=False),
         Column("cost of a run", lambda line: _duration(line.cost.gpu_hours if full else line.cost.cpu_hours)),
     )
-    lines = [_Listed(name, config, run_cost(config, known_data(config))) for name, config in configs(scale).items()]
+    listed = {**configs(scale), **decisive_configs(scale)}
+    lines = [_Listed(name, config, run_cost(config, known_data(config))) for name, config in listed.items()]
     return Table(
         "experiments",
         f"Experiments at the scale {scale}",

@@ -49,12 +49,12 @@ def mini(config: RunConfig) -> RunConfig:
 def digits(config: RunConfig) -> RunConfig:
     """Return the experiment on scikit-learn's digits, in seconds: to see the lab at work, not to learn anything.
 
-    8 x 8 pixels, crops padded by 1, no mirror images (a mirrored 2 is no 2), 40 effective epochs.
+    8 x 8 pixels, crops padded by 1, no mirror images (a mirrored 2 is no 2), 20 effective epochs.
     """
     small = dataclasses.replace(
         config, dataset="digits", pad=1, flip=False, model=MINI_NETWORKS.get(config.model, config.model)
     )
-    return small.for_epochs(40)
+    return small.for_epochs(20)
 
 
 SCALES: dict[str, Callable[[RunConfig], RunConfig]] = {"full": full, "mini": mini, "digits": digits}

@@ -8,6 +8,19 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
+
+from replenish.lab.machine import first_process
+
+#: Columns of a terminal that hold everything; with fewer, a line keeps what matters and a bar that can be read.
+WIDE = 120
+#: Columns of such a line for a bar of ten, epoch and error, and the time left.
+BESIDE_THE_LABEL = 10 + 24 + 8
+
+
+def live(console: Console) -> bool:
+    """Tell whether a console can show what changes in place: a terminal, and not one that only types on."""
+    return console.is_terminal and not console.is_dumb_terminal
 
 
 class RunsDisplay:
@@ -22,15 +35,15 @@ class RunsDisplay:
 
     def __init__(self, labels: Sequence[str], console: Console) -> None:
         self._labels, self._console = labels, console
+        self._wide = console.width >= WIDE
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
+            BarColumn(bar_width=None, table_column=Column(ratio=1)),
             TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
+            *((TimeElapsedColumn(), TextColumn("left")) if self._wide else ()),
             TimeRemainingColumn(),
             console=console,
-            disable=not console.is_terminal,
+            disable=not live(console),
             expand=True,
         )
         self._all = self._progress.add_task("[bold]all runs", total=len(labels), state="")
@@ -56,7 +69,7 @@ class RunsDisplay:
     def _on_start(self, place: int, event: dict[str, Any]) -> None:
         self._starts[place] = event
         self._tasks[place] = self._progress.add_task(
-            escape(self._labels[place]), total=event["total_steps"], completed=event["step"], state=""
+            escape(self._short(self._labels[place])), total=event["total_steps"], completed=event["step"], state=""
         )
         if event["step"]:
             self._say(place, f"going on from step {event['step']:,}")
@@ -65,10 +78,12 @@ class RunsDisplay:
         start = self._starts[place]
         epoch = event["step"] * start["epochs"] / start["total_steps"]
         error = f"{self._errors[place]:.2f} %" if place in self._errors else "-"
-        state = (
-            f"epoch {epoch:.1f}/{start['epochs']}  step {event['step']:,}  loss {event['loss']:.3f}  error {error}  "
-            f"{event['samples_per_second']:,.0f}/s"
-        )
+        state = f"epoch {epoch:.1f}/{start['epochs']}"
+        if self._wide:
+            state += f"  step {event['step']:,}  loss {event['loss']:.3f}"
+            state += f"  error {error}  {event['samples_per_second']:,.0f}/s"
+        else:
+            state += f"  {error}"
         self._progress.update(self._tasks[place], completed=event["step"], state=state)
 
     def _on_epoch(self, place: int, event: dict[str, Any]) -> None:
@@ -95,9 +110,25 @@ class RunsDisplay:
     def _on_error(self, place: int, event: dict[str, Any]) -> None:
         self._leave(place)  # what is wrong is told by whoever started the run
 
+    def _short(self, label: str) -> str:
+        """Return a label without its middle where a narrow terminal would have no room for the bar."""
+        room = max(self._console.width - BESIDE_THE_LABEL, 16)
+        return label if self._wide or len(label) <= room else f"{label[: room - 10]}…{label[-9:]}"
+
     def _leave(self, place: int) -> None:
         if place in self._tasks:
             self._progress.remove_task(self._tasks.pop(place))
 
     def _say(self, place: int, markup: str) -> None:
         self._console.print(f"{escape(self._labels[place])}: {markup}", highlight=False, soft_wrap=True)
+
+
+def display_for_people(labels: Sequence[str]) -> RunsDisplay:
+    """Return the display of runs that a program started: on a terminal or in a notebook; elsewhere it is silent.
+
+    A program's log is its own. A notebook, where nothing can change in place without further packages, gets a sentence
+    for each run that has ended.
+    """
+    console = Console(stderr=True)
+    console.quiet = not (first_process() and (console.is_terminal or console.is_jupyter))
+    return RunsDisplay(labels, console)

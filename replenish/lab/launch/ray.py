@@ -18,6 +18,7 @@ from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import forget_progress, tell_progress
 from replenish.lab.launch.supervise import SECONDS_FOR_FILES, extra, first_line, supervise
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import Stopped
 
 #: How often a run is started again when its process or its machine is lost.
 RESTARTS = 10
@@ -40,7 +41,7 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
     for job in unfinished:
         _check_one_process(job.hardware)
         RunFolder(job.folder).claim(job.config)
-    with _connected(ray):
+    with connected(ray):
         for place, job in enumerate(jobs):
             if job in unfinished and (want := _want(ray, job.hardware)):
                 watch(place, {"event": "warning", "message": want})
@@ -90,8 +91,6 @@ def _execute(values: dict[str, Any], folder: str) -> None:
     """Train in a process of Ray."""
     os.chdir(folder)  # data may have a relative path
     job = Job.from_dict(values)
-    from replenish.lab.training import Stopped
-
     try:
         job.run(tell_progress(job.folder))
     except Stopped as stopped:
@@ -122,7 +121,7 @@ def _want(ray: Any, hardware: Hardware) -> str:
 
 
 @contextmanager
-def _connected(ray: Any) -> Iterator[None]:
+def connected(ray: Any) -> Iterator[None]:
     """Be connected to the cluster that there is, or to one of this machine that is started for it."""
     if ray.is_initialized():  # by the program that this is part of
         yield

@@ -22,8 +22,9 @@ from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import forget_progress, tell_progress
-from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Interrupted, extra, first_line, supervise
+from replenish.lab.launch.supervise import SECONDS_FOR_FILES, extra, first_line, supervise
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import Stopped
 
 if TYPE_CHECKING:
     import submitit
@@ -51,11 +52,8 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = 
     """
     unfinished = [job for job in jobs if RunFolder(job.folder).result() is None]
     on_cluster = cluster == "slurm"
-    if unfinished and on_cluster and not (shutil.which("srun") and shutil.which("sbatch")):
-        raise ValueError(
-            "the launcher 'slurm' needs Slurm's srun and sbatch, which are not found here; give the command on a login "
-            "node of the cluster, or use the launcher 'local'"
-        )
+    if unfinished and on_cluster:
+        check_there()
     tasks = _submitted_before(unfinished) if on_cluster else {}
     new = [job for job in unfinished if job.folder not in tasks]
     for hardware in dict.fromkeys(job.hardware for job in new):
@@ -69,9 +67,9 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = 
             seconds_to_save=0,
             seconds_for_files=SECONDS_FOR_FILES if on_cluster else 0,
         )
-    except Interrupted as stopped:
+    except Stopped as stopped:
         numbers = " ".join(sorted({task.submitted.job_id for task in tasks.values()}))
-        raise Interrupted(
+        raise Stopped(
             f"stopped waiting, but the jobs go on on the cluster; the same command waits for them again, and this ends "
             f"them: scancel {numbers}",
             stopped.signal_number,
@@ -107,10 +105,20 @@ class _SlurmJob:
             self.submitted.wait()
 
 
-def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
-    """Submit jobs that have the same hardware as one array."""
-    submitit = extra("submitit", "slurm")
-    executor = submitit.AutoExecutor(_logs(jobs[0]), cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
+def check_there() -> None:
+    """Refuse a machine that has no Slurm."""
+    if not (shutil.which("srun") and shutil.which("sbatch")):
+        raise ValueError(
+            "the launcher 'slurm' needs Slurm's srun and sbatch, which are not found here; give the command on a login "
+            "node of the cluster, or use the launcher 'local'"
+        )
+
+
+def executor_of(logs: Path, hardware: Hardware, parallel: int, cluster: str = "slurm") -> submitit.AutoExecutor:
+    """Return what submits jobs that have the same hardware, with what `REPLENISH_SLURM` says."""
+    if cluster == "slurm":
+        check_there()
+    executor = extra("submitit", "slurm").AutoExecutor(logs, cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
     gpus = hardware.devices if hardware.accelerator in ("cuda", "gpu") else None
     executor.update_parameters(
         name="replenish",
@@ -122,6 +130,13 @@ def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str
         slurm_array_parallelism=parallel,
         slurm_additional_parameters=options(os.environ.get(ENVIRONMENT, "")),
     )
+    return executor
+
+
+def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
+    """Submit jobs that have the same hardware as one array."""
+    submitit = extra("submitit", "slurm")
+    executor = executor_of(_logs(jobs[0]), hardware, parallel, cluster)
     for job in jobs:
         RunFolder(job.folder).claim(job.config)
         forget_progress(job)
@@ -212,8 +227,6 @@ class Preemptible:
         # Libraries read it when they are loaded, which is now.
         os.environ["OMP_NUM_THREADS"] = str(self.job.hardware.threads)
         from submitit import JobEnvironment
-
-        from replenish.lab.training import Stopped
 
         notice = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]
         queue_again: Any = signal.getsignal(notice)

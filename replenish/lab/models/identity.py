@@ -16,7 +16,13 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 def network_name(make: Callable[[], nn.Module]) -> str:
-    """Return the class's name with a digest of all that makes the network what it is, as far as it can be seen.
+    """Return a name for a network of the user's own: its class's, with its digest; see `network_digest`."""
+    network = _made(make)
+    return f"{type(network).__name__}@{_digest(network, make)}"
+
+
+def network_digest(make: Callable[[], nn.Module]) -> str:
+    """Return a digest of all that makes a network what it is, as far as it can be seen.
 
     That is: its initial weights, the settings that its modules print or keep as plain attributes, the source of its
     own modules' classes, and the function that makes it with what is bound to it. What `forward` reads from
@@ -28,16 +34,24 @@ def network_name(make: Callable[[], nn.Module]) -> str:
     Raises:
         TypeError: It makes something else.
     """
+    return _digest(_made(make), make)
+
+
+def _made(make: Callable[[], nn.Module]) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = make()
     if not isinstance(network, nn.Module):
         raise TypeError(f"model should return a torch.nn.Module, but it returned a {type(network).__name__}")
+    return network
+
+
+def _digest(network: nn.Module, make: Callable[[], nn.Module]) -> str:
     digest = hashlib.sha256()
     for part in (*_of_network(network), *_of_function(make)):
         digest.update(part)
         digest.update(b"\0")
-    return f"{type(network).__name__}@{digest.hexdigest()[:8]}"
+    return digest.hexdigest()[:8]
 
 
 def weights_sha256(network: nn.Module) -> str:

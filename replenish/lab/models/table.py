@@ -37,12 +37,12 @@ class CountedNetwork:
 
 COLUMNS = (
     Column("name", lambda network: Cell(network.entry.name, code=True), numeric=False),
-    Column("row of the paper's table 2", lambda network: network.entry.paper_row, numeric=False),
+    Column("row of the paper's table 2", lambda network: network.entry.paper_row, numeric=False, brief=False),
     Column("parameters, 10 classes", lambda network: f"{network.parameters10:,}"),
-    Column("100 classes", lambda network: f"{network.parameters100:,}"),
+    Column("100 classes", lambda network: f"{network.parameters100:,}", brief=False),
     Column("the paper prints", lambda network: network.entry.paper_parameters),
     Column("multiply-adds", lambda network: f"{network.multiply_adds / 1e6:,.0f}M"),
-    Column("remark", lambda network: network.remark, numeric=False),
+    Column("remark", lambda network: network.remark, numeric=False, brief=False),
 )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from replenish.lab.paper import published_error
@@ -14,6 +15,7 @@ from replenish.lab.report.grouping import Group
 from replenish.lab.report.words import dataset_name, duration, p_words, percent, schedule_words, span
 from replenish.lab.show import NOTHING, Cell, Column
 from replenish.lab.statistics import (
+    PERCENT,
     Estimate,
     Interval,
     PairedDifference,
@@ -90,7 +92,7 @@ def difference(entry: Entry) -> Cell:
     """Return the mean paired difference to the experiment compared with, with n and its 95 % interval."""
     if entry.reference is None:
         return Cell(NOTHING)
-    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors))
+    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors, PERCENT))
 
 
 def difference_cell(found: PairedDifference) -> Cell:
@@ -126,6 +128,12 @@ def method(entry: Entry) -> Cell:
     return Cell(entry.row.method, () if entry.comparable else (f"here {config.model} on {dataset_name(config)}",))
 
 
+def data(entry: Entry) -> Cell:
+    """Return the data of the paper's row; beneath them ours, where they are others."""
+    used = entry.group.config.dataset
+    return Cell(entry.data, () if entry.name.endswith(f"/{used}") else (f"here {dataset_name(entry.group.config)}",))
+
+
 def schedule(entry: Entry) -> Cell:
     """Return the paper's decays; beneath them ours, where they are others."""
     printed, config = entry.row.schedule, entry.group.config
@@ -143,7 +151,7 @@ def parameters(entry: Entry) -> Cell:
 #: What the rows of the paper's tables are.
 TABLE2 = (
     Column("Method", method, numeric=False),
-    Column("Data", lambda e: e.data, numeric=False),
+    Column("Data", data, numeric=False),
     Column("Source", lambda e: e.row.reference, numeric=False, brief=False),
     Column("Depth(-k)", lambda e: e.row.depth or NOTHING, numeric=False, brief=False),
     Column("Params.", parameters, brief=False),
@@ -171,17 +179,16 @@ def results(minus: str, comparable: bool) -> tuple[Column, ...]:
     )
 
 
-def _short_median(entry: Entry) -> str:
-    if not entry.group.errors:
-        return NOTHING
-    found = median_with_interval(entry.group.errors.values())
-    return percent(found.value) + _ends(found.interval, percent)
+def _short_mean(entry: Entry) -> str:
+    """Return the mean alone: means can be subtracted, and the interval that says something is that of the pairs."""
+    errors = entry.group.errors.values()
+    return percent(mean_with_interval(errors).value) if errors else NOTHING
 
 
 def _short_difference(entry: Entry) -> str:
     if entry.reference is None:
         return "" if entry.name == entry.against else NOTHING
-    found = paired_difference(entry.group.errors, entry.reference.errors)
+    found = paired_difference(entry.group.errors, entry.reference.errors, PERCENT)
     return NOTHING if found.mean is None else signed(found.mean) + _ends(found.interval, signed)
 
 
@@ -194,9 +201,9 @@ SHORT_TABLE3 = (
     Column("sampling", lambda e: "SRS" if e.row.method == "WRN-SRS" else "reshuffling", numeric=False),
     Column("B", lambda e: str(e.row.batch_size)),
     Column("decays", lambda e: f"{'-'.join(map(str, e.row.schedule))}, x{e.row.decay:g}", numeric=False),
-    Column("paper, WRN-28-10", lambda e: percent(e.printed)),
-    Column("minus row 3", lambda e: e.paper_difference("")),
-    Column("ours, WRN-10-1", _short_median),
+    Column("paper", lambda e: percent(e.printed), "WRN-28-10", brief=False),
+    Column("minus row 3", lambda e: e.paper_difference(""), brief=False),
+    Column("ours", _short_mean, "WRN-10-1"),
     Column("minus row 3, paired", _short_difference),
 )
 
@@ -209,7 +216,7 @@ def _time(group: Group) -> str:
 #: One row for each order, or each experiment that no table of the paper has.
 EXPERIMENTS = (
     Column("Order", lambda e: e.name, numeric=False),
-    estimated("Mean", "n, interval (coverage)", mean_with_interval),
+    estimated("Mean", "n, interval (coverage)", partial(mean_with_interval, possible=PERCENT)),
     estimated("Median", "n, interval (coverage)", brief=False),
     BEST,
     Column("Time", lambda e: _time(e.group), "a run, mean"),

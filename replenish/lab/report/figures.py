@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replenish.lab import paper
 from replenish.lab.report.grouping import Group
-from replenish.lab.show import Chart, Figure, Reference, Series
+from replenish.lab.show import Chart, Figure, Reference, Series, pairs_figure
 
 _CAPTION = (
     "Lines are medians over the seeds that finished, bands run from the smallest to the largest, and dashed uprights "
@@ -31,8 +31,10 @@ QUANTITIES = (Quantity("train_loss", "Training loss", 3), Quantity("test_error",
 
 
 def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) -> Figure | None:
-    """Return a figure of the paper over the lines that have runs, or None if none has."""
+    """Return a figure of the paper over the lines that have runs, or None if fewer than two have: it compares them."""
     lines = {label: groups[name] for name, label in figure.lines if name in groups}
+    if len(lines) < 2:
+        return None
     missing = [label for name, label in figure.lines if name not in groups]
     remark = f" No runs yet of: {', '.join(missing)}." if missing else ""
     if scale != "full":
@@ -110,19 +112,7 @@ def _drops(lines: Mapping[str, Group]) -> Iterator[Reference]:
 
 def seeds_figure(orders: Mapping[str, Group], name: str) -> Figure | None:
     """Return the test error of every seed by order, the runs of one seed joined; None for fewer than two orders."""
-    kept = {label: group for label, group in orders.items() if group.errors}
-    if len(kept) < 2:
-        return None
-    errors = [group.errors for group in kept.values()]
-    joined = [
-        Series(f"seed {seed}", range(len(errors)), [by_seed.get(seed) for by_seed in errors], kind="join")
-        for seed in sorted({seed for by_seed in errors for seed in by_seed})
-    ]
-    points = [
-        Series(label, [index] * len(group.errors), list(group.errors.values()), kind="points", order=group.config.order)
-        for index, (label, group) in enumerate(kept.items())
-    ]
-    names = tuple(kept)
-    chart = Chart("test_error", "order", "Test error (%)", (*joined, *points), x_names=names, from_zero=False)
+    kept = {label: group.errors for label, group in orders.items() if group.errors}
     caption = "Test error at the last epoch; a line joins the runs of one seed, which share their initial weights."
-    return Figure(name, "Every seed", caption, (chart,))
+    looks = {label: orders[label].config.order for label in kept}
+    return pairs_figure(kept, looks, "Test error (%)", name, caption) if len(kept) > 1 else None

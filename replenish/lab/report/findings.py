@@ -9,7 +9,7 @@ from replenish.lab import paper
 from replenish.lab.report.grouping import Group, mixed
 from replenish.lab.report.words import dataset_name
 from replenish.lab.show import Finding
-from replenish.lab.statistics import PairedDifference, holm, paired_difference, verdict
+from replenish.lab.statistics import PERCENT, PairedDifference, holm, paired_difference, verdict
 
 SIGNIFICANT = 0.05
 
@@ -62,7 +62,7 @@ def findings(pairs: Sequence[Pair], prefix: str, *, comparable: bool = False) ->
 
     If they are comparable, which is at the paper's own scale, its difference can lie outside of ours.
     """
-    differences = [paired_difference(pair.first.errors, pair.second.errors) for pair in pairs]
+    differences = [paired_difference(pair.first.errors, pair.second.errors, PERCENT) for pair in pairs]
     tested = [index for index, found in enumerate(differences) if found.p_value is not None]
     adjusted = dict(zip(tested, holm([differences[index].p_value or 0.0 for index in tested]), strict=True))
     made = []
@@ -74,7 +74,7 @@ def findings(pairs: Sequence[Pair], prefix: str, *, comparable: bool = False) ->
                 name=f"{prefix}-{index + 1}",
                 first=pair.first.label,
                 second=pair.second.label,
-                sentence=sentence + _left_out(pair) + _mixed(pair),
+                sentence=sentence + left_out(pair) + mixed_words(pair),
                 state=_state(found, p_adjusted),
                 difference=found,
                 adjusted_p=p_adjusted,
@@ -92,7 +92,8 @@ def _state(found: PairedDifference, p_adjusted: float | None) -> str:
     return "difference" if p_adjusted < SIGNIFICANT else "open"
 
 
-def _left_out(pair: Pair) -> str:
+def left_out(pair: Pair) -> str:
+    """Return a sentence on the runs of a pair that have no error, or ""."""
     parts = [
         f"{count} {status} of {group.label}"
         for group in (pair.first, pair.second)
@@ -102,7 +103,8 @@ def _left_out(pair: Pair) -> str:
     return f" Not in these numbers: {', '.join(parts)}." if parts else ""
 
 
-def _mixed(pair: Pair) -> str:
+def mixed_words(pair: Pair) -> str:
+    """Return a sentence on what the runs of a pair were executed differently in, or ""."""
     parts = [f"{name} ({one} and {two})" for name, (one, two) in mixed(pair.first, pair.second).items()]
     return f" The two sides were not executed alike: they differ in {', '.join(parts)}." if parts else ""
 

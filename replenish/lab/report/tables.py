@@ -26,7 +26,10 @@ TABLE2: list[PaperRow] = [
 
 
 def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
-    """Yield tables 3 and 2, each over the rows whose experiments have runs at the scale, where there are any."""
+    """Yield tables 3 and 2, each over the rows whose experiments have runs at the scale.
+
+    They share runs: table 2 is left out where it would say again what table 3 says.
+    """
     full = scale == FULL_SCALE
     scale_words = "" if full else f"; ours at the scale {scale}, so only differences within the table compare"
     tables = (
@@ -43,14 +46,21 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
             "differences are to WRN 28-10 on the same data",
         ),
     )
+    told: set[RunConfig] = set()
     for title, rows, shown_columns, said in tables:
-        if entries := _entries(rows, groups, full):
+        entries = _entries(rows, groups, full)
+        new = {entry.group.config for entry in entries} - told
+        told |= new
+        if new:
             yield Table(
                 f"{scale}-{rows[0][0].split('/')[0]}",
                 title,
                 shown_columns,
                 [(entry.name, entry) for entry in entries],
-                caption=f"Test error in percent; {said}{scale_words}.",
+                caption=(
+                    f"Test error in percent; {said}{scale_words}. Our differences are means of pairs, and so not quite "
+                    "those of the medians."
+                ),
                 remarks=list(_missing(rows, groups)),
                 origins=origins(entry.group for entry in entries),
             )
@@ -64,8 +74,8 @@ def short_table3(groups: Mapping[str, Group]) -> Table:
         columns.SHORT_TABLE3,
         [(entry.name, entry) for entry in _entries(TABLE3, groups)],
         caption=(
-            "Of 200 epochs in the paper, scaled to ours; medians with smallest and largest, differences with 95 % "
-            "intervals."
+            "Decays are of 200 epochs in the paper, scaled to ours. Ours are means over the seeds, and means of the "
+            "differences seed by seed, with 95 % intervals."
         ),
     )
 
@@ -106,10 +116,11 @@ def _entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: 
 
 
 def _missing(rows: Sequence[PaperRow], groups: Mapping[str, Group]) -> Iterator[str]:
-    """Yield which rows have no runs, by their data."""
-    names: dict[str, list[str]] = {}
+    """Yield which rows have no runs, for the data that have some."""
+    names: dict[str, list[str]] = {data: [] for name, _, data, _ in rows if name in groups}
     for name, row, data, _ in rows:
-        if name not in groups:
-            names.setdefault(data, []).append(row.name)
+        if name not in groups and data in names:
+            names[data].append(row.name)
     for data, missing in names.items():
-        yield f"No runs yet{data and f' on {data}'} of {len(missing)} rows: {', '.join(missing)}."
+        if missing:
+            yield f"No runs yet{data and f' on {data}'} of {len(missing)} rows: {', '.join(missing)}."

@@ -1,6 +1,6 @@
 """The kit that shows things: tables, charts and pages as data, and how a terminal, Markdown, HTML and PNG have them."""
 
-from replenish.lab.show.chart import Chart, Figure, Reference, Series
+from replenish.lab.show.chart import Chart, Figure, Reference, Series, pairs_figure
 from replenish.lab.show.finding import Finding
 from replenish.lab.show.page import Fact, Notice, Page, Section
 from replenish.lab.show.table import NOTHING, Cell, Column, Origin, Row, Table
@@ -21,4 +21,5 @@ __all__ = [
     "Section",
     "Series",
     "Table",
+    "pairs_figure",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +34,7 @@ class Series:
         like: The name of another series whose look it has, such as that of a stray's own line.
         note: A smaller line in the legend.
         thin: Whether it is secondary, to be drawn thinner.
+        whiskers: Whether low and high are the ends of an upright line at every x, not of a band.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Series:
     like: str = ""
     note: str = ""
     thin: bool = False
+    whiskers: bool = False
 
     @property
     def told(self) -> bool:
@@ -87,6 +89,7 @@ class Chart:
         x_names: Names in place of numbers at 0, 1, 2, ... along.
         from_zero: Whether the axis up begins at 0.
         whole: Whether only whole numbers make sense along.
+        log: Whether the axis along goes by logarithms; all x are then above 0.
         decimals: How many a value is read with; None for four digits.
     """
 
@@ -99,6 +102,7 @@ class Chart:
     x_names: tuple[str, ...] = ()
     from_zero: bool = True
     whole: bool = False
+    log: bool = False
     decimals: int | None = None
 
     @property
@@ -118,6 +122,8 @@ class Chart:
             return -0.5, len(self.x_names) - 0.5
         every = [at for series in self.series for at in series.x] or [0.0]
         first, last = min(every), max(every) + self.part
+        if self.log:
+            return float(first / 1.1), float(last * 1.1)
         air = 0.0 if self.part else (last - first) / 40 or 0.5
         return float(first - air), float(last + air)
 
@@ -176,6 +182,31 @@ class Figure:
     def legend(self) -> list[Series]:
         """The series that a legend names."""
         return [series for series in self.charts[0].series if series.kind not in ("stray", "join")]
+
+
+def pairs_figure(
+    values: Mapping[str, Mapping[int, float]], orders: Mapping[str, str], label: str, name: str, caption: str
+) -> Figure:
+    """Return every seed's value by order, a line joining those of one seed.
+
+    Args:
+        values: The values by what they are named and by seed.
+        orders: The order of each, for its look.
+        label: What the values are.
+        name: The figure's name within its page.
+        caption: A sentence or two.
+    """
+    columns = list(values.values())
+    joined = [
+        Series(f"seed {seed}", range(len(columns)), [by_seed.get(seed) for by_seed in columns], kind="join")
+        for seed in sorted({seed for by_seed in columns for seed in by_seed})
+    ]
+    points = [
+        Series(each, [index] * len(by_seed), list(by_seed.values()), kind="points", order=orders[each])
+        for index, (each, by_seed) in enumerate(values.items())
+    ]
+    chart = Chart("value", "order", label, (*joined, *points), x_names=tuple(values), from_zero=False)
+    return Figure(name, "Every seed", caption, (chart,))
 
 
 def values_table(figure: Figure, *, few: bool = False) -> Table:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replenish.lab.show.axis import round_step
-from replenish.lab.statistics import PairedDifference
+from replenish.lab.statistics import PairedDifference, signed
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,15 @@ class Finding:
         first: What is compared.
         second: With what.
         sentence: What the data allow to be said.
-        state: "difference", "open" (the interval includes no difference, or Holm's method does) or "unknown".
+        state: "settled" (by a rule stated beforehand), "trial" (of such a rule), "difference", "equivalent", "open"
+            (the interval includes no difference, or Holm's method does) or "unknown".
         difference: First minus second.
         adjusted_p: Its p-value after Holm's method.
         paper: The paper's difference, where it prints both errors.
         paper_sentence: The same in words, or "".
         order: The order of the first, for its colour.
+        unit: What the difference is in.
+        higher_is_better: Whether a difference above 0 speaks for the first.
     """
 
     name: str
@@ -37,6 +40,14 @@ class Finding:
     paper: float | None = None
     paper_sentence: str = ""
     order: str = "srs"
+    unit: str = "points"
+    higher_is_better: bool = False
+
+    def number(self, value: float | None) -> str:
+        """Return a difference as it is read: points with two decimals, in other units three digits."""
+        if value is None:
+            return "nothing"
+        return signed(value) if self.unit == "points" else f"{value:+.3g}".replace("-", "\u2212")
 
     @property
     def said(self) -> str:

@@ -11,7 +11,6 @@ from replenish.lab.show.chart import Chart, Figure, values_table
 from replenish.lab.show.finding import Finding, common_reach
 from replenish.lab.show.svg import chart_svg, finding_svg, look_classes, swatch
 from replenish.lab.show.table import Table
-from replenish.lab.statistics import signed
 from replenish.palette import COLOURS, DASHES, HUES, look_of
 
 if TYPE_CHECKING:
@@ -19,7 +18,14 @@ if TYPE_CHECKING:
 
 #: Tables with at most so many rows become cards on a phone; longer ones scroll.
 _MOST_CARDS = 16
-_STATES = {"difference": "a difference", "open": "sign open", "unknown": "too little to say"}
+_STATES = {
+    "settled": "settled",
+    "trial": "a trial",
+    "difference": "a difference",
+    "equivalent": "equivalent",
+    "open": "undecided",
+    "unknown": "too little to say",
+}
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
         states=_STATES,
         cards=lambda table: len(table.rows) <= _MOST_CARDS,
     )
-    made.filters.update(signed=signed, unbroken=_unbroken, data=figure_data, values=values_table, reach=common_reach)
+    made.filters.update(unbroken=_unbroken, data=figure_data, values=values_table, reach=common_reach)
     made.tests["figure"] = lambda block: isinstance(block, Figure)
     return made
 
@@ -123,7 +129,7 @@ def _chart_data(chart: Chart) -> dict[str, Any]:
         | ({"low": list(each.low), "high": list(each.high)} if each.low else {})
         for each in chart.series
     ]
-    ends = {"x_ends": list(chart.x_ends), "part": chart.part, "x_label": chart.x_label}
+    ends = {"x_ends": list(chart.x_ends), "part": chart.part, "log": chart.log, "x_label": chart.x_label}
     return {"name": chart.name, **ends, "x_names": list(chart.x_names), "decimals": chart.decimals, "series": series}
 
 

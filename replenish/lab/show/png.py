@@ -21,7 +21,10 @@ def figures_png(figures: Sequence[Figure], heading: str) -> bytes:
     rows = -(-len(figures) // 2)
     canvas = Canvas(figsize=(12, 4.5 * rows), layout="constrained")
     canvas.suptitle(heading)
-    for axis, figure in zip(canvas.subplots(rows, 2, squeeze=False).flat, figures, strict=False):
+    places = list(canvas.subplots(rows, 2, squeeze=False).flat)
+    for empty in places[len(figures) :]:
+        empty.set_axis_off()
+    for axis, figure in zip(places, figures, strict=False):
         (chart,) = figure.charts
         draw(axis, chart)
         axis.set_title(figure.title, loc="left", fontweight="bold")
@@ -36,6 +39,8 @@ def draw(axis: Any, chart: Chart) -> None:
     for series in chart.series:
         _draw_series(axis, chart, series)
     low, high, _ = chart.y_ends
+    if chart.log:
+        axis.set_xscale("log")
     axis.set_xlim(*chart.x_ends)
     axis.set_ylim(low, high + 0.2 * (high - low))  # room for the legend
     if chart.x_names:
@@ -61,7 +66,10 @@ def _draw_series(axis: Any, chart: Chart, series: Series) -> None:
     y = [float("nan") if value is None else value for value in series.y]
     if series.kind == "steps":  # the last part has a length too
         x, y = [*x, x[-1] + chart.part], [*y, y[-1]]
-    if bands := list(series.band()):
+    bands = list(series.band())
+    if bands and series.whiskers:
+        axis.vlines(*zip(*bands, strict=True), color=colour, linewidth=1.2)
+    elif bands:
         axis.fill_between(*zip(*bands, strict=True), color=colour, alpha=0.16, linewidth=0)
     dashes = tuple(map(float, DASHES[dash].split())) if dash else ()
     style: Any = ":" if law or series.kind == "stray" else "none" if series.kind == "points" else "-"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from replenish.lab.show.axis import Axis, tick_label, ticks
+from replenish.lab.show.axis import Axis, log_ticks, tick_label, ticks
 from replenish.lab.show.chart import Chart, Figure, Reference, Series
 from replenish.lab.show.finding import Finding
 from replenish.palette import MARKS, Look, look_of
@@ -21,7 +21,7 @@ Point = tuple[float, float]
 def chart_svg(chart: Chart, figure: str) -> str:
     """Return a chart of a figure; the label of its axis up, its legend and its caption are left to the page."""
     low, high, step = chart.y_ends
-    x, y = Axis(*chart.x_ends, LEFT, RIGHT), Axis(low, high, BOTTOM, TOP)
+    x, y = Axis(*chart.x_ends, LEFT, RIGHT, chart.log), Axis(low, high, BOTTOM, TOP)
     clip = f"clip-{figure}-{chart.name}"
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" class="chart" role="img" aria-label="{escape(chart.y_label)}" '
@@ -97,17 +97,15 @@ def finding_svg(finding: Finding, reach: float) -> str:
     if finding.difference.mean is not None:
         parts.append(f'<circle class="mean" cx="{_n(x.at(finding.difference.mean))}" cy="{middle}" r="5"/>')
     base = bottom + 34
-    parts.append(f'</g><text x="2" y="{base}">\u2190 first better</text>')
-    parts.append(f'<text x="{width // 2}" y="{base}" text-anchor="middle">points</text>')
-    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">second better \u2192</text>')
+    left, right = ("second", "first") if finding.higher_is_better else ("first", "second")
+    parts.append(f'</g><text x="2" y="{base}">\u2190 {left} better</text>')
+    parts.append(f'<text x="{width // 2}" y="{base}" text-anchor="middle">{escape(finding.unit)}</text>')
+    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">{right} better \u2192</text>')
     return "".join(parts) + "</svg>"
 
 
 def _told(finding: Finding) -> str:
-    def number(value: float | None) -> str:
-        return "nothing" if value is None else f"{value:+.2f}".replace("-", "\u2212")
-
-    interval = finding.difference.interval
+    number, interval = finding.number, finding.difference.interval
     between = "" if interval is None else f", {number(interval.low)} to {number(interval.high)}"
     others = "" if finding.paper is None else f"; reference {number(finding.paper)}"
     return f"{finding.first} minus {finding.second}: {number(finding.difference.mean)}{between}{others}"
@@ -125,7 +123,8 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
     named = [(float(index), name) for index, name in enumerate(chart.x_names)]
     # Names that would run into each other stand on two levels, where the label of the axis would be.
     crowded = any(10 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
-    for value, label in named or [(tick, tick_label(tick)) for tick in ticks(x.low, x.high, 6, whole=chart.whole)]:
+    marked = log_ticks(x.low, x.high) if chart.log else ticks(x.low, x.high, 6, whole=chart.whole)
+    for value, label in named or [(tick, tick_label(tick)) for tick in marked]:
         across, base = _n(x.at(value)), BOTTOM + (40 if crowded and value % 2 else 20)
         yield f'<line class="axis" x1="{across}" x2="{across}" y1="{BOTTOM}" y2="{BOTTOM + 5}"/>'
         yield (
@@ -170,7 +169,12 @@ def label_above(chart: Chart, height: float) -> bool:
 
 
 def _band(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterator[str]:
-    if kept := list(series.band()):
+    kept = list(series.band())
+    if series.whiskers:
+        for at, *ends in kept:
+            low, high = (_n(y.at(end)) for end in ends)
+            yield f'<path class="whisker" d="M{_n(x.at(at))} {low}V{high}m-5 0h10M{_n(x.at(at) - 5)} {low}h10"/>'
+    elif kept:
         upper = [(x.at(at), y.at(high)) for at, _, high in kept]
         lower = [(x.at(at), y.at(low)) for at, low, _ in reversed(kept)]
         yield f'<path class="band" d="{_path([*upper, *lower])}Z"/>'

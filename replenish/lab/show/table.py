@@ -35,7 +35,7 @@ class Column:
         note: A smaller line beneath the heading.
         group: Columns that follow each other with one group share a heading above theirs.
         numeric: Whether it holds numbers, which stand at the right.
-        brief: Whether a terminal, which has little room, shows it too.
+        brief: Whether a terminal that is too narrow for all columns shows it too.
     """
 
     title: str
@@ -100,6 +100,18 @@ class Table:
         """The rows, made when first asked for."""
         made = [(name, [column.cell(subject) for column in self.columns]) for name, subject in self.subjects]
         return [Row(name, tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row)) for name, row in made]
+
+    @property
+    def records(self) -> list[dict[str, str]]:
+        """The values by the headings of their columns, row by row: for programs that do not look at tables.
+
+        Example:
+            >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
+            >>> Table("squares", "Squares", squares, [("two", 2)]).records
+            [{'n': '2', 'n²': '4'}]
+        """
+        heads = [f"{column.group}: {column.title}" if column.group else column.title for column in self.columns]
+        return [dict(zip(heads, row.texts, strict=True)) for row in self.rows]
 
     @property
     def head_groups(self) -> list[tuple[str, int]]:

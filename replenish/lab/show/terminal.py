@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from replenish.lab.show.finding import Finding
 from replenish.lab.show.page import Section
-from replenish.lab.show.table import Table
+from replenish.lab.show.table import Column, Table
 
 
 def print_section(section: Section, console: Console) -> None:
@@ -23,15 +24,31 @@ def print_section(section: Section, console: Console) -> None:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Print a table with its caption; what stands beneath a value in a page stands beneath it here."""
+    """Print a table with its caption; what stands beneath a value in a page stands beneath it here.
+
+    Where the terminal has no room for all columns, the brief ones are shown, and a line names the others.
+    """
+    shown = _rich_table(table, table.columns)
+    brief = [column for column in table.columns if column.brief]
+    if len(brief) < len(table.columns) and _natural_width(shown, console) > console.width:
+        shown = _rich_table(table, brief)
+        others = ", ".join(_heading(column) for column in table.columns if not column.brief)
+        shown.caption = Text(f"{table.caption}\nA wider terminal, or a pipe, also shows: {others}.".strip())
+    console.print(shown)
+
+
+def _rich_table(table: Table, columns: Sequence[Column]) -> RichTable:
     shown = RichTable(title=Text(table.title, "bold"), title_justify="left", caption_justify="left")
     shown.caption = Text(table.caption) if table.caption else None
-    kept = [index for index, column in enumerate(table.columns) if column.brief]
-    for column in (table.columns[index] for index in kept):
-        head = Text(f"{column.group}: {column.title}" if column.group else column.title)
+    kept = [index for index, column in enumerate(table.columns) if column in columns]
+    for index in kept:
+        column = table.columns[index]
+        head = Text(_heading(column))
         if column.note:
             head.append(f"\n{column.note}", "dim")
-        shown.add_column(head, justify="right" if column.numeric else "left")
+        # A name in two pieces could not be copied, so other columns give way first.
+        whole = any(row.cells[index].code for row in table.rows)
+        shown.add_column(head, justify="right" if column.numeric else "left", no_wrap=whole, overflow="fold")
     for row in table.rows:
         cells = []
         for cell in (row.cells[index] for index in kept):
@@ -40,7 +57,16 @@ def print_table(table: Table, console: Console) -> None:
                 text.append(f"\n{note}", "dim")
             cells.append(text)
         shown.add_row(*cells)
-    console.print(shown)
+    return shown
+
+
+def _heading(column: Column) -> str:
+    return f"{column.group}: {column.title}" if column.group else column.title
+
+
+def _natural_width(shown: RichTable, console: Console) -> int:
+    """Return how wide a table is if nothing in it is broken."""
+    return Measurement.get(console, console.options.update(width=10_000), shown).maximum
 
 
 def print_findings(findings: Iterable[Finding], console: Console) -> None:

@@ -24,18 +24,18 @@ from replenish.draws import derived_seed
 from replenish.lab import machine
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Augmentation, Batches, Dataset, load
-from replenish.lab.models import build, training_loss
+from replenish.lab.models import training_loss
 from replenish.lab.models.identity import weights_sha256
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import Stopped, StopRequest, stop_signals
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
 from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
+from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
-from replenish.lab.training.stopping import Stopped, StopRequest, stop_signals
 from replenish.sharding import check_shares
 
 #: Told of everything that happens: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
 Watch = Callable[[dict[str, Any]], None]
-MakeModel = Callable[[], nn.Module]
 Result = dict[str, Any]
 
 #: Steps between looks at the loss. To look makes the processor wait for the device, so it is not done every step.
@@ -91,7 +91,8 @@ def train(
         held_out=config.held_out,
     )
     # Before processes start: what cannot be shared is refused once, and nothing is written.
-    check_shares(config.build_order(len(dataset.train_labels)), hardware.devices * hardware.num_nodes)
+    order = config.build_order(len(dataset.train_labels), dataset.train_labels)
+    check_shares(order, hardware.devices * hardware.num_nodes)
     network = (model or named_model(config, dataset))()
     fabric = start(hardware, config.precision, network)
     run_folder = RunFolder(folder)
@@ -120,18 +121,6 @@ def train(
         return result
 
 
-def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
-    """Return what makes the network that a config names, for the classes and the images of a dataset."""
-    height, width = dataset.image_size
-    if height != width:
-        raise ValueError(
-            f"the networks by name want square images, but those of {dataset.name} are {height} x {width}; give an "
-            f"image_size"
-        )
-    overrides = {} if config.dropout is None else {"dropout": config.dropout}
-    return lambda: build(config.model, dataset.channels, dataset.num_classes, height, **overrides)
-
-
 def build_optimizer(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
     """Return the optimizer that a config names; the learning rate of every step is set by the loop."""
     parameters, rate, decay = network.parameters(), config.learning_rate, config.weight_decay
@@ -158,11 +147,11 @@ class Training:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
         self.stop, self.events = stop, events
         self.watch: Watch = watch if fabric.is_global_zero else _ignore
-        self.order = config.build_order(len(dataset.train_labels))
+        self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
         self.batches = Batches(
             self.order,
             dataset,
-            augment=Augmentation(config.pad, config.flip),
+            augment=Augmentation(config.pad, config.flip, config.alternating_flip),
             device=fabric.device,
             num_replicas=fabric.world_size,
             rank=fabric.global_rank,

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
-from replenish.lab.data import Dataset, cache, image_folder, load
+from replenish import SequencedReplacement
+from replenish.lab.data import Batches, Dataset, cache, image_folder, image_stack, load
 
 
 @pytest.fixture
@@ -113,3 +115,23 @@ def test_old_entries_make_room(images: Path, tmp_path: Path, monkeypatch: pytest
 def test_a_cache_that_cannot_be_written_is_no_error(images: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     assert len(load(images).train_labels) == 16
+
+
+def test_large_images_stay_in_a_file(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoded by workers into a file, mapped from the cache afterwards, and trained from: the very same data."""
+    Image.fromarray(np.full((8, 8, 3), 9, np.uint8)).save(images / "class 1" / "99.png")  # the last is in colour
+    os.utime(images / "class 1" / "99.png", (1e9, 1e9))
+    os.utime(images / "class 1", (1e9, 1e9))
+    small = load(images, seed=1)
+    order = SequencedReplacement(len(small.train_labels), 8)
+    monkeypatch.setattr(image_stack, "IN_MEMORY", 500)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    decoded, cached = load(images, seed=1), load(images, seed=1)
+    assert len(list((tmp_path / "other" / "replenish" / "decoded").iterdir())) == 1  # nothing temporary is left
+    for large in (decoded, cached):
+        assert isinstance(large.train_images, np.memmap)
+        assert same(large, small)
+        for step in (0, 3):
+            assert torch.equal(Batches(order, large).batch(step)[0], Batches(order, small).batch(step)[0])
+        for one, two in zip(Batches(order, large).ordered("test"), Batches(order, small).ordered("test"), strict=True):
+            assert torch.equal(one[0], two[0])

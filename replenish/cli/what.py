@@ -1,0 +1,83 @@
+"""`replenish what`: which samples made a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from replenish.cli.console import output, print_json
+from replenish.cli.errors import errors_as_sentences
+from replenish.cli.options import (
+    BatchSize,
+    DatasetName,
+    Json,
+    NumSamples,
+    OrderName,
+    OrderOptions,
+    OrderSeed,
+    Source,
+    order_source,
+)
+
+if TYPE_CHECKING:
+    from replenish.lab.order_source import OrderSource
+
+#: More than a screen or two is for `--json`.
+MOST_ROWS = 128
+
+
+def what(
+    step: Annotated[int, typer.Argument(help="the step, counted from 0")],
+    source: Source = None,
+    order: OrderName = None,
+    num_samples: NumSamples = None,
+    batch_size: BatchSize = None,
+    seed: OrderSeed = None,
+    option: OrderOptions = None,
+    dataset: DatasetName = None,
+    visits: Annotated[bool, typer.Option("--visits", help="also how often each was drawn before")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say which samples made a step: their indices, and labels and files where the data are at hand.
+
+    From a run's folder, from a sampler's saved state, or from an order's name and sizes.
+    """
+    with errors_as_sentences():
+        found = order_source(source, order, num_samples, batch_size, seed, option, dataset)
+        batch = found.order.batch(step).tolist()
+        samples = [{"place": place, **found.sample(sample)} for place, sample in enumerate(batch)]
+        if visits:
+            from replenish.orders.visits import visits_of
+
+            before = visits_of(found.order)(step).tolist()
+            samples = [{**sample, "visits": times} for sample, times in zip(samples, before, strict=True)]
+    if as_json:
+        told = {"step": step, "effective_epoch": step / found.steps_per_epoch, "order": found.order.config()}
+        print_json({**told, "samples": samples})
+    else:
+        _print(found, step, samples)
+
+
+def _print(found: OrderSource, step: int, samples: list[dict[str, Any]]) -> None:
+    from replenish.lab.show.table import Column, Table
+    from replenish.lab.show.terminal import print_table
+
+    titles = {"place": "place", "sample": "sample", "label": "label", "class": "class", "file": "file"}
+    titles["visits"] = "drawn before"
+    shown = [name for name in titles if samples and name in samples[0]]
+    columns = [Column(titles[name], _cell(name), numeric=name not in ("class", "file")) for name in shown]
+    rows = [(str(sample["place"]), sample) for sample in samples[:MOST_ROWS]]
+    told = [f"{len(samples):,} samples, in effective epoch {step / found.steps_per_epoch:.2f}; {found.about}."]
+    if len(samples) > MOST_ROWS:
+        told.append(f"The first {MOST_ROWS} are shown; --json has all.")
+    if found.steps is not None and step >= found.steps:
+        told.append(f"It is still to come: {found.steps:,} steps have been taken.")
+    told.append(found.remark)
+    table = Table("what", f"Step {step:,}", columns, rows, caption=" ".join(filter(None, told)))
+    print_table(table, output())
+
+
+def _cell(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda sample: str(sample[name])

@@ -1,0 +1,39 @@
+"""Names of a package that are imported when first used: so that a command's help, say, waits for no library."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def attributes(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return a package's `__getattr__`, `__dir__` (PEP 562) and `__all__`.
+
+    Type checkers should not see them, since a package with `__getattr__` has every name to them.
+
+    Args:
+        package: Its name.
+        homes: The module within it that has each name; a module is its own home.
+
+    Example:
+        >>> get, names, exported = attributes("replenish", {"theory": "theory", "FlipFlop": "orders"})
+        >>> get("FlipFlop").__name__, exported, "__version__" in names()
+        ('FlipFlop', ['FlipFlop', 'theory'], True)
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = importlib.import_module(f"{package}.{homes[name]}")
+        value = home if homes[name] == name else getattr(home, name)
+        setattr(sys.modules[package], name, value)  # the next use finds it at once
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return get, names, sorted(homes)

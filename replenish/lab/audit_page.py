@@ -1,0 +1,68 @@
+"""The audits of a script's loaders as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replenish import __version__
+from replenish.auditing import Audit, Finding
+from replenish.auditing.findings import LOOK, WRONG
+from replenish.lab.show import Cell, Column, Fact, Notice, Page, Section, Table
+from replenish.lab.show.page import page_html
+
+
+def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: str) -> str:
+    """Return the page as HTML that needs nothing else.
+
+    Args:
+        audits: Where each loader was made, and what was found of it.
+        others: A line for each loader that was not audited.
+        command: What made the page.
+    """
+    findings = [finding for _, one in audits for finding in one.findings]
+    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in (WRONG, LOOK)}
+    wrong = tuple(
+        f"{place}, {finding.question}: {finding.sentence}"
+        for place, one in audits
+        for finding in one.findings
+        if finding.verdict == WRONG
+    )
+    sections = [
+        Section(f"loader-{number}", place, (f"{one.subject}.",), blocks=(_table(number, one),))
+        for number, (place, one) in enumerate(audits)
+    ]
+    if others:
+        sections.append(Section("others", "Not audited", tuple(others)))
+    again = f"replenish {__version__}. Random states are put back, so the same script is audited alike."
+    sections.append(Section("again", "To make this page again", (again,), code=command))
+    return page_html(
+        Page(
+            title="What the loaders really do",
+            lead="Every loader that the script trained with, question by question.",
+            kicker="Replenish · audit",
+            facts=(
+                Fact(str(len(audits)), "loaders audited" if len(audits) > 1 else "loader audited"),
+                Fact(str(counts[WRONG]), "wrong"),
+                Fact(str(counts[LOOK]), "worth a look", f"of {len(findings)} questions"),
+            ),
+            sections=tuple(sections),
+            notices=(Notice("Wrong", wrong),) if wrong else (),
+        )
+    )
+
+
+def _table(number: int, one: Audit) -> Table:
+    columns = (
+        Column(
+            "verdict", lambda finding: Cell(finding.verdict, muted=finding.verdict not in (LOOK, WRONG)), numeric=False
+        ),
+        Column("question", lambda finding: finding.question, numeric=False),
+        Column("what was found", lambda finding: finding.sentence, numeric=False),
+        Column("in numbers", _numbers, numeric=False),
+    )
+    return Table(f"findings-{number}", "Findings", columns, [(each.question, each) for each in one.findings])
+
+
+def _numbers(finding: Finding) -> Cell:
+    lines = [f"{name.replace('_', ' ')} {value:.4g}" for name, value in finding.numbers.items()]
+    return Cell(lines[0] if lines else "", tuple(lines[1:]), muted=True)

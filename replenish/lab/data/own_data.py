@@ -1,0 +1,175 @@
+"""`as_dataset`: data that a program has already: arrays, torch datasets, Hugging Face's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import checks
+from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array, whole_labels
+from replenish.lab.data.image_choice import held_out
+from replenish.lab.data.image_stack import stack
+from replenish.lab.data.smaller_dataset import size_pair
+
+#: What the test split is called, in the order in which it is looked for.
+TEST_NAMES = ("test", "val", "valid", "validation")
+_CHANNELS = (1, 3)
+
+
+def as_dataset(
+    data: Any, *, image_size: int | tuple[int, int] | None = None, name: str = "own data", seed: int = 0
+) -> Dataset:
+    """Return data of your own as a `Dataset`; every image is read once, in order.
+
+    A split is (images, labels) arrays, a torch dataset of (image, label), or a Hugging Face dataset with a column of
+    images and one of labels. Data are a split, of which a fifth of every class is held out for testing; a pair of
+    splits, for training and testing; or a mapping with "train" and "test" (or "validation"), as a `DatasetDict` is.
+
+    Images are uint8, or floats from 0 to 1, or Pillow's: grey or with 1 or 3 channels, last or, in tensors, first.
+    Give them without random transforms and without standardisation: the lab crops, mirrors and standardises by itself.
+
+    Args:
+        data: The data; a `Dataset` is returned as it is.
+        image_size: Height and width to bring every image to, needed where they differ.
+        name: What the data are called in records and messages.
+        seed: Chooses the test images of data that have none.
+
+    Example:
+        >>> import numpy as np
+        >>> images, labels = np.zeros((40, 8, 8), np.uint8), np.arange(40) % 2
+        >>> as_dataset((images, labels), name="blank")
+        Dataset('blank', 2 classes, 32 training and 8 test images of (8, 8, 1))
+    """
+    if isinstance(data, Dataset):
+        return data
+    size = None if image_size is None else size_pair(image_size)
+    train, test = _splits(data)
+    images, labels, names = _split(train, size, f"{name}: the training split" if test is not None else name)
+    if test is None:
+        chosen = held_out(labels, int(labels.max()) + 1, checks.seed(seed), name)
+        splits = (images[~chosen], labels[~chosen], images[chosen], labels[chosen])
+    else:
+        test_images, test_labels, _ = _split(test, size, f"{name}: the test split")
+        if test_images.shape[3] != images.shape[3]:  # one split is all grey
+            images, test_images = _coloured(images), _coloured(test_images)
+        splits = (images, labels, test_images, test_labels)
+    classes = int(max(splits[1].max(), splits[3].max())) + 1
+    return Dataset(*splits, class_names=tuple(names or map(str, range(classes))), name=name)
+
+
+def _splits(data: Any) -> tuple[Any, Any]:
+    """Return what to train on and what to test on; None for the second if that is to be chosen."""
+    if isinstance(data, Mapping):
+        test = next((data[name] for name in TEST_NAMES if name in data), None)
+        if "train" not in data or test is None:
+            raise DataError(f"data by name should have train and one of {', '.join(TEST_NAMES)}, but got {list(data)}")
+        return data["train"], test
+    if isinstance(data, (tuple, list)):
+        if len(data) == 2 and not any(map(_is_array, data)):
+            return data[0], data[1]
+        if len(data) == 2 and all(map(_is_array, data)):
+            return data, None
+        raise DataError(f"data should be (images, labels) or (training split, test split), but got {len(data)} parts")
+    return data, None
+
+
+def _split(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
+    """Return the images, the labels and, if it tells them, the names of the classes of one split."""
+    names = None
+    if isinstance(split, (tuple, list)) and len(split) == 2 and all(map(_is_array, split)):
+        images, labels = split
+        read = images.__getitem__
+    elif hasattr(split, "features") and hasattr(split, "column_names"):  # Hugging Face's
+        images, labels, names = _columns(split, what)
+        read = lambda index: split[index][images]  # noqa: E731
+        return _stacked(read, len(split), size, what), _labels(labels, what), names
+    elif hasattr(split, "__getitem__") and hasattr(split, "__len__"):
+        return _of_torch(split, size, what)
+    else:
+        raise DataError(
+            f"{what} should be (images, labels), a dataset with a length, or a Hugging Face dataset, but got "
+            f"{type(split).__name__}"
+        )
+    if len(images) != len(labels):
+        raise DataError(f"{what} has {len(images)} images and {len(labels)} labels")
+    return _stacked(read, len(images), size, what), _labels(labels, what), names
+
+
+def _of_torch(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
+    labels: list[Any] = []
+
+    def read(index: int) -> Any:
+        item = split[index]
+        if not isinstance(item, (tuple, list)) or len(item) < 2:
+            raise DataError(f"{what} should give (image, label), but item {index} is a {type(item).__name__}")
+        labels.append(item[1])
+        return item[0]
+
+    images = _stacked(read, len(split), size, what)
+    classes = getattr(split, "classes", None)
+    return images, _labels(labels, what), None if classes is None else [str(each) for each in classes]
+
+
+def _columns(split: Any, what: str) -> tuple[str, Any, list[str] | None]:
+    """Return the column of images, the labels, and the names of the classes of a Hugging Face dataset."""
+    kinds = {column: type(split.features[column]).__name__ for column in split.column_names}
+    images = [column for column, kind in kinds.items() if kind in ("Image", "Array2D", "Array3D")]
+    labels = [column for column, kind in kinds.items() if kind == "ClassLabel"]
+    labels = labels or [column for column in ("label", "labels", "fine_label") if column in kinds]
+    if len(images) != 1 or not labels:
+        raise DataError(f"{what} should have a column of images and one of labels, but its columns are {kinds}")
+    return images[0], split[labels[0]], getattr(split.features[labels[0]], "names", None)
+
+
+def _stacked(read: Any, count: int, size: tuple[int, int] | None, what: str) -> UInt8Array:
+    if not count:
+        raise DataError(f"{what} should have an image at least, but is empty")
+
+    def decode(index: int) -> UInt8Array:
+        return _pixels(read(index), f"image {index} of {what}")
+
+    return stack(count, decode, size, lambda index: f"image {index}", what)
+
+
+def _pixels(image: Any, what: str) -> UInt8Array:
+    """Return one image as uint8 (height, width, 1 or 3)."""
+    if hasattr(image, "convert"):  # Pillow's
+        image = image.convert("L" if image.mode in ("1", "L", "LA") else "RGB")
+    from_tensor = hasattr(image, "detach")
+    values: npt.NDArray[Any] = image.detach().cpu().numpy() if from_tensor else np.asarray(image)
+    if values.ndim == 2:
+        values = values[..., np.newaxis]
+    if values.ndim == 3 and values.shape[0] in _CHANNELS and (from_tensor or values.shape[2] not in _CHANNELS):
+        values = values.transpose(1, 2, 0)
+    if values.ndim != 3 or values.shape[2] not in _CHANNELS or 0 in values.shape:
+        raise DataError(f"{what} should be grey or have 1 or 3 channels, but its shape is {values.shape}")
+    if values.dtype.kind == "f":
+        if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1):
+            raise DataError(
+                f"{what} should be uint8, or floats from 0 to 1, but goes from {values.min():g} to {values.max():g}; "
+                f"leave out the standardisation, which the lab does by itself"
+            )
+        values = np.rint(255 * values)
+    elif values.dtype.kind not in "iu" or values.min() < 0 or values.max() > 255:
+        raise DataError(f"{what} should be uint8, or floats from 0 to 1, but is {values.dtype}")
+    return values.astype(np.uint8)
+
+
+def _labels(labels: Any, what: str) -> Int64Array:
+    values = labels.detach().cpu().numpy() if hasattr(labels, "detach") else np.asarray(labels)
+    values = whole_labels(values, f"{what}: the labels")
+    if values.min() < 0 or values.max() >= len(values):  # each class has an image
+        odd = values.min() if values.min() < 0 else values.max()
+        raise DataError(f"{what}: the labels should be the numbers of classes, from 0, but got {odd}")
+    return values
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, Sequence)
+
+
+def _coloured(images: UInt8Array) -> UInt8Array:
+    return images if images.shape[3] == 3 else np.repeat(images, 3, axis=3)

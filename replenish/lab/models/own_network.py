@@ -1,0 +1,115 @@
+"""Networks by the place of their code: `module:function`, or a name of torchvision's or timm's.
+
+Such a name can be given to another process or machine, which imports the same code. In a config it is followed by a
+digest of the network (`module:function@1f2e3d4c`), so that a changed network is another one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from replenish.lab.models.identity import network_digest
+
+MakeNetwork = Callable[[], nn.Module]
+#: Packages whose networks are named, and how one is made: the function.
+ZOOS = {"torchvision": ("torchvision.models", "get_model"), "timm": ("timm", "create_model")}
+
+
+def is_own(name: str) -> bool:
+    """Tell whether a network's name is the place of its code."""
+    return ":" in name
+
+
+def own_network(name: str, channels: int, classes: int, image_size: int | tuple[int, int], **more: Any) -> MakeNetwork:
+    """Return what makes the network, called with those of these arguments that it takes.
+
+    Args:
+        name: `module:function`, as from the folder that the command was given in; `torchvision:resnet18`;
+            `timm:resnet18`. With a digest behind `@`, the network has to have that.
+        channels: Given as `in_channels` (timm: `in_chans`).
+        classes: Given as `num_classes`.
+        image_size: Given as `image_size`: height and width if they differ.
+        **more: Further arguments, which the function has to take.
+
+    Raises:
+        ValueError: There is no such function, it takes other arguments, or makes another network than the digest says.
+    """
+    place, _, digest = name.partition("@")
+    module, _, function = place.partition(":")
+    if module in ZOOS:
+        make = _of_a_zoo(module, function, channels, classes, more)
+    else:
+        found = _imported(module, function)
+        make = _bound(found, place, {"in_channels": channels, "num_classes": classes, "image_size": image_size}, more)
+    if digest and network_digest(make) != digest:
+        raise ValueError(
+            f"the network {place} has changed since its runs began: it was {digest}; keep those runs apart"
+        )
+    return make
+
+
+def own_name(place: str, make: MakeNetwork) -> str:
+    """Return the name of a network for a config: its place with a digest of what it is."""
+    return f"{place}@{network_digest(make)}"
+
+
+def _imported(module: str, function: str) -> Callable[..., Any]:
+    if not module or not function:
+        raise ValueError(f"model should be module:function, such as networks:SmallNet, but got {module}:{function}")
+    if "" not in sys.path:  # as `python` has it: modules of the folder that one is in
+        sys.path.insert(0, "")
+    try:
+        with torch.random.fork_rng(devices=[]):  # a module that draws when it is imported should not move the seeds
+            found: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise ValueError(f"model should be module:function, but {module} cannot be imported: {error}") from None
+    for part in function.split("."):
+        found = getattr(found, part, None)
+    if not callable(found) or isinstance(found, nn.Module):
+        got = "a network itself" if isinstance(found, nn.Module) else "nothing that can be called"
+        raise ValueError(f"model should be a function or class that makes a network, but {module}:{function} is {got}")
+    return found
+
+
+def _bound(function: Callable[..., Any], place: str, offered: dict[str, Any], more: dict[str, Any]) -> MakeNetwork:
+    taken = inspect.signature(function).parameters
+    anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
+    if odd := [name for name in more if name not in taken and not anything]:
+        raise ValueError(f"{', '.join(odd)} should be left out, since {place} takes no such argument")
+    given = {name: value for name, value in offered.items() if name in taken}
+    try:
+        inspect.signature(function).bind(**given, **more)
+    except TypeError as error:
+        raise ValueError(f"{place} should need no arguments but {', '.join(offered)}, but: {error}") from None
+    return functools.partial(function, **given, **more)
+
+
+def _of_a_zoo(zoo: str, name: str, channels: int, classes: int, more: dict[str, Any]) -> MakeNetwork:
+    module, function = ZOOS[zoo]
+    try:
+        make: Any = getattr(importlib.import_module(module), function)
+    except ImportError as error:
+        raise ValueError(f"{zoo}:{name} needs {zoo}, which cannot be imported here: {error}") from None
+    except RuntimeError as error:  # torchvision built for another torch
+        raise ValueError(f"{zoo}:{name} needs {zoo}, which does not fit the torch that is here: {error}") from None
+    given: dict[str, Any] = {"num_classes": classes, **more}
+    if zoo == "timm":
+        given["in_chans"] = channels
+    elif channels != 3:
+        raise ValueError(f"torchvision's networks take images of 3 channels, but these have {channels}")
+
+    def build() -> nn.Module:
+        try:
+            return make(name, **given)
+        except (ValueError, RuntimeError, TypeError) as error:
+            raise ValueError(f"{zoo} could not make {name!r}: {error}") from None
+
+    return build

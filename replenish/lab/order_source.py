@@ -1,0 +1,148 @@
+"""Where an order is found whose steps are asked about: a run's folder, a saved state, or its name and sizes.
+
+With it, what is known of its samples: the labels and the names of their files, where the data are at hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replenish import state
+from replenish.lab.config import RunConfig
+from replenish.lab.data import DataError, Dataset, load
+from replenish.lab.runs import RunFolder
+from replenish.lab.runs.folder import CONFIG
+from replenish.orders.protocol import Order
+from replenish.orders.rebuilding import order_from_config
+
+#: The fields by which a saved state is known among other things of a checkpoint.
+OF_A_STATE = {"version", "stream", "step", "order", "num_samples", "batch_size"}
+
+
+@dataclass(frozen=True)
+class OrderSource:
+    """An order whose steps can be asked about.
+
+    Attributes:
+        order: The order.
+        about: What it is the order of, for people.
+        steps_per_epoch: How many steps make an effective epoch there.
+        steps: How many steps have been taken, where that is known.
+        dataset: What the samples are, where the data are at hand.
+        remark: Why they are not, or nothing.
+    """
+
+    order: Order
+    about: str
+    steps_per_epoch: int
+    steps: int | None = None
+    dataset: Dataset | None = None
+    remark: str = ""
+
+    def sample(self, index: int) -> dict[str, Any]:
+        """Return what is known of a sample: its index, label, class and file."""
+        known: dict[str, Any] = {"sample": index}
+        if self.dataset is not None:
+            label = int(self.dataset.train_labels[index])
+            known |= {"label": label, "class": self.dataset.class_names[label]}
+            if self.dataset.train_files is not None:
+                known["file"] = str(self.dataset.train_files[index])
+        return known
+
+
+def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> OrderSource:
+    """Return the order of a run's folder, or of a file with a saved state or a run's config.
+
+    Args:
+        path: The folder; or a JSON file; or a file that `torch.save` wrote, which is read without running any code.
+        dataset: The data that a state's samples are of, for their labels; a run names its own.
+        facts: Arrays that a state names by their checksums alone, by the names of the order's options.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It holds no order, several, or one of other data.
+    """
+    if path.is_dir() or path.name == CONFIG:
+        if dataset is not None or facts:
+            raise ValueError(f"--dataset and --option should be left out, since the run in {path} names its own")
+        return _of_run(RunFolder(path if path.is_dir() else path.parent))
+    states = {json.dumps(found, sort_keys=True): found for found in _states(_content(path))}
+    if len(states) != 1:
+        kind = f"{len(states)} different ones" if states else "none"
+        raise ValueError(
+            f"{path} should hold one state that state_dict() of a sampler returned, or be a run's folder, but holds "
+            f"{kind}"
+        )
+    (found,) = states.values()
+    order = order_from_config(found, **facts)
+    about = f"{type(order).__name__}, as saved in {path.name} before step {found['step']:,}"
+    return of_order(order, about, dataset, steps=state.load(order, found))
+
+
+def of_order(order: Order, about: str, dataset: str | None, steps: int | None = None) -> OrderSource:
+    """Return an order with the data that its samples are of, if they are named."""
+    loaded = None if dataset is None else load(dataset)
+    if loaded is not None and len(loaded.train_labels) != order.num_samples:
+        raise ValueError(
+            f"--dataset should have the {order.num_samples} samples of the order, but {dataset} has "
+            f"{len(loaded.train_labels)} training images"
+        )
+    return OrderSource(order, about, order.steps_per_epoch, steps, loaded)
+
+
+def _of_run(folder: RunFolder) -> OrderSource:
+    """Return the order of a run, with its data if they are here and are the ones that it was trained on."""
+    config, result, metrics = folder.config(), folder.result(), folder.metrics()
+    try:
+        dataset, remark = _data_of(config), ""
+    except (OSError, DataError) as error:
+        if result is None:  # who does not know how many samples there are cannot know which
+            raise
+        dataset, remark = None, f"Labels are left out, for {config.dataset} cannot be read: {error}"
+    if result is not None and dataset is not None and result["data"]["fingerprint"] != dataset.fingerprint:
+        raise ValueError(f"{config.dataset} has changed since the run in {folder.path}: its samples are others now")
+    count = len(dataset.train_labels) if dataset is not None else int(result["data"]["train_images"])  # type: ignore[index]
+    order = config.build_order(count, None if dataset is None else dataset.train_labels)
+    steps = int(result["steps"]) if result else int(metrics[-1]["step"]) if metrics else None
+    about = f"{config.order}, seed {config.seed}, as the run in {folder.path} draws it"
+    return OrderSource(order, about, config.steps_per_epoch(count), steps, dataset, remark)
+
+
+def _data_of(config: RunConfig) -> Dataset:
+    return load(config.dataset, images_per_class=config.images_per_class, image_size=config.image_size)
+
+
+def _content(path: Path) -> object:
+    """Return what a JSON file or one of torch holds."""
+    with path.open("rb") as file:
+        begins_like_json = file.read(64).lstrip()[:1] in (b"{", b"[")
+    if begins_like_json:
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError):
+            raise ValueError(f"{path} should hold JSON, but is garbled") from None
+    import torch
+
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of many kinds, for a file can hold anything
+        raise ValueError(
+            f"{path} should be JSON or a file that torch.load reads with weights_only=True, but: "
+            f"{type(error).__name__}; save the sampler's state_dict() as JSON"
+        ) from None
+
+
+def _states(content: object) -> Iterator[dict[str, Any]]:
+    """Yield the saved states in dicts within dicts and lists: checkpoints keep them in many places."""
+    if isinstance(content, Mapping):
+        if set(content) >= OF_A_STATE:
+            yield dict(content)
+            return
+        content = list(content.values())
+    if isinstance(content, (list, tuple)):
+        for value in content:
+            yield from _states(value)

@@ -1,0 +1,94 @@
+"""A forest plot: effects with their intervals, one above the other on one axis, beside what is said of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from replenish.lab.show.axis import Axis, round_step, tick_label, ticks
+from replenish.lab.show.picture import document, heading
+from replenish.lab.statistics import Interval
+from replenish.palette import look_of
+
+_EDGE, _ROW, _TITLE, _FOOT = 16, 30, 44, 54
+#: Where the columns begin: the labels, the axis, the numbers, the verdicts; and the end.
+_LABELS, _AXIS, _NUMBERS, _VERDICTS, _WIDTH = 16, 372, 700, 872, 1050
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """A row: a mean with its interval and what is said of it; without a mean, the verdict alone is shown.
+
+    Attributes:
+        label: What is compared.
+        mean: Its estimate.
+        interval: Its interval.
+        numbers: The same in words.
+        verdict: What is said of it.
+        order: The order whose colour it has.
+        strong: Whether it is the one that counts most.
+        heading: Whether it is no effect at all but a heading of those beneath.
+        provisional: Whether it rests on a part of the data, so that nothing is said of it yet.
+    """
+
+    label: str
+    mean: float | None = None
+    interval: Interval | None = None
+    numbers: str = ""
+    verdict: str = ""
+    order: str = "srs"
+    strong: bool = False
+    heading: bool = False
+    provisional: bool = False
+
+
+def forest_picture(title: str, rows: Sequence[ForestRow], margin: float, x_label: str, note: str = "") -> str:
+    """Return the rows as an SVG file; a band shows the margin within which a difference does not matter."""
+    bottom = _TITLE + _ROW * len(rows)
+    reach = _reach(rows, margin)
+    x = Axis(-reach, reach, _AXIS, _NUMBERS - 24)
+    parts = [
+        heading(title),
+        f'<rect x="{x.at(-margin):.1f}" y="{_TITLE}" width="{x.at(margin) - x.at(-margin):.1f}" '
+        f'height="{bottom - _TITLE}" fill="var(--faint)"/>',
+    ]
+    for value in ticks(x.low, x.high, 6):
+        at, kind = f"{x.at(value):.1f}", "zero" if value == 0 else "grid"
+        parts.append(f'<line class="{kind}" x1="{at}" x2="{at}" y1="{_TITLE}" y2="{bottom}"/>')
+        text = tick_label(value).replace("-", "\u2212")
+        parts.append(f'<text x="{at}" y="{bottom + 18}" font-size="13" text-anchor="middle">{text}</text>')
+    for index, row in enumerate(rows):
+        parts += _row(row, x, _TITLE + index * _ROW + _ROW / 2)
+    middle = (x.start + x.stop) / 2
+    parts.append(f'<text x="{middle:g}" y="{bottom + 38}" font-size="13" text-anchor="middle">{escape(x_label)}</text>')
+    parts.append(f'<text x="{_EDGE}" y="{bottom + 38}" font-size="12">{escape(note)}</text>')
+    return document(_WIDTH, bottom + _FOOT, [f'<g class="chart forest">{"".join(parts)}</g>'], title)
+
+
+def _row(row: ForestRow, x: Axis, middle: float) -> Iterator[str]:
+    base = f"{middle + 4.5:g}"
+    strong = "ink strong" if row.strong or row.heading else "ink"
+    texts = [(strong, _LABELS + (0 if row.heading else 12), row.label)]
+    texts.append((strong if row.strong else "", _VERDICTS, row.verdict))
+    for classes, left, text in texts:
+        yield f'<text class="{classes}" x="{left}" y="{base}" font-size="13">{escape(text)}</text>'
+    if row.mean is None:
+        return
+    faded = ' opacity="0.45"' if row.provisional else ""
+    yield f'<text class="ink" x="{_NUMBERS}" y="{base}" font-size="13"{faded}>{escape(row.numbers)}</text>'
+    yield f'<g class="h{look_of(row.order).hue}"{faded}>'
+    if row.interval is not None:
+        ends = f'x1="{x.at(row.interval.low):.1f}" x2="{x.at(row.interval.high):.1f}"'
+        yield f'<line class="interval" {ends} y1="{middle:g}" y2="{middle:g}"/>'
+    yield f'<circle class="mean" cx="{x.at(row.mean):.1f}" cy="{middle:g}" r="{6 if row.strong else 4.5}"/></g>'
+
+
+def _reach(rows: Sequence[ForestRow], margin: float) -> float:
+    ends = [margin * 2]
+    for row in rows:
+        ends += [] if row.mean is None else [abs(row.mean)]
+        ends += [] if row.interval is None else [abs(row.interval.low), abs(row.interval.high)]
+    step = round_step(2 * max(ends), 6)
+    return math.ceil(max(ends) / step - 1e-9) * step

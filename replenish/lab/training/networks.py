@@ -1,0 +1,110 @@
+"""The network of a run: made from its config, or brought back from the folder of one that has finished."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from replenish.lab.config import RunConfig
+from replenish.lab.data import Dataset
+from replenish.lab.models import build, entry
+from replenish.lab.models.identity import weights_sha256
+from replenish.lab.models.own_network import is_own, own_network
+from replenish.lab.runs import RunFolder
+
+MakeModel = Callable[[], nn.Module]
+
+
+def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
+    """Return what makes the network that a config names, for the classes and the images of a dataset."""
+    height, width = dataset.image_size
+    if is_own(config.model):
+        size = height if height == width else (height, width)
+        return own_network(config.model, dataset.channels, dataset.num_classes, size, **_overrides(config))
+    if height != width:
+        raise ValueError(
+            f"the networks by name want square images, but those of {dataset.name} are {height} x {width}; give an "
+            f"image_size"
+        )
+    return lambda: _built(config, dataset.channels, dataset.num_classes, height)
+
+
+def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None = None) -> nn.Module:
+    """Return the network of a finished run as the run left it, on the CPU and ready to be tested.
+
+    It takes the images that the run's tests took: channels first, standardised by the mean and the deviation of the
+    run's training data, as `replenish.lab.data.Batches.ordered` gives them.
+
+    Args:
+        run_folder: The folder of one run, such as `runs/<name>/seed0`.
+        model: Makes the network, if it is one of your own.
+
+    Raises:
+        ValueError: The run has not finished, its folder has no whole checkpoint, or the weights are not those that
+            its result names.
+
+    Example:
+        >>> import tempfile
+        >>> from replenish.lab import RunConfig, load_network, train
+        >>> config = RunConfig(dataset="digits", model="wrn-10-1", epochs=1, pad=1, flip=False, decay_epochs=())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = train(config, folder)
+        ...     network = load_network(folder)
+        >>> network(torch.zeros(2, 1, 8, 8)).shape
+        torch.Size([2, 10])
+    """
+    folder = RunFolder(run_folder)
+    config, result = folder.config(), folder.result()
+    if result is None:
+        raise ValueError(
+            f"run_folder should be of a finished run, but {folder.path} has no result; train it to its end"
+        )
+    if result["status"] != "finished":
+        raise ValueError(f"run_folder should be of a finished run, but that of {folder.path} has {result['status']}")
+    checkpoint, faults = folder.checkpoints.load()
+    if checkpoint is None:
+        why = "; ".join(faults) or "it has none, since records that are kept or shared leave out the weights"
+        raise ValueError(
+            f"run_folder should have a checkpoint, but in {folder.path}: {why}; train that config again in a new folder"
+        )
+    with torch.random.fork_rng(devices=[]):  # a network is made with fresh weights, which are replaced
+        network = model() if model is not None else _made_again(config, result["data"])
+    try:
+        network.load_state_dict(checkpoint["model"], assign=True)  # with the precision that the run had
+    except RuntimeError as error:
+        said = " ".join(str(error).split())
+        raise ValueError(
+            f"model should make the network of {folder.path}, but its weights have no place: {said}"
+        ) from None
+    if weights_sha256(network) != result["weights_sha256"]:
+        raise ValueError(
+            f"the checkpoint in {folder.path} is not that of its result; train that config in a new folder"
+        )
+    return network.eval()
+
+
+def _made_again(config: RunConfig, data: dict[str, Any]) -> nn.Module:
+    """Return the network that a finished run's config names, for the data that its result describes."""
+    height, width = data["image_size"]
+    if is_own(config.model):
+        size = height if height == width else (height, width)
+        return own_network(config.model, data["channels"], data["classes"], size, **_overrides(config))()
+    try:
+        entry(config.model)
+    except ValueError:
+        raise ValueError(
+            f"model should be given for a network of your own, but the run's is {config.model!r} and got None"
+        ) from None
+    return _built(config, data["channels"], data["classes"], height)
+
+
+def _built(config: RunConfig, channels: int, classes: int, image_size: int) -> nn.Module:
+    return build(config.model, channels, classes, image_size, **_overrides(config))
+
+
+def _overrides(config: RunConfig) -> dict[str, Any]:
+    return {} if config.dropout is None else {"dropout": config.dropout}
