@@ -51,7 +51,7 @@ def inspect(
             )
     tables = (draws_table(inspection), class_table(inspection))
     if as_json:
-        print_json({table.name: table.records for table in tables})
+        print_json({name: table.records for name, table in zip(("draws", "classes"), tables, strict=True)})
     else:
         console = output()
         for table in tables:
