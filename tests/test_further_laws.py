@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from contracts import FACTS, facts
 
 from replenish import (
     BallsInBins,
@@ -25,8 +26,12 @@ from replenish import (
     ShuffleBuffer,
     Stratified,
     WeightedDraws,
+    diagnostics,
     theory,
 )
+from replenish.diagnostics.reading import read_draws
+from replenish.diagnostics.spectrum import batch_means, random_signs
+from replenish.orders import ORDERS, build_order
 from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import gap_law, noise_law
 
@@ -167,3 +172,67 @@ def test_reshuffled_pools_have_no_lines_and_no_law_of_gaps() -> None:
     assert not len(theory.noise_spectrum(NOISE["reshuffled"], [0.1]).line_frequencies)
     with pytest.raises(theory.NoLawError, match="sequence should be fixed for a law of the gaps"):
         theory.visit_gaps(NOISE["reshuffled"])
+
+
+# ---- Every order of the list ----
+
+LAWS = {
+    "noise_spectrum": lambda order: theory.noise_spectrum(order, [0.01, 0.5]).continuous,
+    "noise_variance": lambda order: theory.noise_variance(order, [0.1, 5.0]),
+    "visit_gaps": lambda order: theory.visit_gaps(order).survival([0.0, 0.5, 3.0]),
+}
+
+
+def every_order() -> dict[str, Any]:
+    """Return each order of the list with 97 samples, which 8 does not divide, and with 96."""
+    found = {}
+    for name, entry in ORDERS.items():
+        found[f"{name}-97"] = build_order(name, 97, 8, **facts(name))
+        even = {need: given[:96] if isinstance(given := FACTS[need], list) else given for need in entry.needs}
+        found[f"{name}-96"] = build_order(name, 96, 8, **even)
+    return found
+
+
+EVERY_ORDER = every_order()
+
+
+@pytest.mark.parametrize("asked", LAWS)
+@pytest.mark.parametrize("name", EVERY_ORDER)
+def test_every_order_has_a_law_or_says_how_to_measure(name: str, asked: str) -> None:
+    order = EVERY_ORDER[name]
+    kind = gap_law if asked == "visit_gaps" else noise_law
+    try:
+        kind(order)
+    except theory.NoLawError:
+        measured = "visit_gaps" if asked == "visit_gaps" else "noise_spectrum"
+        with pytest.raises(theory.NoLawError, match=rf": measure it with replenish.diagnostics.{measured}\(order\)$"):
+            LAWS[asked](order)
+        getattr(diagnostics, measured)(order, epochs=3)  # which it can
+    else:
+        values = LAWS[asked](order)
+        assert np.isfinite(values).all()
+        assert (values >= -1e-12).all()
+
+
+@pytest.mark.parametrize("name", EVERY_ORDER)
+def test_the_power_of_a_law_is_what_is_drawn(name: str) -> None:
+    """The variance of one step: the integral of the spectrum, and its lines."""
+    order = EVERY_ORDER[name]
+    try:
+        law = theory.noise_spectrum(order, (np.arange(4000) + 0.5) / 8000)
+    except theory.NoLawError:
+        return
+    draws = read_draws(order, 60, start=40 * order.steps_per_epoch)
+    drawn = batch_means(draws, random_signs(order.num_samples, 128, seed=0))
+    if isinstance(order, (PoissonDraws, BallsInBins)):  # the law is of sums over a batch, over B
+        drawn *= draws.sizes[:, None] / order.batch_size
+    power = order.batch_size * drawn.var(axis=0).mean()
+    moving = law.line_frequencies > 0
+    assert power == pytest.approx(law.continuous.mean() + law.line_powers[moving].sum(), rel=0.12)
+
+
+def test_empty_batches_make_no_noise() -> None:
+    order = PoissonDraws(100, 1)
+    assert 0 in {len(batch) for batch in order.batches(stop=100)}
+    found = diagnostics.noise_spectrum(order, epochs=20)
+    assert found.density.mean() == pytest.approx(1 - np.exp(-1), abs=0.25)  # of the steps that draw any

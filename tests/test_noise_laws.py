@@ -193,7 +193,7 @@ def test_closed_sums_are_the_integrals(law: NoiseLaw) -> None:
         assert abs(law.covariance_sum(decay) - integral) < 2e-8 * (1 + abs(integral)), decay
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(n=st.integers(2, 300), b=st.integers(1, 40), m=st.integers(1, 600), kappa=st.floats(1e-6, 30))
 def test_variances_are_positive(n: int, b: int, m: int, kappa: float) -> None:
     m = max(m, b)

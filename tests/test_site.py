@@ -32,11 +32,6 @@ DOCUMENTED = [
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_site(tmp_path_factory.mktemp("site"))
-
-
-@pytest.fixture(scope="module")
 def documented(site: Path) -> set[str]:
     return set().union(*(Page(path).anchors for path in (site / "api").glob("*.html")))
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from replenish import RandomReshuffling, SequencedReplacement, theory
@@ -231,7 +231,6 @@ def test_comparisons_in_one_epoch():
 # ---- Laws: what must hold for all sizes ----
 
 
-@settings(deadline=None)
 @given(
     n=st.integers(1, 60),
     b=st.integers(1, 80),

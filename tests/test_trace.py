@@ -32,7 +32,7 @@ def configurations(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(configurations(), st.integers(1, 60))
 def test_the_trace_is_what_the_order_and_the_reference_do(configuration: dict[str, Any], steps: int) -> None:
     trace = compute_trace(steps=steps, **configuration)

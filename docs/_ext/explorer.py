@@ -1,4 +1,4 @@
-"""The explorer page beside the site's own: made by the package while building, embedded by how_it_works.md."""
+"""The explorer's pages beside the site's own: made by the package while building, embedded by other pages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from replenish.lab.explain import page
+from replenish.lab.explain import noise_page, page
 from replenish.trace import compute_trace
 
 
 def write_explorer(app: Sphinx, error: Exception | None) -> None:
-    """Write `_static/explorer.html` into what was built."""
+    """Write `explorer.html` (for how_it_works.md) and `noise.html` (for theory.md) into what was built."""
     if error is None and app.builder.format == "html":
         trace = compute_trace(num_samples=12, batch_size=3, steps=80)
         page.write(trace, Path(app.outdir) / "_static" / "explorer.html")
+        noise_page.write(Path(app.outdir) / "_static" / "noise.html")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the page when all others are there."""
+    """Make the pages when all others are there."""
     app.connect("build-finished", write_explorer)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import tempfile
 import webbrowser
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from replenish.cli import options
 from replenish.cli.errors import errors_as_sentences
 
 
 def explain(
+    context: typer.Context,
     n: Annotated[int, typer.Option("--n", help="samples: the paper's N")] = 5,
     batch_size: Annotated[int, typer.Option(help="samples in a mini-batch: the paper's B")] = 2,
     steps: Annotated[int, typer.Option(help="steps to show")] = 20,
@@ -21,13 +25,17 @@ def explain(
     sequence: Annotated[str, typer.Option(help="what refills the pool: identity (the paper's), shuffled")] = "identity",
     html: Annotated[Path | None, typer.Option(help="write a page that plays the steps to this file")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="open that page in a browser")] = False,
+    noise: Annotated[
+        bool,
+        typer.Option("--noise", help="instead, a page of the orders' noise, with sliders: for --html or --open"),
+    ] = False,
 ) -> None:
     """Show the pool, the queue, draw and refill, step by step.
 
-    This is the paper's figure 1 for any N and B.
+    This is the paper's figure 1 for any N and B. With --noise, the page that shows what an order does to SGD.
     """
     from replenish.lab.atomic_files import check_place
-    from replenish.lab.explain import page, terminal
+    from replenish.lab.explain import noise_page, page, terminal
     from replenish.trace import compute_trace
 
     with errors_as_sentences():
@@ -35,20 +43,32 @@ def explain(
             raise ValueError("--html and --open should not be given together; take --html to keep the page, or --open")
         if html is not None:
             check_place("--html", html, ".html")
+        if noise:
+            options.refuse_others(context, ("noise", "html", "open_page"), "--noise")
+            if html is None and not open_page:
+                raise ValueError("--noise should be given with --html or --open: it is a page, with sliders")
+            _put(noise_page.write, html)
+            return
         if html is not None or open_page:
             page.check_sizes(n, batch_size, steps, pool_size)
         trace = compute_trace(n, batch_size, steps, seed=seed, pool_size=pool_size, sequence=sequence)
-        if html is not None:
-            page.write(trace, html)
-            typer.echo(f"written to {html}")
-        elif open_page:
-            # The folder is left to the system to clear away: the browser reads it after this command has ended.
-            kept = Path(tempfile.mkdtemp(prefix="replenish-")) / "explain.html"
-            page.write(trace, kept)
-            if not webbrowser.open(kept.as_uri()):
-                raise OSError(f"no browser could be opened; the page is {kept}, to be opened by hand")
-            typer.echo(f"opened {kept}")
+        if html is not None or open_page:
+            _put(partial(page.write, trace), html)
         else:
             from rich.console import Console
 
             terminal.show(trace, Console(highlight=False))
+
+
+def _put(write: Callable[[Path], None], html: Path | None) -> None:
+    """Write a page to a file, or open it in a browser."""
+    if html is not None:
+        write(html)
+        typer.echo(f"written to {html}")
+        return
+    # The folder is left to the system to clear away: the browser reads it after this command has ended.
+    kept = Path(tempfile.mkdtemp(prefix="replenish-")) / "explain.html"
+    write(kept)
+    if not webbrowser.open(kept.as_uri()):
+        raise OSError(f"no browser could be opened; the page is {kept}, to be opened by hand")
+    typer.echo(f"opened {kept}")

@@ -31,7 +31,7 @@ def inspect(
     """Measure SRS beside its closed forms and beside reshuffling and replacement sampling."""
     from replenish.lab.atomic_files import check_place, write_atomically
     from replenish.lab.inspect import inspect_orders
-    from replenish.lab.inspect.tables import class_table, draws_table
+    from replenish.lab.inspect.tables import tables
     from replenish.lab.show.terminal import print_table
 
     with errors_as_sentences():
@@ -49,12 +49,11 @@ def inspect(
                 seed=seed,
                 progress=status.update,
             )
-    tables = (draws_table(inspection), class_table(inspection))
     if as_json:
-        print_json({name: table.records for name, table in zip(("draws", "classes"), tables, strict=True)})
+        print_json({table.name: table.records for table in tables(inspection)})
     else:
         console = output()
-        for table in tables:
+        for table in tables(inspection):
             print_table(table, console)
     with errors_as_sentences():
         if png is not None:

@@ -172,6 +172,24 @@ def parse_seeds(text: str) -> list[int]:
     return numbers
 
 
+def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -> None:
+    """Refuse options that were given and that mean nothing for what is asked.
+
+    Args:
+        context: The command's.
+        allowed: Names of parameters that may be given.
+        what: What takes these alone.
+    """
+    for name in context.params:
+        given = context.get_parameter_source(name)
+        if name not in allowed and given is not None and given.name == "COMMANDLINE":
+            flags = [f"--{each.removesuffix('_page')}" for each in allowed if each != "experiment"]
+            raise ValueError(
+                f"--{name.replace('_', '-')} should not be given for {what}, which takes "
+                f"{' and '.join(flag for flag in flags if flag != what)} alone"
+            )
+
+
 def check_launcher(name: str, hardware: Hardware) -> None:
     """Refuse what no launcher of that name does.
 

@@ -103,12 +103,7 @@ def run_noise_experiments(context: typer.Context, experiment: str, seeds: str, r
     from replenish.lab.noise.setting import find
 
     with errors_as_sentences("stopped; seeds that had ended are kept, so give the same command again"):
-        for name in context.params:
-            given = context.get_parameter_source(name)
-            if name not in ("experiment", "seeds", "runs") and given is not None and given.name == "COMMANDLINE":
-                raise ValueError(
-                    f"--{name.replace('_', '-')} should not be given for {experiment}, which has no such part"
-                )
+        options.refuse_others(context, ("experiment", "seeds", "runs"), experiment)
         for name, setting in find(experiment).items():
             for seed in options.parse_seeds(seeds):
                 label = f"{name}, seed {seed}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -66,10 +67,7 @@ def _print(found: OrderSource, step: int, samples: list[dict[str, Any]]) -> None
     titles = {"place": "place", "sample": "sample", "label": "label", "class": "class", "file": "file"}
     titles["visits"] = "drawn before"
     shown = [name for name in titles if samples and name in samples[0]]
-    columns = [
-        Column(titles[name], lambda sample, name=name: str(sample[name]), numeric=name not in ("class", "file"))
-        for name in shown
-    ]
+    columns = [Column(titles[name], _cell(name), numeric=name not in ("class", "file")) for name in shown]
     rows = [(str(sample["place"]), sample) for sample in samples[:MOST_ROWS]]
     told = [f"{len(samples):,} samples, in effective epoch {step / found.steps_per_epoch:.2f}; {found.about}."]
     if len(samples) > MOST_ROWS:
@@ -79,3 +77,7 @@ def _print(found: OrderSource, step: int, samples: list[dict[str, Any]]) -> None
     told.append(found.remark)
     table = Table("what", f"Step {step:,}", columns, rows, caption=" ".join(filter(None, told)))
     print_table(table, output())
+
+
+def _cell(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda sample: str(sample[name])

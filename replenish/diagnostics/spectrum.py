@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,7 +55,8 @@ def noise_spectrum(
     """Measure the spectrum of the noise that an order makes.
 
     Every sample gets a random sign, `numbers` times over; the spectrum is the mean periodogram of the means of the
-    batches. It costs time and memory for about epochs * num_samples * numbers values.
+    batches, each over as many samples as it has. It costs time and memory for about epochs * num_samples * numbers
+    values.
 
     Args:
         source: An `Order`; a torch `DataLoader` over a map-style dataset or its sampler, of which only the indices are
@@ -107,9 +108,13 @@ def random_signs(num_samples: int, numbers: int, seed: int) -> Floats:
 
 
 def batch_means(draws: Draws, values: Floats) -> Floats:
-    """Return the mean over each batch of the values of its samples, (steps, columns of values)."""
+    """Return the mean over each batch of the values of its samples, (steps, columns of values); 0 where it is empty."""
+    filled = np.flatnonzero(draws.sizes)
+    means = np.zeros((draws.steps, values.shape[1]))
+    if len(filled) < draws.steps:
+        means[filled] = batch_means(replace(draws, sizes=draws.sizes[filled]), values)
+        return means
     ends = np.cumsum(draws.sizes)
-    means = np.empty((draws.steps, values.shape[1]))
     first = 0
     while first < draws.steps:
         begin = ends[first] - draws.sizes[first]

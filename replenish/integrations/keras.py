@@ -18,8 +18,11 @@ except ModuleNotFoundError as error:
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.integrations.recent import RecentBatches
+from replenish.integrations.versions import refuse_older
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
+
+refuse_older("keras", keras.__version__, (3, 7))  # before, `fit` draws a batch that it does not train on
 
 Data = Callable[[Int64Array], Any] | tuple[npt.NDArray[Any], ...]
 

@@ -41,7 +41,9 @@ def noise_spectrum(order: Order, frequencies: ArrayLike) -> NoiseSpectrum:
     """Return the spectrum of the noise that an order makes, exact at finite sizes, long after the start.
 
     It is that of x_t, the mean over batch t of any number that a fixed sample has (a component of its gradient),
-    averaged over all ways to hand out the numbers to the samples.
+    averaged over all ways to hand out the numbers to the samples. Where batches have random sizes (Poisson draws, balls
+    in bins) it is the sum over the batch divided by the batch size B that was asked for, as private SGD takes it: the
+    mean over as many samples as came varies more.
 
     Args:
         order: One of the library's orders with a law.

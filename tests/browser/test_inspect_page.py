@@ -11,7 +11,7 @@ import pytest
 from replenish.lab.inspect import Inspection, inspect_orders
 from replenish.lab.inspect.charts import figures
 from replenish.lab.inspect.page import page as make_page
-from replenish.lab.inspect.tables import class_table, draws_table
+from replenish.lab.inspect.tables import tables
 from replenish.lab.show import NOTHING
 
 
@@ -33,7 +33,7 @@ def test_nothing_overflows_and_text_can_be_read(open_page, path: Path, width: st
     page = open_page(path, width=width, scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.locator("figure svg.chart").count() == 4
+    assert page.locator("figure svg.chart").count() == 5
     for chart in page.locator("svg.chart").all():
         inside = chart.evaluate(
             """svg => [...svg.querySelectorAll('text')].filter(text => {
@@ -111,7 +111,7 @@ def test_the_lines_are_where_the_data_are(open_page, path: Path, inspection: Ins
     for figure in figures(inspection):
         (chart,) = figure.charts
         svg = page.locator(f"figure#{figure.name} svg.chart")
-        along = _scale(svg, "x", "x")
+        along = _scale(svg, "x", "x", log=chart.log)
         up = _scale(svg, "y", "y")
         drawn = [path.get_attribute("d") for path in svg.locator("path.line, path.law").all()]
         assert len(drawn) == len(chart.series)
@@ -120,14 +120,13 @@ def test_the_lines_are_where_the_data_are(open_page, path: Path, inspection: Ins
             shift = chart.part / 2 if series.kind == "law" else 0.0
             known = list(series.known())
             (low, high), (_, top, _) = chart.x_ends, chart.y_ends
-            assert [along(x) for x, _ in points] == pytest.approx(
-                [at + shift for at, _ in known], abs=(high - low) / 1000
-            )
+            near = {"rel": 0.02} if chart.log else {"abs": (high - low) / 1000}
+            assert [along(x) for x, _ in points] == pytest.approx([at + shift for at, _ in known], **near)
             assert [up(y) for _, y in points] == pytest.approx([value for _, value in known], abs=top / 1000)
             assert all(0 <= value <= top for _, value in known)
 
 
-def _scale(svg, axis: str, attribute: str):
+def _scale(svg, axis: str, attribute: str, log: bool = False):
     """Return the function from a place in the picture to a value, from the first and the last mark of an axis."""
     marks = svg.locator(f"text.tick.{axis}").all()
     offset = 4.5 if axis == "y" else 0  # the text's base line is below its mark
@@ -139,12 +138,14 @@ def _scale(svg, axis: str, attribute: str):
         strict=True,
     )
     assert not math.isclose(first, last)
+    if log:
+        return lambda place: low * (high / low) ** ((place - first) / (last - first))
     return lambda place: low + (place - first) / (last - first) * (high - low)
 
 
 def test_the_tables_are_those_of_the_command(open_page, path: Path, inspection: Inspection) -> None:
     page = open_page(path, width="phone")
-    for table in (draws_table(inspection), class_table(inspection)):
+    for table in tables(inspection):
         rows = page.locator(f"#{table.name}-table tbody tr").all()
         assert [tuple(row.locator("th, td").all_text_contents()) for row in rows] == [row.texts for row in table.rows]
     assert page.locator("pre code").text_content() == "replenish inspect 2000 20 --html 'a b<c>.html'"
@@ -155,6 +156,6 @@ def test_a_screen_reader_is_told_what_is_where(open_page, path: Path) -> None:
     assert page.get_by_role("group", name="Coverage over time").count() == 1
     assert page.get_by_role("img", name="samples not drawn, %").count() == 1
     assert page.get_by_role("heading", level=1).count() == 1
-    assert page.get_by_role("table").count() == 2  # the others are folded
+    assert page.get_by_role("table").count() == 3  # the others are folded
     assert page.get_by_role("rowheader", name="equal pairs in a batch").count() == 1
     assert page.locator("html").get_attribute("lang") == "en"

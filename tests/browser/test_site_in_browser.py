@@ -7,18 +7,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
-pytest.importorskip("furo", reason="the site needs the extra `docs`")
-
-from site_pages import build_site
-
 pytestmark = pytest.mark.slow
 PAGES = ["index", "how_it_works", "theory", "howto/choosing_a_schedule", "api/orders", "integrations/index"]
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.mark.parametrize("width", ["desktop", "phone"])

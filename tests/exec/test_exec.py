@@ -9,7 +9,6 @@ import subprocess
 import sys
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
 from contracts import as_lists

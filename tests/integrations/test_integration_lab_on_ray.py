@@ -29,12 +29,17 @@ from replenish.lab.runs.folder import METRICS, RunFolder
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")
 
 
+TESTS = Path(__file__).parents[1]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def local_ray() -> Iterator[None]:
     """One Ray for all tests, since it takes seconds to start; the launcher finds it there."""
     with pytest.MonkeyPatch.context() as variables:
         variables.delenv("RAY_ADDRESS", raising=False)
         variables.setenv("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent from a test
+        # Ray's processes find the tests' own modules too.
+        variables.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
         ray.init(address="local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
         yield
         ray.shutdown()

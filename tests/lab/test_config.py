@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from replenish.lab import Hardware, RunConfig, config
@@ -148,7 +148,6 @@ def test_other_schedules_and_the_warm_up() -> None:
         RunConfig(schedule="cosine", decay_epochs=(100,))
 
 
-@settings(deadline=None)
 @given(configs())
 def test_a_config_survives_json(drawn: RunConfig) -> None:
     again = RunConfig.from_dict(json.loads(json.dumps(drawn.to_dict())))
@@ -206,7 +205,6 @@ def test_a_change_of_any_field_is_another_slug_and_is_named(name: str, value: An
     assert before.differences(after)[name] == (getattr(before, name), value)
 
 
-@settings(deadline=None)
 @given(configs(), configs())
 @example(RunConfig(dataset="a/data.npz"), RunConfig(dataset="b/data.npz"))
 @example(RunConfig(dataset="a b"), RunConfig(dataset="a_b"))
@@ -219,7 +217,6 @@ def test_equal_configs_share_a_slug_and_different_ones_never_do(one: RunConfig, 
     assert (one.slug == two.slug) == (one.with_seed(0) == two.with_seed(0))
 
 
-@settings(deadline=None)
 @given(configs())
 def test_a_slug_is_the_name_of_a_folder(config: RunConfig) -> None:
     slug = config.slug

@@ -18,7 +18,7 @@ from replenish.lab.inspect import Inspection, inspect_orders
 from replenish.lab.inspect.charts import figures
 from replenish.lab.inspect.independent_copies import IndependentCopies
 from replenish.lab.inspect.page import page, picture
-from replenish.lab.inspect.tables import class_table, draws_table, median_gap, told_epochs
+from replenish.lab.inspect.tables import class_table, draws_table, median_gap, tables, told_epochs
 from replenish.lab.show import Table
 from replenish.lab.show.axis import Axis, ticks
 
@@ -154,6 +154,18 @@ def test_the_table_prints_the_measurement(inspection: Inspection) -> None:
     assert spreads[1:] == [f"{each.classes.spread:.2f}" for each in every if each.classes is not None]
 
 
+def test_the_table_of_noise_has_the_laws(inspection: Inspection) -> None:
+    rows = cells(tables(inspection)[2])
+    orders = [one.order for one in inspection.noise.values()]
+    laws = [f"({theory.visit_gaps(order).variance:.3f})" for order in orders]
+    assert [cell.split()[1] for cell in rows["variance of the gap between two visits"]] == laws
+    lowest = rows["noise at 0.167 cycles an epoch"]  # once in 6 epochs
+    assert [cell.split()[1] for cell in lowest] == [
+        f"({theory.noise_spectrum(order, [1 / 600]).continuous[0]:.3f})" for order in orders
+    ]
+    assert not inspect_orders(1, 1, epochs=1).noise
+
+
 def test_a_sample_in_a_million_is_not_called_none() -> None:
     found = inspect_orders(30_000, 64, epochs=9)
     rows = cells(draws_table(found))
@@ -178,6 +190,14 @@ def test_the_charts_hold_the_measurement(inspection: Inspection) -> None:
     assert lines["gaps"]["SRS"].y[0] == pytest.approx(shares[0] * 5 / 4)
     assert inspection.identity.classes is not None
     assert lines["classes"]["SRS, identity"].y == inspection.identity.classes.rates[:, 0].tolist()
+    for name, one in inspection.noise.items():
+        law = theory.noise_spectrum(one.order, np.array(lines["noise"][name].x) / 100).continuous
+        assert lines["noise"][f"{name}, closed form"].y == pytest.approx(law, abs=1e-3)
+        # The lowest bands are of one frequency, each known to an eighth: 64 numbers for every sample.
+        assert (np.abs(np.array(lines["noise"][name].y) - law) < 0.08 + 4 * law / 8).all()
+        assert np.abs(np.array(lines["noise"][name].y) - law)[10:].mean() < 0.05
+        shown = np.array(lines["gaps"][f"{name}, closed form"].y)
+        assert np.abs(np.array(lines["gaps"][name].y) - shown).mean() < 0.5
     levels = figures(inspection)[3].charts[0].references
     assert [round(level.value, 2) for level in levels] == [0.58, 1.58]
 
@@ -196,11 +216,11 @@ SIZES = [
 @pytest.mark.parametrize(("num_samples", "batch_size", "pool_size", "epochs", "classes"), SIZES)
 def test_odd_sizes(num_samples: int, batch_size: int, pool_size: int | None, epochs: int, classes: int | None) -> None:
     found = inspect_orders(num_samples, batch_size, pool_size=pool_size, epochs=epochs, classes=classes)
-    for table in (draws_table(found), class_table(found)):
+    for table in tables(found):
         assert all("nan" not in text for row in table.rows for text in row.texts)
     shown = page(found, ["replenish"])
     assert not re.search(r"\bnan\b", shown, re.IGNORECASE)
-    assert shown.count("<figure") == 4
+    assert shown.count("<figure") == len(figures(found)) >= 4
     assert picture(found).startswith(b"\x89PNG")
 
 

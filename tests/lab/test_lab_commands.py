@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.lab.experiments import EXPERIMENTS
+from replenish.lab.experiments import EXPERIMENTS, SCALES, scales
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
@@ -36,11 +37,14 @@ def test_list_refuses_a_scale_that_is_not_there() -> None:
 
 
 @pytest.fixture(scope="module")
-def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """What `demo` shows and leaves behind, with four of its forty epochs."""
     runs = tmp_path_factory.mktemp("demo")
-    code, output = invoke("demo", "--seeds", "1", "--jobs", "1", "--runs", str(runs))
-    assert code == 0, output
-    return runs, output
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SCALES, "digits", lambda config: scales.digits(config).for_epochs(4))
+        code, output = invoke("demo", "--seeds", "1", "--jobs", "1", "--runs", str(runs))
+        assert code == 0, output
+        yield runs, output
 
 
 @pytest.mark.slow

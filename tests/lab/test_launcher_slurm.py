@@ -24,24 +24,6 @@ from replenish.lab.runs.folder import METRICS, RunFolder
 pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
 
 
-@pytest.mark.slow
-def test_two_jobs_end_as_in_this_process_and_are_not_run_again(tmp_path: Path) -> None:
-    jobs = plan([CONFIG], [0, 1], tmp_path / "cluster")
-    heard = Heard()
-    results = run_on_slurm(jobs, 2, heard, cluster="local")
-    assert weights(results) == in_this_process(CONFIG, [0, 1], tmp_path / "here")
-    for place in (0, 1):
-        assert heard.kinds(place) == ["start", "epoch", "epoch", "epoch", "end"]
-    assert [event["step"] for _, event in heard.events if event["event"] == "start"] == [0, 0]
-    assert not list(tmp_path.glob(f"*/*/*/{PROGRESS}"))
-
-    submitted = sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir())
-    again = Heard()
-    assert run_on_slurm(jobs, 2, again, cluster="local") == results
-    assert again.kinds(0) == again.kinds(1) == ["end"]
-    assert sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir()) == submitted
-
-
 class Signalled(slurm.Preemptible):
     """A job that gets a signal, once, after step 30: in the middle of its second epoch."""
 
@@ -53,11 +35,14 @@ class Signalled(slurm.Preemptible):
 
 
 @pytest.fixture
-def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Have the next jobs signalled. Their processes find the class here, where the tests' own modules are."""
+def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """Have the job of a seed signalled. Its process finds the class here, where the tests' own modules are."""
+    honest = slurm.Preemptible
 
-    def arm(number: int) -> None:
-        def make(job: Job) -> Signalled:
+    def arm(number: int, seed: int) -> None:
+        def make(job: Job) -> slurm.Preemptible:
+            if job.config.seed != seed:
+                return honest(job)
             made = Signalled(job)
             made.number = number
             return made
@@ -70,25 +55,38 @@ def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 @pytest.mark.slow
-def test_a_killed_job_is_gone_on_with_by_the_same_call(tmp_path: Path, signalled: Callable[[int], None]) -> None:
-    [job] = plan([CONFIG], [3], tmp_path / "cluster")
-    signalled(signal.SIGKILL)
-    with pytest.raises(ChildProcessError) as raised:
-        run_on_slurm([job], 1, Heard(), cluster="local")
-    assert f"the run in {job.folder} could not be run: it was killed or its machine was lost (job " in str(raised.value)
-    assert "\n" not in str(raised.value)
-    assert len((job.folder / METRICS).read_text().splitlines()) == 1
-
+def test_a_killed_job_is_gone_on_with_by_the_same_call_and_the_others_end(
+    tmp_path: Path, signalled: Callable[[int, int], None]
+) -> None:
+    whole, killed = jobs = plan([CONFIG], [0, 3], tmp_path / "cluster")
+    signalled(signal.SIGKILL, 3)
     heard = Heard()
-    results = run_on_slurm([job], 1, heard, cluster="local")
-    assert [event["step"] for _, event in heard.events if event["event"] == "start"] == [22]
-    assert weights(results) == in_this_process(CONFIG, [3], tmp_path / "here")
+    with pytest.raises(ChildProcessError) as raised:
+        run_on_slurm(jobs, 2, heard, cluster="local")
+    assert f"the run in {killed.folder} could not be run: it was killed or its machine was lost (job " in str(
+        raised.value
+    )
+    assert "\n" not in str(raised.value)
+    assert len((killed.folder / METRICS).read_text().splitlines()) == 1
+    assert heard.kinds(0) == ["start", "epoch", "epoch", "epoch", "end"]
+    assert not (whole.folder / PROGRESS).exists()
+
+    again = Heard()
+    results = run_on_slurm(jobs, 2, again, cluster="local")
+    assert again.kinds(0) == ["end"]
+    assert [event["step"] for _, event in again.events if event["event"] == "start"] == [22]
+    assert weights(results) == in_this_process(CONFIG, [0, 3], tmp_path / "here")
+    submitted = sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir())
+    assert run_on_slurm(jobs, 2, Heard(), cluster="local") == results
+    assert sorted(path.name for path in (tmp_path / "cluster" / slurm.LOGS).iterdir()) == submitted
 
 
 @pytest.mark.slow
-def test_a_job_whose_time_is_over_saves_and_is_queued_again(tmp_path: Path, signalled: Callable[[int], None]) -> None:
+def test_a_job_whose_time_is_over_saves_and_is_queued_again(
+    tmp_path: Path, signalled: Callable[[int, int], None]
+) -> None:
     [job] = plan([CONFIG], [4], tmp_path / "cluster")
-    signalled(signal.SIGUSR2)
+    signalled(signal.SIGUSR2, 4)
     heard = Heard()
     results = run_on_slurm([job], 1, heard, cluster="local")
     # It goes on after the step it was at, not after its last whole epoch.
@@ -98,17 +96,15 @@ def test_a_job_whose_time_is_over_saves_and_is_queued_again(tmp_path: Path, sign
 
 
 @pytest.mark.slow
-def test_a_job_that_fails_says_why_and_the_others_are_run(tmp_path: Path) -> None:
-    good, bad = plan([CONFIG.for_epochs(1), RunConfig(dataset="nowhere.npz", epochs=1)], [0], tmp_path)
+def test_a_job_that_fails_says_why(tmp_path: Path) -> None:
+    [bad] = plan([RunConfig(dataset="nowhere.npz", epochs=1)], [0], tmp_path)
     heard = Heard()
     with pytest.raises(ChildProcessError) as raised:
-        run_on_slurm([bad, good], 2, heard, cluster="local")
+        run_on_slurm([bad], 2, heard, cluster="local")
     assert str(raised.value).startswith(f"the run in {bad.folder} could not be run: ")
     assert "nowhere.npz" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert heard.kinds(0) == ["error"]
-    assert heard.kinds(1)[-1] == "end"
-    assert RunFolder(good.folder).result() is not None
 
 
 def test_without_slurm_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -410,3 +410,11 @@ def test_an_epoch_measured_again_counts_once(tmp_path: Path) -> None:
     (run,) = read_runs(tmp_path)
     assert [line["epoch"] for line in run.metrics] == [1, 2]
     assert run.metrics[-1]["test_error"] == 77.0
+
+
+def test_a_config_of_another_program_is_no_run(tmp_path: Path) -> None:
+    mine = write_run(tmp_path / "runs", mini_config(), 60.0)
+    other = tmp_path / "runs" / "model" / "config.json"
+    other.parent.mkdir()
+    other.write_text('{"architectures": ["Net"], "hidden_size": 8}')
+    assert [tmp_path / "runs" / run.path for run in read_runs(tmp_path / "runs")] == [mine]

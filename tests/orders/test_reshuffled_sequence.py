@@ -27,7 +27,7 @@ def test_rounds_do_not_depend_on_how_they_are_asked_for() -> None:
     assert ReshuffledSequence(97, seed=3).at(positions).tolist() == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(4, 30), st.integers(1, 60), st.integers(0, 2**63 - 1), st.data())
 def test_equals_a_list_and_a_queue(num_samples: int, pool_size: int, seed: int, data: st.DataObject) -> None:
     batch_size = data.draw(st.integers(1, pool_size))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from replenish import SequencedReplacement, scatter, weighted_sequence
@@ -181,7 +181,6 @@ def test_memory_is_four_bytes_a_slot_and_a_block() -> None:
     assert small._sequence._table.nbytes + small.cursor()._at_the_start().nbytes == 8 * 1_000_000
 
 
-@settings(deadline=None)
 @given(st.integers(1, 3), st.integers(0, 50))
 def test_pool_of_one_slot_is_the_sequence_itself(num_samples: int, step: int) -> None:
     order = SequencedReplacement(num_samples, 1, pool_size=1, sequence="identity")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from contracts import as_lists
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from replenish import SequencedReplacement, theory
@@ -211,7 +211,6 @@ class TestResume:
             if step < len(expected):
                 next(running)
 
-    @settings(deadline=None)
     @given(st.data())
     def test_for_any_sizes_and_more_than_once(self, data: st.DataObject) -> None:
         length = data.draw(st.integers(1, 50))

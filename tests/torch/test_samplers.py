@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from contracts import CASES, as_lists
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import (
     BatchSampler,
@@ -244,7 +244,6 @@ def endless(sampler: SRSBatchSampler) -> Iterator[list[int]]:
         yield from sampler
 
 
-@settings(deadline=None)  # of processes up to eight, on whatever machine
 @given(st.data())
 def test_any_history_of_positions_and_process_numbers(data: st.DataObject) -> None:
     """A randomized run: kills, resumes on other numbers of processes; nothing is skipped or repeated."""

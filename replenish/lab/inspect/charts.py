@@ -1,4 +1,4 @@
-"""The four charts of an inspection, as data: a page and a picture draw the same ones."""
+"""The charts of an inspection, as data: a page and a picture draw the same ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from replenish.diagnostics import PARTS_PER_EPOCH
 from replenish.lab.inspect.independent_copies import part_edges
+from replenish.lab.inspect.noise import noise_figure
 from replenish.lab.inspect.results import Inspection
 from replenish.lab.inspect.tables import lowest_to_highest
 from replenish.lab.show import Chart, Figure, Reference, Series
@@ -20,7 +21,8 @@ IDENTITY = "SRS, identity"
 
 def figures(inspection: Inspection) -> tuple[Figure, ...]:
     """Return all of them, a chart each."""
-    return _coverage(inspection), _counts(inspection), _gaps(inspection), _classes(inspection)
+    first = (_coverage(inspection), _counts(inspection), _gaps(inspection), _classes(inspection))
+    return (*first, noise_figure(inspection.noise)) if inspection.noise else first
 
 
 def _values(values: Iterable[float]) -> list[float | None]:
@@ -91,6 +93,11 @@ def _gaps(inspection: Inspection) -> Figure:
     ]
     law = _values(scale * inspection.laws.gaps.shares[:number])
     series.append(Series("SRS, closed form", x, law, kind="law"))
+    for name in ("reshuffling", "replacement"):
+        if name in inspection.noise:
+            one = inspection.noise[name]
+            shares = one.gap_law.probabilities((edges[: number + 1] - 1) * one.order.batch_size / one.order.num_samples)
+            series.append(Series(f"{name}, closed form", x, _values(scale * shares), kind="law"))
     label = f"gaps, % per 1/{PARTS_PER_EPOCH} of an epoch"
     caption = (
         "Reshuffling peaks at one epoch and never waits for two; replacement forgets what it drew, so the shortest "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from replenish import __version__
 from replenish.lab.inspect.charts import figures
 from replenish.lab.inspect.results import Inspection
-from replenish.lab.inspect.tables import class_table, draws_table, lowest_to_highest
+from replenish.lab.inspect.tables import lowest_to_highest, tables
 from replenish.lab.show import Fact, Page, Section
 from replenish.lab.show.page import page_html
 from replenish.lab.show.png import figures_png
@@ -33,7 +33,7 @@ def page(inspection: Inspection, command: Sequence[str]) -> str:
             facts=_facts(inspection),
             sections=(
                 Section("charts", "What it looks like", blocks=figures(inspection)),
-                Section("tables", "In numbers", blocks=(draws_table(inspection), class_table(inspection))),
+                Section("tables", "In numbers", blocks=tables(inspection)),
                 Section("again", "To make this page again", (again,), code=shlex.join(command)),
             ),
         )
@@ -41,7 +41,7 @@ def page(inspection: Inspection, command: Sequence[str]) -> str:
 
 
 def picture(inspection: Inspection) -> bytes:
-    """Return the charts as a PNG, in two rows."""
+    """Return the charts as a PNG."""
     order = inspection.order
     heading = (
         f"N = {order.num_samples:,}, B = {order.batch_size:,}, pool of {order.pool_size:,}, "

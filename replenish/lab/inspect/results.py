@@ -11,6 +11,7 @@ import numpy as np
 from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement, checks, theory
 from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, measure
 from replenish.lab.inspect.independent_copies import Floats, GapLaw, IndependentCopies, part_edges
+from replenish.lab.inspect.noise import OrderNoise, measure_noise
 
 DEFAULT_CLASSES = 10
 # A mean over time is taken over so many of its steps, for M = N: what changes does so smoothly, over an epoch. A larger
@@ -65,6 +66,7 @@ class Inspection:
         found: The measurements of SRS, reshuffling and replacement, by these names, from step 0 on.
         identity: That of SRS with the sequence `identity`, from a step on at which its pool has settled.
         laws: The closed forms.
+        noise: The noise of each and its gaps, beside their laws; empty where there is none to be measured.
     """
 
     order: SequencedReplacement
@@ -73,6 +75,7 @@ class Inspection:
     found: dict[str, Measurement]
     identity: Measurement
     laws: Laws
+    noise: dict[str, OrderNoise]
 
 
 def inspect_orders(
@@ -109,15 +112,18 @@ def inspect_orders(
     classes = checks.integer("classes", wanted, minimum=1, maximum=order.num_samples)
     labels = np.arange(order.num_samples) * classes // order.num_samples
     found = {}
-    for name, each in zip(("SRS", "reshuffling", "replacement"), (order, *others), strict=True):
+    orders = dict(zip(("SRS", "reshuffling", "replacement"), (order, *others), strict=True))
+    for name, each in orders.items():
         progress(f"running {name}")
         found[name] = measure(each, epochs, labels=labels)
     progress("running SRS with data sorted by class")
     pool = IndependentCopies(order.num_samples, order.batch_size, order.pool_size)
     in_order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=order.pool_size, sequence="identity")
     identity = measure(in_order, epochs, start=pool.settled, labels=labels)
+    progress("measuring the noise")
+    noise = measure_noise(orders, {"SRS": pool.settled}, epochs)
     progress("working out the closed forms")
-    return Inspection(order, epochs, classes, found, identity, _laws(pool, epochs, classes))
+    return Inspection(order, epochs, classes, found, identity, _laws(pool, epochs, classes), noise)
 
 
 def _laws(pool: IndependentCopies, epochs: int, classes: int) -> Laws:

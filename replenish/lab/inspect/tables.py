@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, PoolMeasurement
+from replenish.lab.inspect.noise import noise_table
 from replenish.lab.inspect.results import Inspection
 from replenish.lab.show import Column, Table
 
@@ -27,6 +28,12 @@ class Line:
     label: str
     law: str
     read: Callable[[Measurement], str]
+
+
+def tables(inspection: Inspection) -> tuple[Table, ...]:
+    """Return all tables, as the terminal and the page show them."""
+    first = (draws_table(inspection), class_table(inspection))
+    return (*first, noise_table(inspection.noise)) if inspection.noise else first
 
 
 def draws_table(inspection: Inspection) -> Table:

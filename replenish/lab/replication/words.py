@@ -10,7 +10,7 @@ from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.report.words import p_words
 from replenish.lab.statistics import signed
 
-_PAPER = f"the paper reports {abs(PUBLISHED):.2f} points below, with a network a hundred times as large"
+_PAPER = f"the paper reports SRS {abs(PUBLISHED):.2f} points below reshuffling, with a network a hundred times as large"
 
 
 def headline(judgement: Judgement) -> str:

@@ -8,21 +8,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear axis from `low` to `high`, drawn from `start` to `stop`.
+    """An axis from `low` to `high`, drawn from `start` to `stop`: linear, or by the logarithm of values above 0.
 
     Example:
         >>> Axis(0, 10, start=100, stop=0).at(2.5)
         75.0
+        >>> Axis(0.1, 10, start=0, stop=100, log=True).at(1)
+        50.0
     """
 
     low: float
     high: float
     start: float
     stop: float
+    log: bool = False
 
     def at(self, value: float) -> float:
         """Return where a value is drawn."""
-        return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
+        part = (value - self.low) / (self.high - self.low)
+        if self.log:
+            part = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.start + part * (self.stop - self.start)
 
 
 def round_step(span: float, parts: int) -> float:
@@ -52,6 +58,19 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
         step = max(1.0, round(step))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return round values within [low, high] for a logarithmic axis: powers of ten, with 2 and 5 between few of them.
+
+    Example:
+        >>> log_ticks(0.08, 12), log_ticks(0.5, 4)
+        ([0.1, 1.0, 10.0], [0.5, 1.0, 2.0])
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    digits = (1,) if high > 30 * low else (1, 2, 5)
+    values = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    return [value for value in values if low <= value <= high]
 
 
 def tick_label(value: float) -> str:

@@ -89,6 +89,7 @@ class Chart:
         x_names: Names in place of numbers at 0, 1, 2, ... along.
         from_zero: Whether the axis up begins at 0.
         whole: Whether only whole numbers make sense along.
+        log: Whether the axis along goes by logarithms; all x are then above 0.
         decimals: How many a value is read with; None for four digits.
     """
 
@@ -101,6 +102,7 @@ class Chart:
     x_names: tuple[str, ...] = ()
     from_zero: bool = True
     whole: bool = False
+    log: bool = False
     decimals: int | None = None
 
     @property
@@ -120,6 +122,8 @@ class Chart:
             return -0.5, len(self.x_names) - 0.5
         every = [at for series in self.series for at in series.x] or [0.0]
         first, last = min(every), max(every) + self.part
+        if self.log:
+            return float(first / 1.1), float(last * 1.1)
         air = 0.0 if self.part else (last - first) / 40 or 0.5
         return float(first - air), float(last + air)
 

@@ -129,7 +129,7 @@ def _chart_data(chart: Chart) -> dict[str, Any]:
         | ({"low": list(each.low), "high": list(each.high)} if each.low else {})
         for each in chart.series
     ]
-    ends = {"x_ends": list(chart.x_ends), "part": chart.part, "x_label": chart.x_label}
+    ends = {"x_ends": list(chart.x_ends), "part": chart.part, "log": chart.log, "x_label": chart.x_label}
     return {"name": chart.name, **ends, "x_names": list(chart.x_names), "decimals": chart.decimals, "series": series}
 
 

@@ -21,7 +21,10 @@ def figures_png(figures: Sequence[Figure], heading: str) -> bytes:
     rows = -(-len(figures) // 2)
     canvas = Canvas(figsize=(12, 4.5 * rows), layout="constrained")
     canvas.suptitle(heading)
-    for axis, figure in zip(canvas.subplots(rows, 2, squeeze=False).flat, figures, strict=False):
+    places = list(canvas.subplots(rows, 2, squeeze=False).flat)
+    for empty in places[len(figures) :]:
+        empty.set_axis_off()
+    for axis, figure in zip(places, figures, strict=False):
         (chart,) = figure.charts
         draw(axis, chart)
         axis.set_title(figure.title, loc="left", fontweight="bold")
@@ -36,6 +39,8 @@ def draw(axis: Any, chart: Chart) -> None:
     for series in chart.series:
         _draw_series(axis, chart, series)
     low, high, _ = chart.y_ends
+    if chart.log:
+        axis.set_xscale("log")
     axis.set_xlim(*chart.x_ends)
     axis.set_ylim(low, high + 0.2 * (high - low))  # room for the legend
     if chart.x_names:

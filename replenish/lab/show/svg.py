@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from replenish.lab.show.axis import Axis, tick_label, ticks
+from replenish.lab.show.axis import Axis, log_ticks, tick_label, ticks
 from replenish.lab.show.chart import Chart, Figure, Reference, Series
 from replenish.lab.show.finding import Finding
 from replenish.palette import MARKS, Look, look_of
@@ -21,7 +21,7 @@ Point = tuple[float, float]
 def chart_svg(chart: Chart, figure: str) -> str:
     """Return a chart of a figure; the label of its axis up, its legend and its caption are left to the page."""
     low, high, step = chart.y_ends
-    x, y = Axis(*chart.x_ends, LEFT, RIGHT), Axis(low, high, BOTTOM, TOP)
+    x, y = Axis(*chart.x_ends, LEFT, RIGHT, chart.log), Axis(low, high, BOTTOM, TOP)
     clip = f"clip-{figure}-{chart.name}"
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" class="chart" role="img" aria-label="{escape(chart.y_label)}" '
@@ -123,7 +123,8 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
     named = [(float(index), name) for index, name in enumerate(chart.x_names)]
     # Names that would run into each other stand on two levels, where the label of the axis would be.
     crowded = any(10 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
-    for value, label in named or [(tick, tick_label(tick)) for tick in ticks(x.low, x.high, 6, whole=chart.whole)]:
+    marked = log_ticks(x.low, x.high) if chart.log else ticks(x.low, x.high, 6, whole=chart.whole)
+    for value, label in named or [(tick, tick_label(tick)) for tick in marked]:
         across, base = _n(x.at(value)), BOTTOM + (40 if crowded and value % 2 else 20)
         yield f'<line class="axis" x1="{across}" x2="{across}" y1="{BOTTOM}" y2="{BOTTOM + 5}"/>'
         yield (

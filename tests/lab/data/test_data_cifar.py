@@ -22,7 +22,7 @@ from test_data_fakes import (
 )
 
 from replenish.lab.data import DATASETS, DataError, load, reduce
-from replenish.lab.data.cifar import load_cifar
+from replenish.lab.data.cifar import load_cifar, read_verified
 from replenish.lab.data.cifar_files import CIFAR100, CIFAR100_COARSE, data_root, find
 from replenish.lab.data.unpickle import read_plain_pickle
 
@@ -297,11 +297,20 @@ def test_wrong_contents_with_the_right_md5(tmp_path: Path, name: str, value: obj
         load_cifar(fake_files(CIFAR100, contents), tmp_path)
 
 
-@pytest.mark.slow
-def test_the_real_cifar100():
-    if find(CIFAR100) is None:
+@pytest.fixture(scope="module")
+def real_cifar100(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the real files are, read once from what is usually an archive that takes ten seconds."""
+    source = find(CIFAR100)
+    if source is None:
         pytest.skip("the real CIFAR-100 is not in REPLENISH_DATA")
-    dataset, known = load("cifar100"), DATASETS["cifar100"]
+    folder = tmp_path_factory.mktemp("real")
+    write_folder(folder, CIFAR100, read_verified(CIFAR100, source))
+    return folder
+
+
+@pytest.mark.slow
+def test_the_real_cifar100(real_cifar100: Path):
+    dataset, known = load("cifar100", real_cifar100), DATASETS["cifar100"]
     assert (
         dataset.train_images.shape == (50000, 32, 32, 3) == (known.train_images, known.image_size, 32, known.channels)
     )
@@ -317,11 +326,9 @@ def test_the_real_cifar100():
     assert dataset.fingerprint == "6ea278d9f7adabc496788748d9ddfe59c92010122417e3447d63837f7dd19dea"
 
 
-def test_the_coarse_labels_of_the_real_cifar100():
-    if find(CIFAR100) is None:
-        pytest.skip("the real CIFAR-100 is not in REPLENISH_DATA")
-    fine = load("cifar100", images_per_class=25, image_size=8, held_out=True)
-    coarse = load("cifar100-coarse", images_per_class=25, image_size=8, held_out=True)
+def test_the_coarse_labels_of_the_real_cifar100(real_cifar100: Path):
+    fine = load("cifar100", real_cifar100, images_per_class=25, image_size=8, held_out=True)
+    coarse = load("cifar100-coarse", real_cifar100, images_per_class=25, image_size=8, held_out=True)
     np.testing.assert_array_equal(coarse.train_images, fine.train_images)
     np.testing.assert_array_equal(coarse.held_out_images, fine.held_out_images)
     assert coarse.held_out_images is not None

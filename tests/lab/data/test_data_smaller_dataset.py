@@ -35,7 +35,7 @@ def by_fractions(image, height, width):
 sides = st.integers(1, 6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sides, sides, sides, sides, st.integers(0, 2**32 - 1))
 def test_area_average_is_exact_for_any_ratio(old_height, old_width, height, width, seed):
     images = np.random.default_rng(seed).integers(0, 256, (2, old_height, old_width, 2), dtype=np.uint8)
@@ -59,7 +59,7 @@ def test_area_average_does_not_depend_on_the_pieces(monkeypatch):
 
 
 def test_area_average_of_a_large_image_needs_little_more_memory_than_it_has():
-    image = np.random.default_rng(0).integers(0, 256, (1, 3000, 3000, 3), dtype=np.uint8)
+    image = np.random.default_rng(0).integers(0, 256, (1, 1000, 1000, 3), dtype=np.uint8)
     tracemalloc.start()
     try:
         small = area_average(image, 32, 32)

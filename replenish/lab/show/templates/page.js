@@ -11,7 +11,8 @@ function readable(panel, chart) {
   const told = chart.series.filter((series) => series.told);
   const everyX = [...new Set(told.flatMap((series) => series.x))].sort((a, b) => a - b);
   if (!everyX.length) return;
-  const along = (x) => left + ((x + chart.part / 2 - low) / (high - low)) * (right - left);
+  const placed = chart.log ? Math.log : (x) => x;
+  const along = (x) => left + ((placed(x + chart.part / 2) - placed(low)) / (placed(high) - placed(low))) * (right - left);
   const read = (value) => (chart.decimals === null ? String(Number(value.toPrecision(4))) : value.toFixed(chart.decimals));
   let shown = null;
 

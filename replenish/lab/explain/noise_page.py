@@ -1,0 +1,56 @@
+"""The laws of noise as one HTML file with sliders: two orders, their spectra, and what they do to SGD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replenish.lab.atomic_files import write_atomically
+from replenish.lab.show.page import environment
+from replenish.lab.show.svg import mark_path
+from replenish.orders.registry import ORDERS
+from replenish.palette import look_of
+
+#: The orders whose laws the page has.
+SHOWN = ("srs", "reshuffling", "replacement", "independent", "shuffle-once", "flip-flop")
+# Of a slider: its id, label, smallest, largest, step and first value. The first three are places in lists of values
+# that the script has, the others powers of ten.
+_SLIDERS = (
+    ("n", "Samples, N", 0, 9, 1, 5),
+    ("b", "Batch size, B", 0, 9, 1, 5),
+    ("k", "Pool of SRS, k = M/N", 0, 9, 1, 5),
+    ("rate", "Learning rate", -4, 0, 0.05, -1),
+    ("curvature", "Curvature", -4, 1, 0.05, -2),
+)
+_PANELS = (
+    (
+        "spectrum",
+        "Spectrum of the noise",
+        "cycles an epoch",
+        "1 is the noise of independent draws. Upright bars are lines, as high as they are if spread over one cycle.",
+    ),
+    (
+        "variance",
+        "Variance of the weight",
+        "κ: learning rate times curvature, per epoch",
+        "From flat directions (left) to sharp ones, over the variance under independent draws. Dotted: your κ.",
+    ),
+)
+
+
+def build() -> str:
+    """Return the page.
+
+    Example:
+        >>> page = build()
+        >>> page.startswith("<!doctype html>"), "://" in page
+        (True, False)
+    """
+    names = {order: ORDERS[order].label for order in SHOWN}
+    marks = {order: mark_path(look_of(order)) for order in SHOWN}
+    template = environment("replenish.lab.explain", SHOWN).get_template("noise.html")
+    return template.render(names=names, marks=marks, sliders=_SLIDERS, panels=_PANELS)
+
+
+def write(path: Path) -> None:
+    """Write the page to a file, whole or not at all."""
+    write_atomically(path, build().encode())

@@ -1,0 +1,115 @@
+"""The explorer's page of noise in a browser: its laws are those of `theory`, and sliders and keys move it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replenish import theory
+from replenish.lab.explain import noise_page
+from replenish.orders.registry import build_order
+
+SIZES = [(50_000, 50, 1.0), (1000, 500, 0.5), (1000, 1, 16.0), (20_000, 200, 0.05), (1_000_000, 250, 4.0)]
+FREQUENCIES = [0.0, 1e-6, 3e-4, 0.0123, 0.25, 0.4999, 0.5]
+KAPPAS = [0.01, 0.1, 0.9, 1.0, 1.7]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    written = tmp_path_factory.mktemp("noise") / "noise.html"
+    noise_page.write(written)
+    return written
+
+
+def order_of(name: str, n: int, b: int, k: float) -> Any:
+    return build_order(name, n, b, **({"pool_size": round(k * n)} if name == "srs" else {}))
+
+
+@pytest.mark.parametrize("name", noise_page.SHOWN)
+def test_the_laws_are_those_of_the_theory(open_page, path: Path, name: str) -> None:
+    page = open_page(path)
+    for n, b, k in SIZES:
+        order, sizes = order_of(name, n, b, k), {"n": n, "b": b, "k": k}
+        found = page.evaluate(
+            "([name, sizes, at]) => at.map((f) => laws[name].continuous(sizes, f))", [name, sizes, FREQUENCIES]
+        )
+        law = theory.noise_spectrum(order, FREQUENCIES)
+        assert found == pytest.approx(law.continuous.tolist(), rel=1e-6, abs=1e-9)
+        kappas = [kappa for kappa in (*KAPPAS, 1 / k) if kappa * b / n < 1]  # at 1/k the decay is the pool's own
+        found = page.evaluate(
+            "([name, sizes, at]) => at.map((u) => laws[name].variance(u, sizes))",
+            [name, sizes, [kappa * b / n for kappa in kappas]],
+        )
+        assert found == pytest.approx(theory.noise_variance(order, kappas).tolist(), rel=1e-6, abs=1e-9)
+        if len(law.line_frequencies) > 2:
+            where = law.line_frequencies[:2].tolist()
+            found = page.evaluate(
+                "([name, sizes, at]) => at.map((f) => laws[name].line(sizes, f))", [name, sizes, where]
+            )
+            assert found == pytest.approx(law.line_powers[:2].tolist(), rel=1e-6)
+
+
+def test_the_equivalent_learning_rate_is_that_of_the_theory(open_page, path: Path) -> None:
+    page = open_page(path)
+    sizes = {"n": 50_000, "b": 50, "k": 1}
+    srs, reshuffling = (order_of(name, 50_000, 50, 1) for name in ("srs", "reshuffling"))
+    for kappa in (0.1, 1.0, 10.0):
+        found = page.evaluate("([u, sizes]) => equivalentRate('reshuffling', 'srs', u, sizes)", [kappa / 1000, sizes])
+        assert found == pytest.approx(theory.equivalent_learning_rate(reshuffling, srs, kappa), rel=1e-6)
+
+
+def shown(page) -> dict[str, str]:
+    names = ("n-value", "b-value", "k-value", "rate-value", "curvature-value", "kappa", "first-variance")
+    return {name: page.locator(f"#{name}").inner_text() for name in (*names, "second-variance", "sentence")}
+
+
+def test_values_follow_the_sliders_and_the_keys(open_page, path: Path) -> None:
+    page = open_page(path)
+    first = shown(page)
+    assert (first["n-value"], first["b-value"], first["k-value"], first["kappa"]) == ("50,000", "50", "1", "1")
+    assert (first["first-variance"], first["second-variance"]) == ("0.264", "0.503")
+    assert "With 1.44 times the learning rate reshuffling has as much." in first["sentence"]
+    page.locator("#curvature").focus()
+    for _ in range(20):  # a power of ten
+        page.keyboard.press("ArrowRight")
+    assert shown(page)["kappa"] == "10"
+    assert shown(page)["second-variance"] == "0.918"
+    page.fill("#k", "7")
+    assert shown(page)["k-value"] == "4"
+    order = order_of("srs", 50_000, 50, 4)
+    assert shown(page)["second-variance"] == f"{float(theory.noise_variance(order, 10.0)):.3f}"
+    page.select_option("#second", "independent")
+    assert shown(page)["second-variance"] == "1.000"
+    assert page.locator("#second-name").inner_text() == "independent draws"
+    page.fill("#rate", "0")
+    page.fill("#curvature", "1")
+    assert "SGD diverges" in shown(page)["sentence"]
+    assert shown(page)["first-variance"] == "–"  # noqa: RUF001
+
+
+def test_the_curves_are_drawn_where_the_laws_are(open_page, path: Path) -> None:
+    page = open_page(path)
+    before = page.locator("#spectrum [data-order=srs] path.line").get_attribute("d")
+    drawn = page.locator("#variance [data-order=srs] path.line").get_attribute("d")
+    heights = [float(corner.split()[1]) for corner in drawn.removeprefix("M").split("L")]
+    kappas = np.geomspace(0.01, 100, len(heights))
+    law = theory.noise_variance(order_of("srs", 50_000, 50, 1), kappas)
+    assert [(252 - height) / (252 - 14) for height in heights] == pytest.approx(law.tolist(), abs=0.001)
+    assert page.locator("#spectrum [data-order=srs] .stem").count() == 12
+    page.fill("#k", "9")
+    assert page.locator("#spectrum [data-order=srs] path.line").get_attribute("d") != before
+
+
+@pytest.mark.parametrize("width", ["desktop", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_overflows_light_and_dark(open_page, path: Path, width: str, scheme: str) -> None:
+    page = open_page(path, width=width, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate("getComputedStyle(document.querySelector('#spectrum .srs')).color") != page.evaluate(
+        "getComputedStyle(document.querySelector('#spectrum .reshuffling')).color"
+    )
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 26)"
+    assert dark == (scheme == "dark")
