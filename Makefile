@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # has the slow ones (browser, exec, lab) before the many quick ones.
 TEST_OPTIONS := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-integrations docs paper lint format bench clean
+.PHONY: demo test test-integrations test-lowest release-check docs paper lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready-demo
@@ -20,6 +20,16 @@ test: $(VENV)/ready
 # The frameworks are heavy, so they live in an environment of their own.
 test-integrations: $(VENV)-integrations/ready
 	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest $(TEST_OPTIONS) tests/integrations
+
+# The frameworks, and what the core and the lab stand on, in the lowest versions that pyproject.toml declares (but for torch).
+test-lowest: $(VENV)-lowest/ready
+	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 tests/integrations \
+		tests/orders tests/stream tests/torch tests/test_golden.py tests/test_golden_more.py tests/test_cli.py \
+		tests/lab/test_training.py tests/lab/test_report.py tests/lab/test_run_command.py tests/lab/test_load_network.py
+
+# Builds and installs what would be released, in new environments; TAG=v0.1.0 checks a release's tag too.
+release-check: $(VENV)-release/ready
+	$(VENV)-release/bin/python .ci/release_check.py $(if $(TAG),--tag $(TAG)) $(if $(DIST),--dist $(DIST))
 
 # Warnings are errors, and every link within the pages leads somewhere.
 docs: $(VENV)/ready
@@ -66,5 +76,16 @@ $(VENV)-integrations/ready: pyproject.toml constraints.txt
 		-e '.[integrations,test]'
 	touch $@
 
+$(VENV)-lowest/ready: pyproject.toml constraints.txt constraints-lowest.txt
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-c constraints-lowest.txt -e '.[integrations,lab,slurm,stream,tensorboard]' pytest pytest-xdist hypothesis
+	touch $@
+
+$(VENV)-release/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-release
+	$(VENV)-release/bin/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'twine>=6.1'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-integrations build dist docs/_build
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-lowest $(VENV)-release build dist docs/_build

@@ -7,6 +7,7 @@ Everything is made from the records alone; tests/test_findings.py holds the page
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from pages import ROOT, write_between
@@ -16,13 +17,16 @@ from replenish.lab.experiments import SCALES, configs
 from replenish.lab.replication import Evidence, read_evidence
 from replenish.lab.replication.page import parts, pictures, readme_part
 from replenish.lab.report import by_experiment, read_runs, scale_section, short_table3, write_report
+from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
 from replenish.lab.show.markdown import code, escape
+from replenish.lab.show.picture import figure_picture
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
 STUDY = ROOT / "results" / "study"
 SCALE = "mini"
+PICTURE = ROOT / "docs" / "figure2.svg"
 
 
 def groups(results: Path) -> dict[str, Group]:
@@ -41,15 +45,24 @@ def table3(found: dict[str, Group]) -> str:
         )
     )
     table = short_table3(found)
-    heads = [column.title for column in table.columns]
+    heads = [f"{column.title}, {column.note}" if column.note else column.title for column in table.columns]
     rules = ["---:" if column.numeric else "---" for column in table.columns]
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *(row.texts for row in table.rows))]
     lines += [
         "",
-        f"Test error on CIFAR-100 in percent after the last epoch. Ours: n = {', '.join(counts)} seeds, means, and "
-        f"means of the differences seed by seed with 95 % intervals; {', '.join(commands)}, commit {', '.join(commits)}.",
+        f"Test error on CIFAR-100 in percent after the last epoch. Ours: means of n = {', '.join(counts)} seeds, "
+        f"and of their paired differences with 95 % intervals; {', '.join(commands)}, commit {', '.join(commits)}.",
     ]
     return "\n".join(lines)
+
+
+def picture(found: dict[str, Group]) -> str:
+    """Return the paper's figure 2 from our runs, as the README shows it."""
+    figure = paper_figure(paper.FIGURE2, found, SCALE)
+    assert figure is not None
+    return figure_picture(
+        dataclasses.replace(figure, title="The paper's figure 2 at the scale mini: medians and spans of our runs")
+    )
 
 
 def sentences(results: Path) -> list[str]:
@@ -67,13 +80,16 @@ def main() -> None:
     page, markdown = write_report(RESULTS, REPORT, experiments={scale: configs(scale) for scale in SCALES})
     table, said = table3(groups(RESULTS)), sentences(RESULTS)
     write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
+    PICTURE.write_text(picture(groups(RESULTS)))
     evidence = study()
-    for name, picture in pictures(evidence).items():
-        (ROOT / "docs" / name).write_text(picture)
+    for name, drawn in pictures(evidence).items():
+        (ROOT / "docs" / name).write_text(drawn)
     for part, text in parts(evidence, groups(RESULTS)).items():
         write_between("docs/replication.md", part, text)
     write_between("README.md", "results", readme_part(evidence))
+    ended = sum(len(arm.runs) for arm in evidence.arms.values())
     print(f"{page}, {markdown}, README.md, docs/what_we_found.md and docs/replication.md are written")
+    print(f"{ended} runs of the study are in {STUDY.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

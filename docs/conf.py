@@ -44,6 +44,7 @@ pygments_dark_style = "github-dark"
 html_title = "Replenish"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["frames.js"]
 html_copy_source = False
 html_show_search_summary = False  # it fetches pages, which browsers refuse where the site is opened from files
 html_theme_options = {"top_of_page_buttons": []}
@@ -77,5 +78,6 @@ autodoc_type_aliases = {
 # module has for types of arrays and functions, or imports for the type checker alone.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
+    ("py:class", r"np\.\w+"),
     ("py:class", r"((nn|np|npt)\.|replenish\.(stream\.shards|torch\.reorder)\.)?[A-Z]\w*"),
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from replenish.deferred import attributes as _attributes
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from replenish import diagnostics as diagnostics

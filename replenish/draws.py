@@ -20,12 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
+from replenish.marks import Marks
 
 STREAM = "v1"
 
 # About how many draws share one key. Large enough to hide the cost of a key, small enough for the cache.
 DRAWS_PER_BLOCK = 16384
 
+# How many products at most keep their memory: 1.5 MB.
+_KEPT_PRODUCTS = 2**17
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(2**32 - 1)
 
@@ -59,6 +62,9 @@ class KeyedWords:
         # Setting the state of one generator is eight times cheaper than building another.
         self._state = self._generator.state
         self._key = self._state["state"]["key"]
+        # Where `below` multiplies: memory that is new at every call would cost more than all that is done in it.
+        self._products = np.empty(0, dtype=np.uint64)
+        self._low_halves = np.empty(0, dtype=np.uint32)
 
     def at(self, index: int) -> KeyedWords:
         """Go to the first word of `index`."""
@@ -81,13 +87,14 @@ class KeyedWords:
         """
         if bound <= 2**32:
             words = self.words((count + 1) // 2)
-            products = np.empty(2 * len(words), dtype=np.uint64)
+            products, low_halves = self._scratch(2 * len(words))
             np.bitwise_and(words, _LOW_HALF, out=products[: len(words)])
             np.right_shift(words, _HALF, out=products[len(words) :])
-            products = products[:count]
+            products, low_halves = products[:count], low_halves[:count]
             products *= np.uint64(bound)
             values = (products >> _HALF).view(np.int64)
-            rejected = products.astype(np.uint32) < np.uint32(2**32 % bound)  # the cast keeps the low half
+            np.copyto(low_halves, products, casting="unsafe")  # the cast keeps the low half
+            rejected = low_halves < np.uint32(2**32 % bound)
         else:
             values = (self.words(count) >> np.uint64(64 - (bound - 1).bit_length())).view(np.int64)
             rejected = values >= bound
@@ -95,6 +102,15 @@ class KeyedWords:
         if again.size:
             values[again] = self.below(bound, again.size)
         return values
+
+    def _scratch(self, size: int) -> tuple[UInt64Array, npt.NDArray[np.uint32]]:
+        """Return memory for so many products and their low halves; it is kept where it is small."""
+        if size <= len(self._products):
+            return self._products[:size], self._low_halves[:size]
+        products, low_halves = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint32)
+        if size <= _KEPT_PRODUCTS:
+            self._products, self._low_halves = products, low_halves
+        return products, low_halves
 
     def permutations(self, count: int, size: int) -> Int64Array:
         """Return `count` permutations of range(size), one a row, independent and exactly uniform.
@@ -165,6 +181,8 @@ class DistinctDraws:
         # About K B / 2M of a block's K draws repeat a slot of their step; twice as many spare ones are drawn
         # together with the block, which costs less than asking for them when it is known how many are wanted.
         self._spare = 16 + self.steps_per_block * batch_size * batch_size // num_slots
+        size = self.steps_per_block * batch_size
+        self._marks = Marks(num_slots, size) if Marks.serve(num_slots, batch_size, size) else None
 
     def block(self, index: int) -> Int64Array:
         """Return the slots of block `index`: an array of (steps_per_block, batch_size)."""
@@ -186,13 +204,14 @@ class DistinctDraws:
         slots, spare = np.split(self._words.at(index).below(self.num_slots, size + self._spare), [size])
         return slots, spare
 
-    def more_spare(self, count: int) -> Int64Array:
-        """Return what `block` draws where `spare` is used up and `count` repeats are left; right after `as_drawn`."""
-        return self._words.below(self.num_slots, count + self._spare)
-
     def next_words(self) -> UInt64Array:
-        """Return the words that `more_spare` is made of, and many more; right after `as_drawn`."""
-        return self._words.words(self._spare + 64)
+        """Return the words from which `block` draws once `spare` is used up, and more; right after `as_drawn`."""
+        return self._words.words(2 * self._spare + 128)
+
+    @property
+    def num_after_draws(self) -> int:
+        """How many draws the spare ones and the words after them make."""
+        return self._spare + 2 * (2 * self._spare + 128)
 
     def words_of(self, index: int) -> UInt64Array:
         """Return the words of block `index`, up to 2**32 slots: all that it uses, and some more.
@@ -207,31 +226,56 @@ class DistinctDraws:
 
     def _draw_repeats_again(self, slots: Int64Array, spare: Int64Array) -> None:
         """Give every entry that equals an earlier one of its step a slot that the step has not."""
-        shape, place_bits = self._steps_and_places.shape, self._place_bits
-        packed = np.left_shift(slots, place_bits, dtype=self._packed, casting="unsafe").reshape(shape)
-        packed += self._steps_and_places
-        packed.sort(axis=1)
-        taken = packed.ravel()  # sorted as a whole, since the step stands first
-        # Neighbours that differ in the bits of the place alone are the same slot of the same step.
-        equal = ((taken[1:] ^ taken[:-1]) < self._packed(1 << place_bits)).nonzero()[0]
-        if not equal.size:
-            return
-        later = taken[equal + 1].astype(np.int64)
-        steps = later >> self._step_shift
-        wanting = steps * self.batch_size + (later & ((1 << place_bits) - 1))
-        wanting.sort()
-        given: npt.NDArray[Any] = taken[:0]
+        taken = self._sorted(slots) if self._marks is None else None
+        wanting = self._repeats(slots, taken)
+        given = np.empty(0, dtype=self._packed)
+        places, values = [], []
         while wanting.size:
             if spare.size < wanting.size:
                 spare = np.concatenate([spare, self._words.below(self.num_slots, wanting.size + self._spare)])
             drawn, spare = spare[: wanting.size], spare[wanting.size :]
-            keys = ((wanting // self.batch_size << self._step_shift) + (drawn << place_bits)).astype(self._packed)
-            free = ~(_repeated(keys) | self._found(keys, taken) | self._found(keys, given))
-            slots[wanting[free]] = drawn[free]
+            steps = wanting // self.batch_size
+            keys = ((steps << self._step_shift) + (drawn << self._place_bits)).astype(self._packed)
+            if taken is not None:
+                is_drawn = self._found(keys, taken)
+            else:
+                assert self._marks is not None
+                is_drawn = self._marks.are_among(drawn, steps, slots.reshape(-1, self.batch_size))
+            free = ~(_repeated(keys) | is_drawn | self._found(keys, given))
+            places.append(wanting[free])
+            values.append(drawn[free])
             wanting = wanting[~free]
             if wanting.size:
                 given = np.concatenate([given, keys[free]])
                 given.sort()
+        if places:
+            slots[np.concatenate(places)] = np.concatenate(values)
+
+    def _sorted(self, slots: Int64Array) -> npt.NDArray[Any]:
+        """Return step, slot and place of every draw, sorted."""
+        packed = np.left_shift(slots, self._place_bits, dtype=self._packed, casting="unsafe")
+        packed = packed.reshape(self._steps_and_places.shape)
+        packed += self._steps_and_places
+        packed.sort(axis=1)
+        return packed.ravel()  # sorted as a whole, since the step stands first
+
+    def _repeats(self, slots: Int64Array, taken: npt.NDArray[Any] | None) -> Int64Array:
+        """Return the places, counted over the block, whose slot equals an earlier one of its step, in their order."""
+        if taken is None:
+            assert self._marks is not None
+            # Only these can be equal to another: few enough to be sorted.
+            near = self._marks.sharing(slots)
+            taken = (slots[near] << self._place_bits).astype(self._packed)
+            taken += self._steps_and_places.ravel()[near]
+            taken.sort()
+        # Neighbours that differ in the bits of the place alone are the same slot of the same step; those that do not
+        # differ are one draw: 0 - 1 is the largest number.
+        differing = (taken[1:] ^ taken[:-1]) - self._packed(1)
+        equal = (differing < self._packed((1 << self._place_bits) - 1)).nonzero()[0]
+        later = taken[equal + 1].astype(np.int64)
+        places = (later >> self._step_shift) * self.batch_size + (later & ((1 << self._place_bits) - 1))
+        places.sort()
+        return places
 
     def _found(self, keys: npt.NDArray[Any], taken: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Say which keys have their step and slot in `taken`, which is sorted."""

@@ -42,6 +42,12 @@ def test_the_pages_hold_what_the_records_say(findings: dict[str, Any]) -> None:
     assert all(sentence in page for sentence in said), again
 
 
+def test_the_picture_is_that_of_the_records(findings: dict[str, Any]) -> None:
+    drawn = findings["picture"](findings["groups"](RESULTS))
+    assert findings["PICTURE"].read_text() == drawn, "run `python benchmarks/findings.py`"
+    assert len(drawn) < 60_000
+
+
 def test_the_replication_holds_what_the_records_say(findings: dict[str, Any]) -> None:
     """Every generated part and picture of the page, and the README's headline, made again and compared."""
     evidence, again = findings["study"](), "run `python benchmarks/findings.py`"
@@ -57,12 +63,30 @@ def test_the_replication_holds_what_the_records_say(findings: dict[str, Any]) ->
         assert f"]({name})" in page
 
 
+def test_the_page_has_the_primary_comparisons_own_numbers() -> None:
+    """Independently of the code that makes it: the mean of the pairs that are there stands in the page."""
+    errors: dict[str, dict[str, float]] = {"srs": {}, "reshuffling": {}}
+    for path in STUDY.rglob("result.json"):
+        config, result = (json.loads((path.parent / f"{name}.json").read_text()) for name in ("config", "result"))
+        plain = (config["model"], config["dataset"], config["learning_rate"], config["pad"], config["flip"])
+        other = config.get("order_number") or config["order"] not in errors
+        if plain == ("wrn-10-2", "cifar100", 0.1, 0, False) and not other:
+            errors[config["order"]][path.parent.name] = result["test_error"]
+    pairs = [errors["srs"][seed] - errors["reshuffling"][seed] for seed in errors["srs"].keys() & errors["reshuffling"]]
+    if len(pairs) < 2:
+        pytest.skip("fewer than two pairs of the primary comparison are in results/study")
+    n = str(len(pairs)) if len(pairs) == 20 else f"{len(pairs)} of 20"
+    row = f"| SRS minus reshuffling, learning rate 0.1 | {n} | {sum(pairs) / len(pairs):+.2f} |".replace("-", "\u2212")
+    assert row in (ROOT / "docs" / "replication.md").read_text()
+
+
 def test_the_studys_records_are_whole() -> None:
     """What is committed of the study has ended, holds no checkpoint, and is of one commit and one dataset each."""
     folders = sorted(path.parent for path in STUDY.rglob("config.json"))
     results = [json.loads((folder / "result.json").read_text()) for folder in folders]
-    assert not [path for pattern in ("*.pt", ".lock") for path in STUDY.rglob(pattern)]
-    assert {result["commit"] for result in results} <= {"2ce93b4"}
+    assert not list(STUDY.rglob("*.pt"))
+    assert len({result["commit"] for result in results}) <= 1
+    assert not any(result["commit"].endswith("-dirty") for result in results)
     assert {result["data"]["test_images"] for result in results} <= {10_000}
 
 
@@ -124,6 +148,6 @@ def test_the_page_on_reproducing_lists_every_experiment() -> None:
     page = (ROOT / "docs" / "reproducing.md").read_text()
     for line in table_lines(experiments_table("full")):
         assert line in page, "take the tables from `replenish list --markdown`"
-    mini = [line for line in table_lines(experiments_table("mini")) if line.startswith("| table3/")]
+    mini = [line for line in table_lines(experiments_table("mini")) if line.startswith("| `table3/")]
     assert len(mini) == 4
     assert all(line in page for line in mini)

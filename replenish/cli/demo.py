@@ -46,8 +46,8 @@ def demo(runs: options.RunsFolder = Path("runs/demo"), seeds: options.Seeds = "3
         print_findings(scale_section("digits", done, chosen).findings[:1], console)
         page, _ = write_report(runs, experiments={scale: configs(scale) for scale in SCALES})
     console.print(
-        "\nDigits are too easy and the seeds too few to decide anything: this shows the lab at work. What was found on "
-        "CIFAR-100 is in the README.\n",
+        "\nThat is three seeds on a few easy images: it shows the lab at work, and says nothing about other data. What "
+        "was found on CIFAR-100 is in the README.\n",
         highlight=False,
     )
     typer.echo(f"The report, with curves and every comparison: {page}")

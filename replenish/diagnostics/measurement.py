@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import DRAWS_PER_BLOCK, DistinctDraws, Int64Array
+from replenish.notebook import html_table
 from replenish.orders.cursor import Cursor, CursorOrder
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.sequenced_replacement import SequencedReplacement
@@ -52,7 +53,7 @@ class ClassMeasurement:
     rates: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measurement:
     """What `measure` found; arrays over epochs have one entry for each effective epoch.
 
@@ -88,6 +89,34 @@ class Measurement:
     equal_pairs: float
     pool: PoolMeasurement | None
     classes: ClassMeasurement | None
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """Return what a reader looks for first; the arrays are there for the rest."""
+        rows = [
+            ("effective epochs", f"{self.epochs:,}"),
+            (
+                "draws of a sample",
+                f"{self.counts.min():,} to {self.counts.max():,}, variance {self.count_spread[-1]:.3f}",
+            ),
+            ("unseen in the last epoch", f"{100 * self.unseen[-1]:.2f} %"),
+            ("draws of a sample in the last epoch", f"{self.smallest[-1]:,} to {self.largest[-1]:,}"),
+            ("mean gap between two draws of a sample", f"{self.mean_gap:.3f} epochs"),
+            ("pairs of equal samples in a batch", f"{self.equal_pairs:.4g}"),
+        ]
+        if self.classes is not None:
+            rows.append(("spread of classes over batches (1 is a good shuffle)", f"{self.classes.spread:.3f}"))
+        return rows
+
+    def _title(self) -> str:
+        told = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}
+        return "Measurement of {order}, N = {num_samples}, B = {batch_size}".format(**told)
+
+    def __repr__(self) -> str:
+        wide = max(len(name) for name, _ in self._rows())
+        return "\n".join([self._title(), *(f"  {name:{wide}}  {value}" for name, value in self._rows())])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._rows())
 
 
 def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.ArrayLike | None = None) -> Measurement:

@@ -60,7 +60,7 @@ BESIDES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What `compare` found.
 
@@ -87,6 +87,12 @@ class Comparison:
     def sentences(self) -> tuple[str, ...]:
         """The verdicts in words."""
         return tuple(verdict.sentence for verdict in self.verdicts)
+
+    def __repr__(self) -> str:
+        return f"{self.answer}\nPage: {self.page}"
+
+    def _repr_html_(self) -> str:
+        return self.answer._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -134,7 +140,7 @@ def compare(
         launcher: Where runs are executed: "local", "slurm" or "ray". A network or data of your own in memory are in
             this process, and so are their runs.
         parallel: How many runs at once.
-        watch: Told of what happens, for a display.
+        watch: Told of what happens; by default a display, where there is a terminal or a notebook.
         **recipe: Any other field of `RunConfig`, such as `epochs`, `batch_size`, `learning_rate`, `image_size`; for
             one that differs between orders, a dict such as `learning_rate={"srs": 0.2, "reshuffling": 0.1}`. By default
             40 effective epochs of the paper's recipe, with crops padded by an eighth of the image.
@@ -160,7 +166,12 @@ def compare(
         hardware=hardware,
         **recipe,
     )
-    return planned.run(launcher, parallel, watch, budget)
+    if watch is not None:
+        return planned.run(launcher, parallel, watch, budget)
+    from replenish.lab.launch.display import display_for_people
+
+    with display_for_people([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
+        return planned.run(launcher, parallel, display.watch, budget)
 
 
 @dataclass(frozen=True)

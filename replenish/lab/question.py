@@ -10,6 +10,7 @@ from typing import Any
 from replenish import checks
 from replenish.lab.statistics import ANY, Estimate, mean_with_interval
 from replenish.lab.verdict import FEWEST_SEEDS, Verdict, check_margin, decide
+from replenish.notebook import html_table
 
 #: The metric by order and seed.
 Values = Mapping[str, Mapping[int, float]]
@@ -98,7 +99,7 @@ class Question:
         return Answer(self, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """What a comparison of trainings found.
 
@@ -144,8 +145,25 @@ class Answer:
             found.append(f"{what}: {listed}")
         return found
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join([*(f"Warning: {warning}." for warning in self.warnings), *self.lines()])
+
+    def _repr_html_(self) -> str:
+        seeds = sorted({seed for by_seed in self.values.values() for seed in by_seed})
+        rows = [
+            (
+                order,
+                _mean_words(self.mean(order)),
+                *(f"{self.values[order][seed]:.6g}" if seed in self.values[order] else "" for seed in seeds),
+            )
+            for order in self.question.orders
+        ]
+        notes = [
+            *(f"Warning: {warning}." for warning in self.warnings),
+            *(verdict.sentence for verdict in self.verdicts),
+        ]
+        notes += [f"Stopped: {self.stopped}."] if self.stopped else []
+        return html_table(self.question.metric, rows, ("order", "mean", *(f"seed {seed}" for seed in seeds)), notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

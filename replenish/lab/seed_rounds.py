@@ -36,7 +36,7 @@ def run_seeds(
     begun, longest = monotonic(), 0.0
     for first in range(0, len(question.seeds), at_once):
         before = monotonic()
-        if budget is not None and before - begun + longest > budget:
+        if budget is not None and first and before - begun + longest > budget:
             return f"the budget of {budget:g} s allows for no more than {first} seeds"
         run(question.seeds[first : first + at_once])
         longest = max(longest, monotonic() - before)

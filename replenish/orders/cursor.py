@@ -11,6 +11,7 @@ from typing import Any
 from replenish import checks
 from replenish.draws import STREAM, Int64Array
 from replenish.locks import ForkSafeLock
+from replenish.notebook import html_table
 from replenish.orders.visits import Visits, counts_from_the_start
 
 
@@ -141,3 +142,10 @@ class CursorOrder(ABC):
     def __repr__(self) -> str:
         shown = (f"{name}={value!r}" for name, value in self._arguments().items())
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), str(value)) for name, value in self.config().items() if name != "order"]
+        first = self.batch(0)
+        shown = ", ".join(map(str, first[:10].tolist())) + (", ..." if len(first) > 10 else "")
+        rows += [("steps of an effective epoch", f"{self.steps_per_epoch:,}"), ("first batch", shown)]
+        return html_table(type(self).__name__, rows)

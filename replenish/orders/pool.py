@@ -12,6 +12,7 @@ from replenish.draws import DistinctDraws, Int64Array
 from replenish.orders.cursor import Cursor
 from replenish.orders.replay import LARGE, last_draws, replay
 from replenish.orders.sequences import IntegerArray, Sequence
+from replenish.orders.team import ALONE, Team
 
 
 class SlotDraws(Protocol):
@@ -91,17 +92,21 @@ class Pool(Cursor):
             return self._block_offsets + self._position_type(start)
         return ((self._block_offsets.astype(np.int64) + start) % length).astype(self._position_type)
 
-    def _moved_to(self, block: int) -> IntegerArray:
+    def warm(self, step: int, team: Team = ALONE) -> None:
+        """Go to `step` now, if need be together with other processes, rather than when it is asked for."""
+        self._moved_to(step // self._draws.steps_per_block, team)
+
+    def _moved_to(self, block: int, team: Team = ALONE) -> IntegerArray:
         """Bring the pool to the start of `block`, by the shortest way, and return it."""
         slots = self._draws.num_slots
         # M (ln M + 3) draws leave e^-3 slots undrawn on average (the coupon collector's problem): nearly always none.
-        # Where several threads look for the place, it is found in less than half of the time.
-        epochs = (math.log(slots) + 3) / (2 if self._threaded else 1)
+        # Where several threads look for the place, it is found in a quarter of the time.
+        epochs = (math.log(slots) + 3) / (4 if self._threaded else 1)
         enough = math.ceil(slots * epochs / self._draws_per_block)
         found, self._found = self._found, None  # an interrupt must not leave a pool on its way
         if found is None or not 0 <= block - found[1] <= enough:
             near = block <= enough
-            found = (self._at_the_start(), 0) if near else (self._found_anew(block, block - enough), block)
+            found = (self._at_the_start(), 0) if near else (self._found_anew(block, block - enough, team), block)
         positions, at = found
         self._replay(positions, at, block)
         self._found = (positions, block)
@@ -113,14 +118,14 @@ class Pool(Cursor):
             positions %= self._sequence.period
         return positions
 
-    def _found_anew(self, block: int, start: int) -> IntegerArray:
+    def _found_anew(self, block: int, start: int, team: Team) -> IntegerArray:
         """Find the last draw of every slot before `block`; those from `start` on have nearly always drawn all slots.
 
         A replay writes and never reads the pool, so it is several times as fast as a search that goes back
         and looks at each draw whether its slot is still wanted. That is left for the few slots not drawn since.
         """
         if self._threaded:
-            positions = last_draws(self._threaded, self._refill, block, self._position_type)
+            positions = last_draws(self._threaded, self._refill, block, self._position_type, team)
             start = 0
         else:
             positions = np.full(self._draws.num_slots, -1, dtype=self._position_type)
@@ -137,12 +142,7 @@ class Pool(Cursor):
 
     def _replay(self, positions: IntegerArray, start: int, stop: int) -> None:
         """Refill the slots that the blocks from `start` to `stop` draw."""
-        if self._threaded:
-            replay(self._threaded, positions, self._refill, start, stop)
-        else:
-            for block in range(start, stop):
-                # A slot that was drawn more than once holds its last refill.
-                scatter.assign_in_turn(positions, self._draws.block(block).ravel(), self._refill(block))
+        replay(self._draws, positions, self._refill, start, stop)
 
     def _draw_run(self, positions: IntegerArray, slots: Int64Array, refill: IntegerArray, found: IntegerArray) -> None:
         """Draw the slots of a run of steps and refill them; write to `found` what each draw found.

@@ -12,6 +12,7 @@ from replenish.draws import DistinctDraws, Int64Array
 from replenish.orders.cursor import CursorOrder
 from replenish.orders.pool import Pool
 from replenish.orders.sequences import ListedSequence, make_sequence
+from replenish.orders.team import ALONE, Team
 
 
 class SequencedReplacement(CursorOrder):
@@ -62,6 +63,7 @@ class SequencedReplacement(CursorOrder):
     ) -> None:
         super().__init__(num_samples, batch_size, seed)
         self._sequence = make_sequence(sequence, self.num_samples, self.seed)
+        self._warm: list[Pool] = []  # one at most
         if pool_size is None:
             pool_size = self._sequence.length
         self.pool_size = checks.integer("pool_size", pool_size, minimum=1, maximum=2**40)
@@ -127,6 +129,23 @@ class SequencedReplacement(CursorOrder):
         shown = {**self._arguments(), "sequence": self._sequence.name}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
+    def warm(self, step: int, team: Team = ALONE) -> None:
+        """Go to a far `step` now, if need be together with other processes; the next to draw begins there at no cost.
+
+        Args:
+            step: The step, usually the one at which a run is resumed.
+            team: The processes that look for the place together; see `replenish.torch.warm`.
+        """
+        pool = self._new_pool()
+        pool.warm(checks.step(step), team)
+        self._warm[:] = [pool]
+
     def cursor(self) -> Pool:
-        """Return a new cursor at the start: a pool."""
+        """Return a new cursor: a pool, at the start, or where `warm` has brought it."""
+        try:
+            return self._warm.pop()
+        except IndexError:
+            return self._new_pool()
+
+    def _new_pool(self) -> Pool:
         return Pool(DistinctDraws(self.pool_size, self.batch_size, self.seed), self._sequence)

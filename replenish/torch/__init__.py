@@ -13,6 +13,7 @@ try:
     from replenish.torch.reorder import reorder as reorder
     from replenish.torch.stream import PooledIterableDataset as PooledIterableDataset
     from replenish.torch.using import using as using
+    from replenish.torch.warm import warm as warm
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "torch":
         raise  # it is there, and lacks something itself

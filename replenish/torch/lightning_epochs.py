@@ -23,6 +23,30 @@ def _resumes(fit_loop: Any) -> bool:
     return bool(fit_loop.restarting or getattr(fit_loop, "is_resuming", False))
 
 
+def resume_mark(fit_loop: Any) -> tuple[int, int] | None:
+    """Return what tells a resume from others until its first batch is trained, or None if the fit resumes nothing."""
+    return (id(fit_loop), fit_loop.epoch_loop.batch_progress.total.ready) if _resumes(fit_loop) else None
+
+
+def counted_step(fit_loop: Any, steps_per_epoch: int) -> int:
+    """Return the step that a resumed Trainer's own counts name, for a sampler whose state the checkpoint has not."""
+    batches, of_epoch = fit_loop.epoch_loop.batch_progress, _batches_of_an_epoch(fit_loop)
+    before = batches.total.ready - batches.current.ready
+    if before and before % of_epoch:
+        raise ValueError(
+            f"the sampler's state should be in the checkpoint, kept by a data module, since the Trainer has trained "
+            f"{before} batches in earlier epochs, no multiple of an epoch's {of_epoch}, but the sampler has none"
+        )
+    return int(before // of_epoch if before else 0) * steps_per_epoch + int(batches.current.ready)
+
+
+def _batches_of_an_epoch(fit_loop: Any) -> int:
+    """Return how many batches the Trainer takes of a loader in an epoch, which may be limited."""
+    loaders = fit_loop._combined_loader
+    # `max_batches` is not known yet where workers are asked for items when the loader's iterator is made.
+    return int(min(loaders.limits) if loaders._mode == "min_size" else max(loaders.limits))
+
+
 def resumed_step(fit_loop: Any, step: int, steps_per_epoch: int, *, counts_are_reset: bool) -> tuple[int, bool]:
     """Return where a sampler that was put to `step` is to begin, and whether nothing is left of that epoch.
 
@@ -60,7 +84,7 @@ def resumed_step(fit_loop: Any, step: int, steps_per_epoch: int, *, counts_are_r
         setattr(fit_loop, EPOCHS_AHEAD, number - epoch - counts_are_reset)
         return (epoch + 1) * steps_per_epoch, False
     setattr(fit_loop, EPOCHS_AHEAD, number - epoch)
-    return step, step == (epoch + 1) * steps_per_epoch
+    return step, trained >= _batches_of_an_epoch(fit_loop)
 
 
 def _ends_with_its_last_batch(fit_loop: Any, counts_are_reset: bool) -> bool:

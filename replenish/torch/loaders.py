@@ -47,6 +47,7 @@ class LoaderIterator:
 
     Attributes:
         stateful: Whether it is one of torchdata's, which keeps count of what its workers prefetch by itself.
+        skips: Whether Accelerate skips the first batches.
     """
 
     def __init__(self, iterator: Any, shard: Any) -> None:
@@ -54,6 +55,7 @@ class LoaderIterator:
         self.has_workers = bool(iterator._num_workers)
         self._shard = None if shard is None else weakref.ref(shard)
         self._items, self._skipped = _items_of_a_batch(iterator._index_sampler)
+        self.skips = self._skipped > 0
         # Its fields, and not itself, or its workers would not end with it. They are let go when it ends.
         self._fields: dict[str, Any] = vars(iterator)
         self._ended = weakref.ref(iterator, self._keep_the_count)

@@ -26,6 +26,9 @@ from replenish.torch.replicas import current_replicas
 # Lists are made of this many indices at a time: more Python ints than fit the cache cost twice as much each.
 INDICES_PER_LIST_OF_LISTS = 8192
 
+# How many batches a loop may hold that it has not trained on: prefetchers to a device hold one or two.
+AHEAD_OF_A_LOOP = 4
+
 
 class PositionedSampler(Sampler[Item], Generic[Item]):
     """A sampler with a position: which step of an order's stream the next pass begins at.
@@ -46,6 +49,7 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
         self._lock = ForkSafeLock()
         self._spare_cursor: Cursor | None = None
         self._moves = 0
+        self._heard: tuple[int, int] | None = None  # the last resume of a Trainer that was heard of
         self._move_to(0, restored=False)
 
     @property
@@ -72,9 +76,9 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
         fit_loop, says_nothing = calling_fit_loop(), is_numbered_by_a_loader()
         with self._lock.lock:
             self._settle()
-            undrawn = self._restored and self._latest is None
+            undrawn, is_over = self._restored and self._latest is None, False
             if fit_loop is not None:
-                self._hear(fit_loop, counts_are_reset=True)
+                is_over = self._hear(fit_loop, counts_are_reset=True)
                 says_nothing = bool(fit_loop.trainer.overfit_batches)
                 epoch = lightning_epochs.epoch_of(fit_loop, epoch)
             if says_nothing:
@@ -82,7 +86,7 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
                 return
             start, end = epoch * epoch_items, (epoch + 1) * epoch_items
             if start <= self._start <= end if self._restored else start == self._start:
-                self._ends_here = start < self._start == end
+                self._ends_here = is_over or start < self._start == end
                 self._told = True
                 return
             if undrawn and start < self._start:
@@ -124,14 +128,26 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
         self._latest: Pass[Any] | None = None  # the pass that was drawn from last
         self._moves += 1
 
-    def _hear(self, fit_loop: Any, *, counts_are_reset: bool) -> None:
-        """Go to where Lightning's Trainer begins, if the sampler was put somewhere before."""
+    def _hear(self, fit_loop: Any, *, counts_are_reset: bool) -> bool:
+        """Go to where Lightning's Trainer begins, if the sampler was put somewhere before or the Trainer resumes.
+
+        Returns:
+            Whether the Trainer was just found to have nothing left of the epoch that it resumes.
+        """
+        mark = lightning_epochs.resume_mark(fit_loop)
+        if mark is not None and mark != self._heard:
+            self._heard = mark
+            if not (self._restored and self._latest is None):
+                step = lightning_epochs.counted_step(fit_loop, self.steps_per_epoch)
+                self._move_to(step * self._items_per_step, restored=True)
         if self._unheard and self._latest is None and lightning_epochs.is_first_epoch(fit_loop):
             self._unheard, step = False, self._start // self._items_per_step
             step, self._ends_here = lightning_epochs.resumed_step(
                 fit_loop, step, self.steps_per_epoch, counts_are_reset=counts_are_reset
             )
             self._start = step * self._items_per_step
+            return self._ends_here
+        return False
 
     def _bounds(self) -> tuple[int, int]:
         """Return where a pass that begins now starts and ends."""
@@ -163,6 +179,12 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
             if self._latest is not None:
                 self._latest.left_for(loader)
             start, end = self._bounds() if restored is None else restored
+            if loader is not None and loader.skips and start % (self.steps_per_epoch * self._items_per_step):
+                raise ValueError(
+                    f"num_batches of skip_first_batches should be 0 for a sampler that is put within an epoch, here at "
+                    f"step {start // self._items_per_step}, or as many batches would be left out; load a state or "
+                    f"skip, not both"
+                )
             if not self._told and self._latest is not None:
                 self._check_repeat(self._latest, start)
             new.begin(loader, start, end, self._moves)
@@ -225,6 +247,12 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
                         f"step should be within the pass that is under way, which began at step "
                         f"{latest.start // size} and has given {most // size}, but got {step}; it is epoch * "
                         f"steps_per_epoch ({self.steps_per_epoch} here) + the batches trained of that epoch"
+                    )
+                if handed is not None and latest.loader is not None and handed // size - AHEAD_OF_A_LOOP > step - least:
+                    raise ValueError(
+                        f"step should be the number of batches trained, of which the DataLoader has handed on "
+                        f"{handed // size} since step {least}, but got {step}; with gradient accumulation, count "
+                        f"batches and not the optimizer's steps, or leave step out"
                     )
             latest.saved |= not latest.settled and place > latest.start
             return place

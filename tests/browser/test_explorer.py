@@ -32,6 +32,21 @@ def path(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written
 
 
+@pytest.fixture
+def open_at_start(open_page: OpenPage) -> OpenPage:
+    """Open a page at its first step, at rest; without an address it would play."""
+
+    def opened(path: Path, **options: Any) -> Page:
+        page = open_page(path, **options)
+        page.evaluate("window.location.hash = 'step=0'")
+        page.wait_for_function(
+            "() => document.documentElement.dataset.playing == 'false' && document.documentElement.dataset.step == 0"
+        )
+        return page
+
+    return opened
+
+
 def step_of(page: Page) -> int:
     return int(page.evaluate("document.documentElement.dataset.step"))
 
@@ -80,15 +95,60 @@ def check(page: Page, trace: Trace, step: int) -> None:
     assert page.text_content("#count") == f"{step} of {len(trace)} steps done"
 
 
-def test_the_start(open_page: OpenPage, path: Path, trace: Trace) -> None:
+def test_it_opens_in_motion(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    """From the end of the first epoch, where the charts have something to show, and on by itself."""
     page = open_page(path)
+    page.wait_for_function("() => document.documentElement.dataset.step >= 5")
+    assert page.get_attribute("html", "data-playing") == "true"
+    page.keyboard.press("Home")
+    check(page, trace, 0)
+
+
+def test_whoever_wants_no_movement_gets_none(open_page: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_page(path)
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    check(page, trace, 4)
+    assert page.get_attribute("html", "data-playing") == "false"
+
+
+def test_other_sizes_can_be_tried(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    """What the page draws keeps the method's law: draws = copies inserted - copies in the pool, for every sample."""
+    page = open_at_start(path)
+    for name, value in (("num_samples", 20), ("pool_size", 15), ("batch_size", 4)):
+        page.fill(f"[name={name}]", str(value))
+        page.press(f"[name={name}]", "Tab")
+    assert "Drawn in this page" in page.text_content("#drawn-by")
+    page.fill("#scrub", "33")
+    pool = samples(page, "#pool [data-slot]")
+    assert len(pool) == 15
+    assert len(samples(page, "#batch .tile")) == 4
+    inserted = 15 + 4 * 33
+    drawn = counts(page, "counts-srs")
+    assert [drawn[at] + pool.count(at) for at in range(20)] == [
+        inserted // 20 + (at < inserted % 20) for at in range(20)
+    ]
+    assert max(counts(page, "counts-reshuffling")) - min(counts(page, "counts-reshuffling")) <= 1
+    page.fill("[name=batch_size]", "16")  # more than there are slots: nothing changes, and the page says why
+    page.press("[name=batch_size]", "Tab")
+    assert len(samples(page, "#batch .tile")) == 4
+    for name in ("batch_size", "num_samples", "pool_size"):
+        page.fill(f"[name={name}]", str(trace.to_dict()[name]))
+        page.press(f"[name={name}]", "Tab")
+    assert page.text_content("#drawn-by") == "Drawn by the library."
+    page.fill("#scrub", "7")
+    check(page, trace, 7)
+
+
+def test_the_start(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     check(page, trace, 0)
     assert page.text_content("#sentence").startswith("The pool holds every sample once")
     assert page.get_attribute("html", "data-playing") == "false"  # nothing moves before it is asked to
 
 
-def test_play_and_pause(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_play_and_pause(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     page.select_option("#speed", "4")  # 20 s to the end, so that it is still playing when it is asked to pause
     page.click("#play")
     page.wait_for_function("() => document.documentElement.dataset.step >= 2")
@@ -103,8 +163,8 @@ def test_play_and_pause(open_page: OpenPage, path: Path, trace: Trace) -> None:
     check(page, trace, held[0] + (held[1] == "drawn"))
 
 
-def test_play_ends_at_the_end_and_begins_again(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_play_ends_at_the_end_and_begins_again(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     page.select_option("#speed", "64")
     page.click("#play")
     page.wait_for_function("() => document.documentElement.dataset.playing == 'false'")
@@ -115,8 +175,8 @@ def test_play_ends_at_the_end_and_begins_again(open_page: OpenPage, path: Path, 
 
 
 @pytest.mark.slow
-def test_step_forward_and_back(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_step_forward_and_back(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     for step in (1, 2, 3):
         page.click("#forward")
         check(page, trace, step)
@@ -131,15 +191,15 @@ def test_step_forward_and_back(open_page: OpenPage, path: Path, trace: Trace) ->
     check(page, trace, 0)
 
 
-def test_steps_asked_for_in_a_hurry_are_all_made(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_steps_asked_for_in_a_hurry_are_all_made(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     for _ in range(5):
         page.click("#forward")
     check(page, trace, 5)
 
 
-def test_between_draw_and_refill(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_between_draw_and_refill(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     page.evaluate("window.location.hash = 'step=4'")
     check(page, trace, 4)
     page.keyboard.press(".")
@@ -159,8 +219,8 @@ def test_between_draw_and_refill(open_page: OpenPage, path: Path, trace: Trace) 
     check(page, trace, 4)
 
 
-def test_scrub(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_scrub(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     box = page.locator("#scrub").bounding_box()
     page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
     page.mouse.down()
@@ -174,8 +234,8 @@ def test_scrub(open_page: OpenPage, path: Path, trace: Trace) -> None:
 
 
 @pytest.mark.slow
-def test_keyboard(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_keyboard(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     keys = [("End", 30), ("ArrowLeft", 29), ("ArrowLeft", 28), ("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2)]
     for key, step in keys:
         page.keyboard.press(key)
@@ -191,13 +251,14 @@ def test_keyboard(open_page: OpenPage, path: Path, trace: Trace) -> None:
     assert page.get_attribute("html", "data-playing") == "false"
 
 
-def test_everything_is_reached_by_the_keyboard_and_named(open_page: OpenPage, path: Path) -> None:
-    page = open_page(path)
+def test_everything_is_reached_by_the_keyboard_and_named(open_at_start: OpenPage, path: Path) -> None:
+    page = open_at_start(path)
     reached = []
-    for _ in range(9):
+    for _ in range(13):
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
-    assert reached[:8] == ["start", "back", "play", "forward", "end", "scrub", "speed", "SUMMARY"]
+        reached.append(page.evaluate("(at => at.id || at.name || at.tagName)(document.activeElement)"))
+    expected = ["start", "back", "play", "forward", "end", "scrub", "speed"]
+    assert reached[:12] == [*expected, "num_samples", "batch_size", "pool_size", "seed", "SUMMARY"]
     page.focus("#forward")
     page.keyboard.press("Space")  # a button's own key presses it, and does not play
     wait_for(page, 1)
@@ -212,8 +273,8 @@ def test_everything_is_reached_by_the_keyboard_and_named(open_page: OpenPage, pa
     assert all("1 step" in text or "Copies" in text for text in described)
 
 
-def test_each_step_is_told_in_a_sentence(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_each_step_is_told_in_a_sentence(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     page.fill("#scrub", "6")
     step = trace.step(5)
 
@@ -232,8 +293,8 @@ def test_each_step_is_told_in_a_sentence(open_page: OpenPage, path: Path, trace:
     assert page.get_attribute("#sentence", "aria-live") == "off"  # too fast to be spoken
 
 
-def test_a_step_can_be_linked(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_a_step_can_be_linked(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     page.fill("#scrub", "7")
     assert page.url.endswith("#step=7")
     page.keyboard.press(".")
@@ -247,8 +308,8 @@ def test_a_step_can_be_linked(open_page: OpenPage, path: Path, trace: Trace) -> 
     assert step_of(page) == 30  # nothing that it knows: it stays
 
 
-def test_the_numbers_as_a_table(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_the_numbers_as_a_table(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     page.click("summary")
     page.fill("#scrub", "11")
     rows = page.eval_on_selector_all(
@@ -261,12 +322,12 @@ def test_the_numbers_as_a_table(open_page: OpenPage, path: Path, trace: Trace) -
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", ["desktop", "phone"])
 def test_no_sideways_scrolling_in_any_scheme(
-    open_page: OpenPage, tmp_path: Path, width: str, scheme: str, path: Path
+    open_at_start: OpenPage, tmp_path: Path, width: str, scheme: str, path: Path
 ) -> None:
     large = tmp_path / "large.html"
     explorer.write(compute_trace(num_samples=400, batch_size=40, steps=60), large)
     for file in (path, large):
-        page = open_page(file, width=width, scheme=scheme)
+        page = open_at_start(file, width=width, scheme=scheme)
         page.fill("#scrub", "25")
         page.click("summary")
         wide, inside = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
@@ -307,11 +368,11 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(open_page: OpenPage, tmp_path: Path, scheme: str) -> None:
+def test_text_can_be_read(open_at_start: OpenPage, tmp_path: Path, scheme: str) -> None:
     """WCAG AA: 4.5 to 1, on the tile of every hue and in both phases."""
     path = tmp_path / "hues.html"
     explorer.write(compute_trace(num_samples=48, batch_size=6, steps=9), path)
-    page = open_page(path, scheme=scheme)
+    page = open_at_start(path, scheme=scheme)
     page.emulate_media(reduced_motion="reduce")  # colours are there at once
     page.click("summary")
     for step in ("3", "3.5"):
@@ -321,16 +382,16 @@ def test_text_can_be_read(open_page: OpenPage, tmp_path: Path, scheme: str) -> N
         assert min(found)[0] >= 4.5, min(found)
 
 
-def test_light_and_dark_differ(open_page: OpenPage, path: Path) -> None:
+def test_light_and_dark_differ(open_at_start: OpenPage, path: Path) -> None:
     colours = [
-        open_page(path, scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        open_at_start(path, scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
         for scheme in ("light", "dark")
     ]
     assert colours[0] != colours[1]
 
 
-def test_reduced_motion(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_page(path)
+def test_reduced_motion(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
+    page = open_at_start(path)
     page.evaluate(
         """() => {
           window.moved = 0;
@@ -352,12 +413,12 @@ def test_reduced_motion(open_page: OpenPage, path: Path, trace: Trace) -> None:
     assert page.evaluate("window.moved") == 0
 
 
-def test_embedded_in_a_page(open_page: OpenPage, path: Path, trace: Trace, tmp_path: Path) -> None:
+def test_embedded_in_a_page(open_at_start: OpenPage, path: Path, trace: Trace, tmp_path: Path) -> None:
     outer = tmp_path / "outer.html"
     outer.write_text(
         f'<!doctype html><title>docs</title><iframe width="700" height="900" src="{path.as_uri()}"></iframe>'
     )
-    page = open_page(outer)
+    page = open_at_start(outer)
     frame = page.frames[1]
     frame.wait_for_selector("#pool [data-slot]")
     frame.click("#forward")
@@ -370,11 +431,13 @@ def test_embedded_in_a_page(open_page: OpenPage, path: Path, trace: Trace, tmp_p
 @pytest.mark.parametrize(
     ("num_samples", "batch_size", "pool_size"), [(1, 1, 1), (5, 5, 5), (6, 1, 20), (30, 2, 7), (400, 200, 400)]
 )
-def test_other_sizes(open_page: OpenPage, tmp_path: Path, num_samples: int, batch_size: int, pool_size: int) -> None:
+def test_other_sizes(
+    open_at_start: OpenPage, tmp_path: Path, num_samples: int, batch_size: int, pool_size: int
+) -> None:
     path = tmp_path / "sizes.html"
     trace = compute_trace(num_samples, batch_size, 12, seed=1, pool_size=pool_size, sequence="shuffled")
     explorer.write(trace, path)
-    page = open_page(path, width="phone")
+    page = open_at_start(path, width="phone")
     page.keyboard.press("ArrowRight")
     wait_for(page, 1)
     assert samples(page, "#pool [data-slot]") == trace.pools[1].tolist()

@@ -98,6 +98,19 @@ def test_skip_first_batches(kind: str) -> None:
         assert seen == STREAM[first:step], seed
 
 
+def test_what_was_restored_is_not_skipped_again() -> None:
+    """As in a script that skips by itself, to which the sampler was registered too."""
+    holds("Accelerate", "`skip_first_batches` of a sampler that a state has put there")
+    for kind in ("batches", "indices"):
+        accelerator = Accelerator(cpu=True)
+        sampler, loader = make(kind)
+        loader = accelerator.prepare(loader)
+        sampler.load_state_dict(make(kind)[0].state_dict(step=14))
+        with pytest.raises(ValueError, match="skip_first_batches should be 0 for a sampler .* at step 14"):
+            next(iter(accelerator.skip_first_batches(loader, 4)))
+        assert next(iter(loader)) == STREAM[14]
+
+
 @pytest.mark.parametrize("kind", ["batches", "indices"])
 def test_prepared_on_several_processes(kind: str) -> None:
     """As on n processes, whose shares are prepared one after the other; other scripts run them at once."""

@@ -1,4 +1,4 @@
-"""Every stack, killed for real: SIGKILL at random steps; a new process goes on, and the batches are one run's."""
+"""Every stack, killed for real: SIGKILL at random steps, a new process goes on, on the batches of one run."""
 
 from __future__ import annotations
 

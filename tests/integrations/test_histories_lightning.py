@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lightning", minversion="2.5.5", reason="needs lightning: pip install 'replenish[lightning]'")
+pytest.importorskip("lightning", minversion="2.5", reason="needs lightning: pip install 'replenish[lightning]'")
 
 import lightning
 import torch
@@ -84,13 +84,20 @@ class Module(lightning.LightningModule):
 
 def fit(way: dict[str, Any], checkpoint: Any = None, callbacks: tuple[Any, ...] = (), **options: Any) -> Any:
     way = dict(way)
+    carries_state = way.pop("carries_state", True)
     module, data = Module(way.pop("optimizers", 1)), Data(way.pop("kind"), way.pop("workers", 0))
     trainer = lightning.Trainer(
         accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
         use_distributed_sampler=False, callbacks=list(callbacks), enable_checkpointing=bool(callbacks),
         **way, **options,
     )  # fmt: skip
-    trainer.fit(module, data, ckpt_path=checkpoint)
+    # Without the data module, only the Trainer's own counts say where it was.
+    source = (
+        {"datamodule": data}
+        if carries_state
+        else {"train_dataloaders": data.train_dataloader(), "val_dataloaders": data.val_dataloader()}
+    )
+    trainer.fit(module, **source, ckpt_path=checkpoint)
     return module.seen, trainer
 
 
@@ -131,16 +138,37 @@ TRAINER: dict[str, dict[str, Any]] = {
     "`reload_dataloaders_every_n_epochs`": {"reload_dataloaders_every_n_epochs": 1, "every": 4},
     "`val_check_interval`": {"val_check_interval": 3, "every": None},
     "workers": {"workers": 2, "every": 5},
+    "several of these at once": {},
+    "a loader given to `fit`, without a data module": {"carries_state": False},
 }
+RANDOM_OPTIONS = ("several of these at once", "a loader given to `fit`, without a data module")
+
+
+def several_at_once(draw: random.Random) -> dict[str, Any]:
+    choices = {
+        "limit_train_batches": [4, 7],
+        "accumulate_grad_batches": [2, 3],
+        "reload_dataloaders_every_n_epochs": [1, 2],
+        "val_check_interval": [2, 4],
+        "num_sanity_val_steps": [0],
+        "every": [None, 1, 2, 5],
+    }
+    chosen = draw.sample(list(choices), draw.randint(2, 4))
+    return {name: draw.choice(choices[name]) for name in chosen}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINER)
 def test_trainer(name: str, tmp_path: Path) -> None:
     holds("Lightning Trainer", name)
-    for seed in range(2 if name == "workers" else 12):
+    for seed in range(4 if name == "workers" else 22):
         draw = random.Random(seed)
         way = {**TRAINER[name], "kind": draw.choice(["batches", "indices"])}
+        if name in RANDOM_OPTIONS:
+            way |= several_at_once(draw)
+        if not way.get("carries_state", True):
+            way.pop("reload_dataloaders_every_n_epochs", None)  # a loader that is given is never another
+            way["workers"] = 2 if seed == 0 else 0
         every = way.pop("every", 0)
         folder = tmp_path / str(seed)
         if every == 0 or draw.random() < 0.4:

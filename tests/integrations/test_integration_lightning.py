@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("lightning", minversion="2.6.4", reason="needs lightning: pip install 'replenish[lightning]'")
+pytest.importorskip("lightning", minversion="2.5", reason="needs lightning: pip install 'replenish[lightning]'")
 
 import lightning
 import torch

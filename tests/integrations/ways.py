@@ -1,12 +1,13 @@
 """The ways to write a loop, by stack, and what a resume gives in each: what the drivers run and the docs' table shows.
 
 Every row is held by a test that says so with `holds`, here or in tests/torch: each history of an "exact" way is
-compared with the same script not interrupted, and a "refused" way must raise.
+compared with the same script not interrupted, a "refused" way must raise, and a test shows what one does that is "not
+supported".
 """
 
 from __future__ import annotations
 
-EXACT, REFUSED = "exact", "refused"
+EXACT, REFUSED, UNSUPPORTED = "exact", "refused", "not supported"
 
 WAYS: dict[str, dict[str, str]] = {
     "PyTorch": {
@@ -15,7 +16,11 @@ WAYS: dict[str, dict[str, str]] = {
         "passes left early, without, after a state was taken": REFUSED,
         "a look at the data first": EXACT,
         "workers, persistent or not, with `state_dict()`": EXACT,
+        "one iterator for ever: `while True`, `next()`, a prefetcher": EXACT,
+        "`zip` of two loaders, with `set_epoch`": EXACT,
         "a step counted within the epoch alone": REFUSED,
+        "optimizer steps of accumulated gradients given as the step": REFUSED,
+        "`itertools.cycle(loader)`": UNSUPPORTED,
     },
     "Lightning Trainer": {
         "`max_epochs`, checkpoints at epochs' ends": EXACT,
@@ -27,6 +32,8 @@ WAYS: dict[str, dict[str, str]] = {
         "`reload_dataloaders_every_n_epochs`": EXACT,
         "`val_check_interval`": EXACT,
         "workers": EXACT,
+        "several of these at once": EXACT,
+        "a loader given to `fit`, without a data module": EXACT,
         "`overfit_batches`, at an epoch's end": EXACT,
         "`overfit_batches`, within an epoch": REFUSED,
         "a state saved with `global_step` under accumulation": REFUSED,
@@ -41,6 +48,7 @@ WAYS: dict[str, dict[str, str]] = {
         "loader prepared on one process, `Progress`": EXACT,
         "loader prepared, `register_for_checkpointing(sampler)`": EXACT,
         "`skip_first_batches`": EXACT,
+        "`skip_first_batches` of a sampler that a state has put there": REFUSED,
         "prepared on n processes, `split_batches=True`": EXACT,
         "prepared on n processes, without `split_batches`": REFUSED,
         "prepared, and a sampler that knows its rank": REFUSED,
@@ -60,6 +68,7 @@ WAYS: dict[str, dict[str, str]] = {
         "`max_steps`, `num_train_epochs`": EXACT,
         "gradient accumulation": EXACT,
         "workers": EXACT,
+        "a loader of one's own with `SRSBatchSampler` or `SRSSampler`": EXACT,
         "`group_by_length`": REFUSED,
     },
     "Keras": {

@@ -76,8 +76,6 @@ def test_the_page_has_the_verdicts_the_pairs_and_the_curves(found: Comparison) -
     assert "srs <span>against</span> reshuffling" in text
     assert text.count('class="join"') == 3
     assert 'id="curves"' in text
-    assert "Before you read on" in text  # two epochs are too few
-    assert found.answer.warnings[0].startswith("the networks are untrained: the least mean test error is ")
 
 
 def test_another_metric_reads_the_same_runs(digits: Dataset, runs: Path, found: Comparison) -> None:
@@ -151,6 +149,12 @@ def test_doubts_are_said(tmp_path: Path) -> None:
     assert tiny.startswith("the test set is tiny: one of its 10 images is 10 points")
     assert saturated.startswith("the networks are saturated: they are wrong on fewer than 3 of 10 test images")
     assert few == "2 pairs of runs decide nothing: take 3 seeds at least"
+    assert "Before you read on" in found.page.read_text()
+
+
+def test_networks_that_have_learnt_nothing_are_called_untrained(digits: Dataset, tmp_path: Path) -> None:
+    found = compare(digits, model=small_network, seeds=1, epochs=1, runs=tmp_path, learning_rate=1e-9)
+    assert found.answer.warnings[0].startswith("the networks are untrained: the least mean test error is ")
 
 
 def test_runs_of_a_seed_start_from_the_same_weights(digits: Dataset, tmp_path: Path) -> None:

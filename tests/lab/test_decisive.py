@@ -10,7 +10,7 @@ import pytest
 
 from replenish import cli
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import decisive_configs, find, stated_seeds
+from replenish.lab.experiments import decisive_configs, find, names, stated_seeds
 from replenish.lab.experiments.costs import known_data, run_cost
 from replenish.lab.report import make_report
 from replenish.lab.report.decisive import HALF, PUBLISHED, settle
@@ -48,6 +48,7 @@ def test_it_is_rows_3_and_4_of_table_3() -> None:
         config, printed = decisive_configs()[f"decisive/{order}"], find(row)[row]
         assert set(config.differences(printed)) == {"test_every", "clean_every"}
     assert round(PUBLISHED, 2) == -7.08
+    assert {"decisive", "decisive/srs"} <= set(names())
     assert stated_seeds(find("decisive")) == 3
     assert stated_seeds(find("decisive/srs")) == 3
     assert stated_seeds(find("study/unit")) == 1

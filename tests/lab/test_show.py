@@ -192,7 +192,7 @@ def page() -> Page:
 def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     html = page_html(page, "other.md")
     assert "<b>|" not in html
-    assert html.count("<script") == html.count("</script>") == 2
+    assert html.count("<script") == html.count("</script>") == 3
     assert 'data-row="b"' in html
     assert "://" not in html
     assert len(html) < 50_000
@@ -203,8 +203,11 @@ def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     written = io.StringIO()
     print_section(page.sections[0], Console(file=written, width=100))
     assert NASTY in written.getvalue()
-    assert "left out" not in written.getvalue()
     assert f"* sentence {NASTY}" in written.getvalue()
+    narrow = io.StringIO()
+    print_section(page.sections[0], Console(file=narrow, width=30))
+    assert "also shows:" in " ".join(narrow.getvalue().split())  # and what the others are
+    assert narrow.getvalue().count("│") < written.getvalue().count("│")
 
 
 def test_markdown_escapes() -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +16,7 @@ from replenish.orders import replay as replay_module
 from replenish.orders.pool import Pool
 from replenish.orders.replay import LARGE, last_draws, replay
 from replenish.orders.sequences import IdentitySequence
+from replenish.orders.team import Hit
 
 
 def refill_of(draws: DistinctDraws, period: int) -> replay_module.Refill:
@@ -44,15 +50,6 @@ def test_a_replay_is_that_of_the_blocks(slots: int, size: int, period: int) -> N
     assert positions.tolist() == plainly(draws, refill, 5, 9).tolist()
 
 
-def test_repeats_that_exhaust_the_spare_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    draws = DistinctDraws(40_000, 17_000, seed=3)
-    monkeypatch.setattr(draws, "_spare", 5)  # both ways have it: thousands are drawn later
-    refill = refill_of(draws, 10**9)
-    positions = np.full(40_000, -1)
-    replay(draws, positions, refill, 0, 2)
-    assert positions.tolist() == plainly(draws, refill, 0, 2).tolist()
-
-
 def test_words_have_all_that_a_block_uses() -> None:
     draws = DistinctDraws(3 * 2**28, 20_000, seed=1)  # a quarter of the half words is rejected
     words = draws.words_of(7).view(np.uint32).astype(np.uint64)
@@ -60,8 +57,59 @@ def test_words_have_all_that_a_block_uses() -> None:
     assert set(draws.block(7).ravel().tolist()) <= possible
 
 
+@pytest.mark.parametrize(("slots", "size"), [(LARGE, 65_536), (LARGE + 3, 4_096), (3 * 2**28, 20_000), (2**33, 5_000)])
+def test_marks_find_the_repeats_that_sorting_finds(slots: int, size: int) -> None:
+    marked, sorted_ = (DistinctDraws(slots, size, seed=4) for _ in range(2))
+    assert marked._marks is not None
+    sorted_._marks = None
+    for block in (0, 1, 10**6):
+        assert (marked.block(block) == sorted_.block(block)).all()
+
+
+def test_marks_where_the_spare_draws_are_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    marked, sorted_ = (DistinctDraws(LARGE, 65_536, seed=3) for _ in range(2))
+    sorted_._marks = None
+    for draws in (marked, sorted_):
+        monkeypatch.setattr(draws, "_spare", 5)  # two thousand repeats: most are drawn later
+    assert (marked.block(0) == sorted_.block(0)).all()
+
+
+class Threads:
+    """Threads as a team."""
+
+    def __init__(self, rank: int, barrier: threading.Barrier, said: list[object]) -> None:
+        self.size, self.rank, self._barrier, self._said = barrier.parties, rank, barrier, said
+
+    def join(self, positions: np.ndarray) -> None:
+        for other in self._heard(positions.copy()):
+            np.copyto(positions, other, where=other >= 0)
+
+    def gather(self, hits: list[Hit]) -> list[Hit]:
+        return [hit for each in self._heard(hits) for hit in each]
+
+    def _heard(self, own: object) -> list[Any]:
+        self._said[self.rank] = own
+        self._barrier.wait()
+        heard = list(self._said)
+        self._barrier.wait()
+        return heard
+
+
+@pytest.mark.parametrize("size", [65_536, 300])
+def test_a_team_finds_the_pool_of_one(size: int) -> None:
+    draws = DistinctDraws(LARGE + 77, size, seed=2)
+    refill = refill_of(draws, 10**9)
+    stop = 30 * (LARGE + 77) // (draws.steps_per_block * size)
+    barrier, said = threading.Barrier(3), [None] * 3
+    with ThreadPoolExecutor(3) as pool:
+        teams = [Threads(rank, barrier, said) for rank in range(3)]
+        found = list(pool.map(lambda team: last_draws(copy.deepcopy(draws), refill, stop, np.int64, team), teams))
+    alone = last_draws(draws, refill, stop, np.int64)
+    assert all((each == alone).all() for each in found)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "processors"), [(65_536, 1), (65_536, 3), (300, 2)])
+@pytest.mark.parametrize(("size", "processors"), [(65_536, 3), (300, 1)])
 def test_far_places_of_large_pools(size: int, processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_module, "processors", lambda: processors)
     draws = DistinctDraws(LARGE + 77, size, seed=2)

@@ -7,6 +7,7 @@ import multiprocessing
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -14,8 +15,9 @@ import torch.multiprocessing as mp
 from contracts import as_lists
 from torch.utils.data import DataLoader, TensorDataset
 
-from replenish import SequencedReplacement
-from replenish.torch import SRSBatchSampler
+from replenish import RandomReshuffling, SequencedReplacement
+from replenish.orders.replay import LARGE
+from replenish.torch import OrderBatchSampler, SRSBatchSampler, warm
 
 
 def train(rank: int, world: int, folder: str, start: int) -> None:
@@ -37,3 +39,28 @@ def test_ranks_come_from_torch_distributed(tmp_path: Path) -> None:
         mp.start_processes(train, args=(world, str(tmp_path), 5), nprocs=world, start_method="forkserver")
         shares = [json.loads((tmp_path / f"{world}-{rank}.json").read_text()) for rank in range(world)]
         assert [list(chain.from_iterable(step)) for step in zip(*shares, strict=True)] == expected
+
+
+def warm_up(rank: int, world: int, folder: str) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=world)
+    sampler = SRSBatchSampler(range(LARGE), 65_536, seed=4)
+    far = 40 * sampler.order.steps_per_epoch
+    warm(sampler, far)
+    pool = sampler.order.cursor()  # the warm one, with nothing left to look for
+    np.save(Path(folder, f"{rank}.npy"), pool._found[0])
+    dist.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_processes_find_a_far_pool_together(tmp_path: Path) -> None:
+    mp.spawn(warm_up, args=(2, str(tmp_path)), nprocs=2)
+    order = SequencedReplacement(LARGE, 65_536, seed=4)
+    expected = order.cursor().positions_before(40 * order.steps_per_epoch)
+    for rank in range(2):
+        assert (np.load(tmp_path / f"{rank}.npy") == expected).all()
+
+
+def test_only_pools_are_warmed() -> None:
+    with pytest.raises(TypeError, match="sampler should be one of SRS, or the order itself"):
+        warm(OrderBatchSampler(RandomReshuffling(10, 2)), 3)

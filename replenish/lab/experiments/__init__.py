@@ -29,14 +29,14 @@ def decisive_configs(scale: str = "full") -> dict[str, RunConfig]:
     return {name: SCALES[scale](make()) for name, make in decisive.EXPERIMENTS.items()}
 
 
-def stated_seeds(names: Iterable[str]) -> int:
+def stated_seeds(experiments: Iterable[str]) -> int:
     """Return how many seeds some experiments are run with where nobody says: what was stated beforehand, or 1.
 
     Example:
         >>> stated_seeds(find("decisive")), stated_seeds(find("table3"))
         (3, 1)
     """
-    return decisive.PAIRS if set(names) <= set(decisive.EXPERIMENTS) else 1
+    return decisive.PAIRS if set(experiments) <= set(decisive.EXPERIMENTS) else 1
 
 
 def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
@@ -63,7 +63,7 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
 
 def names() -> list[str]:
     """Return every name that `find` knows: the experiments, and the groups that they are in."""
-    known = (*EXPERIMENTS, *study.EXPERIMENTS)
+    known = (*EXPERIMENTS, *decisive.EXPERIMENTS, *study.EXPERIMENTS)
     return sorted({"/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3)})
 
 

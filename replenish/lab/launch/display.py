@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
+from replenish.lab.machine import first_process
+
 #: Columns of a terminal that hold everything; with fewer, a line keeps what matters and a bar that can be read.
 WIDE = 120
 #: Columns of such a line for a bar of ten, epoch and error, and the time left.
@@ -119,3 +121,14 @@ class RunsDisplay:
 
     def _say(self, place: int, markup: str) -> None:
         self._console.print(f"{escape(self._labels[place])}: {markup}", highlight=False, soft_wrap=True)
+
+
+def display_for_people(labels: Sequence[str]) -> RunsDisplay:
+    """Return the display of runs that a program started: on a terminal or in a notebook; elsewhere it is silent.
+
+    A program's log is its own. A notebook, where nothing can change in place without further packages, gets a sentence
+    for each run that has ended.
+    """
+    console = Console(stderr=True)
+    console.quiet = not (first_process() and (console.is_terminal or console.is_jupyter))
+    return RunsDisplay(labels, console)

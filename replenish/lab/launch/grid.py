@@ -59,8 +59,9 @@ class RunsGrid:
     def _render(self) -> Group:
         arms = list(dict.fromkeys(arm for arm, _ in self._places))
         seeds = sorted({seed for _, seed in self._places})
-        table = Table("test error, %", *(Text(f"seed {seed}", justify="right") for seed in seeds))
-        table.add_column("mean", justify="right")
+        table = Table("test error, %")
+        for title in (*(f"seed {seed}" for seed in seeds), "mean"):
+            table.add_column(title, justify="right")
         by_place = {key: place for place, key in enumerate(self._places)}
         for arm in arms:
             runs = [by_place.get((arm, seed)) for seed in seeds]
@@ -81,9 +82,9 @@ class RunsGrid:
         if place is None:
             return Text()
         if (error := self._error(place)) is not None:
-            return Text(f"{error:.2f}", "bold", justify="right")
+            return Text(f"{error:.2f}", "bold")
         if place in self._results:
-            return Text(str(self._results[place]["status"]), "red", justify="right")
+            return Text(str(self._results[place]["status"]), "red")
         if place in self._shares:
-            return Text(f"{100 * self._shares[place]:.0f} %".rjust(8), "cyan", justify="right")
-        return Text("·".rjust(8), "dim", justify="right")
+            return Text(f"{100 * self._shares[place]:.0f} %".rjust(8), "cyan")
+        return Text("·".rjust(8), "dim")

@@ -9,6 +9,7 @@ from replenish.lab.replication.judgement import Judged, Judgement
 from replenish.lab.replication.plan import MARGIN
 from replenish.lab.replication.training_loss import ARMS as LOSS_ARMS
 from replenish.lab.replication.training_loss import loss_by_epoch
+from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.show import Chart, Figure, Series
 from replenish.lab.show.forest import ForestRow, forest_picture
 from replenish.lab.show.picture import figure_picture
@@ -56,7 +57,7 @@ def forest(judgement: Judgement) -> str:
         rows,
         MARGIN,
         "← first is better · points · second is better →",
-        f"Grey band: ±{MARGIN:g} points",
+        f"Grey band: ±{MARGIN:g}. The paper, first row: {signed(PUBLISHED)}",
     )
 
 

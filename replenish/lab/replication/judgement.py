@@ -1,4 +1,8 @@
-"""The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison."""
+"""The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison.
+
+They are not those of `replenish.lab.verdict`, by which a user's own comparison is judged: the study stated equivalence
+by a 90 % interval, and a verdict that can be "better" and "equivalent" at once.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +90,7 @@ class Judgement:
     every: tuple[Judged, ...]
 
     def __getitem__(self, name: str) -> Judged:
-        return next(judged for judged in self.every if judged.comparison.name == name)
+        return {judged.comparison.name: judged for judged in self.every}[name]
 
     @property
     def primary(self) -> Judged:

@@ -20,7 +20,7 @@ def claims_table(judgement: Judgement) -> Table:
     """Return every claim with its verdict."""
     columns = (
         Column("claim", lambda claim: claim.title, numeric=False),
-        Column("whose", lambda claim: "ours" if claim.ours else "the paper's", numeric=False),
+        Column("whose", lambda claim: "ours" if claim.ours else "paper", numeric=False),
         Column("effect here", lambda claim: _claim_effect(claim, judgement), "points, 95 % interval", numeric=False),
         Column("verdict here", lambda claim: claim.verdict(judgement), numeric=False),
     )

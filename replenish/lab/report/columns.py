@@ -201,9 +201,9 @@ SHORT_TABLE3 = (
     Column("sampling", lambda e: "SRS" if e.row.method == "WRN-SRS" else "reshuffling", numeric=False),
     Column("B", lambda e: str(e.row.batch_size)),
     Column("decays", lambda e: f"{'-'.join(map(str, e.row.schedule))}, x{e.row.decay:g}", numeric=False),
-    Column("paper, WRN-28-10", lambda e: percent(e.printed)),
-    Column("minus row 3", lambda e: e.paper_difference("")),
-    Column("ours, WRN-10-1", _short_mean),
+    Column("paper", lambda e: percent(e.printed), "WRN-28-10", brief=False),
+    Column("minus row 3", lambda e: e.paper_difference(""), brief=False),
+    Column("ours", _short_mean, "WRN-10-1"),
     Column("minus row 3, paired", _short_difference),
 )
 

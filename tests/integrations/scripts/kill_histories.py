@@ -25,7 +25,7 @@ MOST_KILLS = 5
 
 
 def in_a_new_process(train: Training, seed: int, folder: Path, kill_after: int) -> tuple[bool, int, list[list[int]]]:
-    """Train; return whether it was killed, how many batches its checkpoint had, and those that it trained on."""
+    """Train; return whether it was killed, how many batches its checkpoint had trained, and those that it trained."""
     diary = Diary(folder / "diary.jsonl", kill_after)
     if (child := os.fork()) == 0:
         try:

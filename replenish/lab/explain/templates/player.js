@@ -163,6 +163,21 @@ const player = {
   fromAddress() {
     const found = /^#step=(\d+(?:\.5)?)$/.exec(window.location.hash);
     if (found) this.seek(2 * Number(found[1]));
+    return found !== null;
+  },
+
+  // A page that is opened plays from the end of the first epoch, where the charts have something to show, as soon as it
+  // is seen; unless the reader wants no movement, or does something first.
+  open() {
+    this.show(2 * Math.min(trace.steps, Math.ceil(trace.num_samples / trace.batch_size)));
+    if (stillMotion.matches) return;
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      seen.disconnect();
+      this.play();
+    });
+    seen.observe(stage.root);
+    for (const kind of ["pointerdown", "keydown", "hashchange"]) window.addEventListener(kind, () => seen.disconnect(), { once: true, capture: true });
   },
 };
 
@@ -180,7 +195,7 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys) || event.target.closest?.("#sizes")) return;
   // What has the focus keeps the keys that it knows: a button its space, the speed and the table their arrows.
   const name = event.target.tagName;
   if (event.key === " " && ["BUTTON", "SUMMARY", "SELECT"].includes(name)) return;
@@ -189,10 +204,23 @@ document.addEventListener("keydown", (event) => {
   keys[event.key](event);
 });
 
-stage.build();
+// Put a trace on the stage, in place of the one that was there.
+function show(other) {
+  player.setPlaying(false);
+  trace = other;
+  lastFrame = 2 * trace.steps;
+  stage.build();
+  byId("scrub").max = trace.steps;
+  byId("pool-note").textContent = `${trace.pool_size} slots, any of them may be drawn`;
+  if (width < 0) return; // nothing is laid out yet
+  stage.fit();
+  player.show(2 * Math.min(trace.steps, Math.ceil(trace.num_samples / trace.batch_size)));
+}
+
+let width = -1;
 charts.build();
-byId("scrub").max = trace.steps;
-byId("pool-note").textContent = `${trace.pool_size} slots, any of them may be drawn`;
+show(trace);
+sizes.build();
 for (const speed of speeds) byId("speed").append(make("option", { value: speed }, `${{ 0.25: "¼", 0.5: "½" }[speed] ?? speed}×`));
 player.setSpeed(1);
 player.setPlaying(false);
@@ -202,7 +230,6 @@ for (const [id, action] of Object.entries({
 byId("scrub").addEventListener("input", () => player.seek(2 * Number(byId("scrub").value)));
 byId("speed").addEventListener("change", () => player.setSpeed(Number(byId("speed").value)));
 window.addEventListener("hashchange", () => player.fromAddress());
-let width = -1;
 function fit() {
   if (stage.root.clientWidth === width) return; // taller or lower, which nothing depends on
   width = stage.root.clientWidth;
@@ -212,4 +239,4 @@ function fit() {
 }
 fit();
 new ResizeObserver(fit).observe(stage.root);
-player.fromAddress();
+if (!player.fromAddress()) player.open();

@@ -1,11 +1,11 @@
 // The stage: queue, pool and batch of one frame of the trace, and the way of the samples from one frame to the next.
 // Frame 2t is the pool before step t (so after t steps); frame 2t + 1 is step t between its draw and its refill.
-// Nothing is sampled here: every number shown was computed by the library.
+// Nothing is sampled here: the trace was computed by the library, or by `sizes.js` where the reader chose other sizes.
 "use strict";
 
-const trace = JSON.parse(document.getElementById("trace").textContent);
+let trace = JSON.parse(document.getElementById("trace").textContent);
 const byId = (id) => document.getElementById(id);
-const lastFrame = 2 * trace.steps;
+let lastFrame = 2 * trace.steps;
 const stepsDone = (frame) => frame >> 1;
 const isDrawn = (frame) => (frame & 1) === 1;
 
@@ -86,6 +86,7 @@ const stage = {
   build() {
     const slot = (_, number) => make("li", { class: "slot", "data-slot": number });
     this.pool.replaceChildren(...Array.from({ length: trace.pool_size }, slot));
+    this.shown = [];
   },
 
   fill(slot, sample, drawn, touched) {

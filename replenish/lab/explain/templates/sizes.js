@@ -1,0 +1,78 @@
+// Other sizes, tried out in the page: the same method, drawn here with a small generator of the page's own.
+// The trace that came with the page is the library's, and so are all numbers until a size is changed.
+
+// Mulberry32: thirty-two bits of state, and fair enough to look at.
+function generator(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+// The first `count` of a shuffle of 0 ... size - 1.
+function distinct(random, count, size) {
+  const all = Array.from({ length: size }, (_, index) => index);
+  for (let place = 0; place < count; place += 1) {
+    const other = place + Math.floor(random() * (size - place));
+    [all[place], all[other]] = [all[other], all[place]];
+  }
+  return all.slice(0, count);
+}
+
+function simulate({ num_samples, batch_size, pool_size, seed, steps }) {
+  const random = generator(seed * 7919 + 1), at = (position) => position % num_samples;
+  const run = (from, count) => Array.from({ length: count }, (_, index) => at(from + index));
+  const ahead = trace.queues[0].length - trace.batch_size + batch_size;
+  const found = { num_samples, batch_size, pool_size, seed, steps, sequence: "identity", pools: [run(0, pool_size)], slots: [], refills: [], queues: [run(pool_size, ahead)], batches: { srs: [], reshuffling: [], replacement: [] } };
+  let left = [];
+  for (let step = 0; step < steps; step += 1) {
+    const pool = [...found.pools[step]], slots = distinct(random, batch_size, pool_size);
+    const refill = run(pool_size + step * batch_size, batch_size);
+    found.batches.srs.push(slots.map((slot) => pool[slot]));
+    slots.forEach((slot, place) => { pool[slot] = refill[place]; });
+    found.pools.push(pool);
+    found.slots.push(slots);
+    found.refills.push(refill);
+    found.queues.push(run(pool_size + (step + 1) * batch_size, ahead));
+    if (left.length === 0) left = distinct(random, num_samples, num_samples); // an epoch may end on a short batch
+    found.batches.reshuffling.push(left.splice(0, batch_size));
+    found.batches.replacement.push(distinct(random, batch_size, num_samples));
+  }
+  found.unseen = Object.fromEntries(Object.entries(found.batches).map(([order, batches]) => {
+    const seen = new Set();
+    return [order, [num_samples, ...batches.map((batch) => { batch.forEach((sample) => seen.add(sample)); return num_samples - seen.size; })]];
+  }));
+  return found;
+}
+
+const sizes = {
+  form: byId("sizes"),
+  names: ["num_samples", "batch_size", "pool_size", "seed"],
+
+  build() {
+    for (const name of this.names) {
+      const input = this.form.elements[name];
+      input.max = Math.max(input.max, trace[name]);
+      input.value = trace[name];
+    }
+    this.given = byId("told-sizes").textContent;
+    this.form.addEventListener("change", () => this.change());
+    this.form.addEventListener("submit", (event) => event.preventDefault());
+  },
+
+  // Sizes that fit together, or a sentence that says which do not, by the browser's own means.
+  change() {
+    const inputs = this.form.elements, wanted = Object.fromEntries(this.names.map((name) => [name, inputs[name].valueAsNumber]));
+    const most = Math.min(wanted.num_samples, wanted.pool_size);
+    inputs.batch_size.setCustomValidity(wanted.batch_size > most ? `a batch has at most as many samples as there are samples and slots: ${most}` : "");
+    if (!this.form.reportValidity()) return;
+    const given = JSON.parse(byId("trace").textContent), same = this.names.every((name) => given[name] === wanted[name]);
+    show(same ? given : simulate({ ...wanted, steps: Math.min(400, Math.max(40, Math.ceil((8 * wanted.num_samples) / wanted.batch_size))) }));
+    const command = `replenish explain --n ${wanted.num_samples} --batch-size ${wanted.batch_size} --pool-size ${wanted.pool_size} --seed ${wanted.seed} --open`;
+    byId("told-sizes").textContent = same ? this.given : `${trace.num_samples} samples, a pool of ${trace.pool_size} slots · batches of ${trace.batch_size} · ${trace.steps} steps`;
+    byId("drawn-by").textContent = same ? "Drawn by the library." : `Drawn in this page. The library's own draws: ${command}`;
+  },
+};

@@ -1,0 +1,64 @@
+"""A far step of a very large pool, found by all processes of a job together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from replenish.orders.sequenced_replacement import SequencedReplacement
+from replenish.orders.sequences import IntegerArray
+from replenish.orders.team import Hit
+from replenish.torch.position import PositionedSampler
+
+# How many slots are sent at a time, so that little memory is needed beside the pool.
+SLOTS_AT_ONCE = 2**22
+
+
+def warm(sampler: PositionedSampler[Any] | SequencedReplacement, step: int, group: Any = None) -> None:
+    """Find the pool of a far step with all processes of a group: every one draws a share of the blocks.
+
+    Call it in all of them before the first batch of a resumed run. Without it each process finds the whole by itself,
+    which takes minutes for 10^9 samples. The pool is the same, bit for bit.
+
+    Args:
+        sampler: A sampler of SRS, or the order itself, with equal arguments in all processes.
+        step: The step at which the run goes on.
+        group: The processes; None means all of them.
+
+    Raises:
+        TypeError: The order is another than SRS; others need no such help.
+    """
+    order = sampler if isinstance(sampler, SequencedReplacement) else getattr(sampler, "order", None)
+    if not isinstance(order, SequencedReplacement):
+        raise TypeError(f"sampler should be one of SRS, or the order itself, but got a {type(sampler).__name__}")
+    order.warm(step, ProcessGroup(group))
+
+
+class ProcessGroup:
+    """The processes of a group of torch.distributed as a `Team`."""
+
+    def __init__(self, group: Any = None) -> None:
+        self._group = group
+        self.size, self.rank = dist.get_world_size(group), dist.get_rank(group)
+        self._device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
+
+    def join(self, positions: IntegerArray) -> None:
+        """Put into each entry what the process of the highest rank has there, of those that have not -1."""
+        for start in range(0, len(positions), SLOTS_AT_ONCE):
+            part = positions[start : start + SLOTS_AT_ONCE]
+            has_it = self._largest(np.where(part >= 0, self.rank, -1))
+            part[:] = self._largest(np.where(has_it == self.rank, part, -1))
+
+    def gather(self, hits: list[Hit]) -> list[Hit]:
+        """Return what all processes give."""
+        given: list[Any] = [None] * self.size
+        dist.all_gather_object(given, hits, self._group)
+        return [hit for each in given for hit in each]
+
+    def _largest(self, values: IntegerArray) -> IntegerArray:
+        tensor = torch.from_numpy(values).to(self._device)
+        dist.all_reduce(tensor, dist.ReduceOp.MAX, self._group)
+        return tensor.cpu().numpy()

@@ -1,0 +1,67 @@
+"""The time that `compare` announces: of all runs that are left, their start included, and near to what runs took."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from typer.testing import CliRunner
+
+from replenish.cli import app
+from replenish.lab.experiments.costs import known_data, run_cost
+from replenish.lab.jobs import Job
+from replenish.lab.launch import local
+from replenish.lab.runs import RunFolder, read_runs
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def minutes(tmp_path: Path, *options: str) -> float:
+    """What is announced for a comparison that is stopped before its first run."""
+
+    def stop(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    words = ["compare", "digits", "--orders", "reshuffling,srs", "--runs", str(tmp_path), *options]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Job, "run", stop)
+        patch.setattr(local._Process, "__init__", stop)
+        said = CliRunner().invoke(app, words).output
+    found = re.search(r"about ([0-9.,]+) (min|h) in all", said)
+    assert found is not None, said
+    return float(found[1].replace(",", "")) * {"min": 1, "h": 60}[found[2]]
+
+
+def test_every_run_has_to_start_and_those_at_once_take_the_time_of_one(tmp_path: Path) -> None:
+    """Short runs take longer to start than to train: 48 of them, which train for half a second, are no minute."""
+    one_by_one = minutes(tmp_path, "--epochs", "1", "--seeds", "24")
+    assert 4 <= one_by_one <= 6
+    assert minutes(tmp_path, "--epochs", "1", "--seeds", "24", "--jobs", "2") == pytest.approx(one_by_one / 2, abs=1)
+    assert minutes(tmp_path, "--epochs", "100", "--seeds", "24") > 3 * one_by_one
+    assert minutes(tmp_path, "--epochs", "4000", "--seeds", "24") > 120
+
+
+def test_runs_that_have_ended_take_no_time(tmp_path: Path) -> None:
+    whole = minutes(tmp_path, "--epochs", "1", "--seeds", "24")
+
+    from replenish.lab.comparison import plan_comparison
+
+    planned = plan_comparison(
+        "digits", model="wrn-10-1", orders=("reshuffling", "srs"), seeds=24, runs=tmp_path, epochs=1
+    )
+    for job in planned.jobs[:24]:
+        RunFolder(job.folder).claim(job.config)
+        RunFolder(job.folder).write_result({"status": "finished", "test_error": 1.0})
+    assert minutes(tmp_path, "--epochs", "1", "--seeds", "24") == pytest.approx(whole / 2, abs=1)
+
+
+def test_what_is_announced_for_a_run_is_near_to_what_the_committed_runs_took() -> None:
+    """They ran beside others, at up to a third of the speed: so between that and the factor of two that is promised."""
+    records = [record for record in read_runs(RESULTS) if record.status == "finished" and record.result is not None]
+    assert len(records) >= 25
+    for record in records:
+        announced = run_cost(record.config, known_data(record.config)).cpu_hours * 3600
+        assert record.result is not None
+        assert announced / 2 < record.result["seconds"] < 6 * announced, record.path
