@@ -23,13 +23,15 @@ def shuffled_stretches(words: KeyedWords, sizes: Iterable[int]) -> Int64Array:
         >>> sorted(found[:3].tolist()), sorted(found[3:6].tolist()), sorted(found[6:].tolist())
         ([0, 1, 2], [3, 4, 5], [6, 7])
     """
-    pieces, first = [np.empty(0, dtype=np.int64)], 0
+    pieces, first = [], 0
     for size, equal in itertools.groupby(sizes):
         count = sum(1 for _ in equal)
         starts = first + size * np.arange(count)
-        pieces.append((_permutations(words, count, size) + starts[:, np.newaxis]).ravel())
+        piece = _permutations(words, count, size)
+        piece += starts[:, np.newaxis]
+        pieces.append(piece.ravel())
         first += count * size
-    return np.concatenate(pieces)
+    return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *pieces])
 
 
 def _permutations(words: KeyedWords, count: int, size: int) -> Int64Array:
@@ -45,22 +47,14 @@ def _permutations(words: KeyedWords, count: int, size: int) -> Int64Array:
     keys <<= bits
     keys |= np.arange(size, dtype=np.uint64)
     keys.sort(axis=1)
-    tied = np.flatnonzero(((keys[:, 1:] >> bits) == (keys[:, :-1] >> bits)).any(axis=1))
+    apart = keys[:, 1:] ^ keys[:, :-1]
+    apart >>= bits
+    tied = np.empty(0, dtype=np.int64) if apart.all() else np.flatnonzero(~apart.all(axis=1))
     keys &= np.uint64((1 << int(bits)) - 1)
     order = keys.view(np.int64)
     if tied.size:
         order[tied] = words.permutations(tied.size, size)
     return order
-
-
-def sorting_order(keys: Int64Array, bound: int) -> Int64Array:
-    """Return what `stable_order` returns, for keys of many bits: with the index in its low bits a key sorts faster."""
-    bits = len(keys).bit_length()
-    if bits + (bound - 1).bit_length() > 63:
-        return np.argsort(keys, kind="stable")
-    packed = (keys << bits) | np.arange(len(keys))
-    packed.sort()
-    return packed & ((1 << bits) - 1)
 
 
 def stable_order(keys: Int64Array, bound: int) -> Int64Array:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
-from replenish.orders.arrangement import shuffled_stretches, sorting_order
+from replenish.orders.arrangement import shuffled_stretches, stable_order
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.shards import SHARDS_PER_WINDOW, Shards
 
@@ -75,10 +75,20 @@ class Jitter(EpochOrder):
         before = (np.cumsum(sizes) - sizes) << _GRID
         after = (self.num_samples - np.cumsum(sizes)) << _GRID
         lowest, highest = -np.minimum(reach, before), np.minimum(reach, after)
-        # A uniform word times the width of the range, in two halves so that nothing exceeds 64 bits.
-        width = np.repeat((highest - lowest).astype(np.uint64), sizes)
-        random = words.words(self.num_samples) >> np.uint64(32)
+        places = self._moves(words, highest - lowest, sizes)  # here and below in place: new memory costs most of all
+        places += np.repeat(lowest, sizes)
+        places += np.arange(0, self.num_samples << _GRID, 1 << _GRID)
+        return samples[stable_order(places, self.num_samples << _GRID)]
+
+    def _moves(self, words: KeyedWords, widths: Int64Array, sizes: Int64Array) -> Int64Array:
+        """Return for each sample a uniform number in [0, width of its shard): a random word of 32 bits times that."""
+        random = words.words(self.num_samples)
+        random >>= np.uint64(32)
+        if int(widths.max()) < 2**32:
+            random *= np.repeat(widths.astype(np.uint64), sizes)
+            random >>= np.uint64(32)
+            return random.view(np.int64)
+        # In two halves, so that nothing exceeds 64 bits.
+        width = np.repeat(widths.astype(np.uint64), sizes)
         low, high = width & np.uint64(2**32 - 1), width >> np.uint64(32)
-        moved = high * random + (low * random >> np.uint64(32))
-        places = (np.arange(self.num_samples) << _GRID) + np.repeat(lowest, sizes) + moved.astype(np.int64)
-        return samples[sorting_order(places, self.num_samples << _GRID)]
+        return (high * random + (low * random >> np.uint64(32))).view(np.int64)

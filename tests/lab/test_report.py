@@ -162,7 +162,7 @@ def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> No
     assert row[10] == "+25.84"
     for text in (page.text, markdown):
         assert "No runs yet on CIFAR-10 of 20 rows: nin, all-cnn, dsn," in text
-        assert "on CIFAR-100" not in text  # where there are none at all, nothing is said
+        assert "No runs yet on CIFAR-100" not in text  # data that no run has is not spoken of
 
 
 def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
@@ -252,7 +252,7 @@ def test_strings_from_users_are_escaped(tmp_path: Path) -> None:
     )
     page, markdown = write_report(tmp_path, experiments=experiments())
     parsed = Page(page.read_text())
-    # The data of the figures aside, the page has two scripts of its own.
+    # The data of the figures aside, the page has two scripts of its own: what it does, and how tall it is in a frame.
     assert parsed.tags.count("script") == 2 + len(parsed.figures)
     assert "img" not in parsed.tags
     assert nasty in parsed.text
@@ -298,12 +298,14 @@ def test_only_unfinished_runs_make_a_report_too(tmp_path: Path) -> None:
 
 
 def test_losses_that_are_no_numbers_do_not_break_the_figures(tmp_path: Path) -> None:
-    folder = write_run(tmp_path, mini_config(), 60.0)
+    configs = experiments()["mini"]
+    write_run(tmp_path, configs[WRN], 61.0)
+    folder = write_run(tmp_path, configs[SRS], 60.0)
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     lines[4] = lines[4].replace('"train_loss": ', '"train_loss": NaN, "was": ')
     (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     page, _ = report_of(tmp_path)
-    (line,) = page.lines("mini-figure2", "train_loss").values()
+    line = page.lines("mini-figure2", "train_loss")["WRN-SRS 120-150-175"]
     assert line["y"][4] is None
     assert line["y"][5] is not None
     assert "NaN" not in (tmp_path / "report.html").read_text()
@@ -421,3 +423,11 @@ def test_an_epoch_measured_again_counts_once(tmp_path: Path) -> None:
     (run,) = read_runs(tmp_path)
     assert [line["epoch"] for line in run.metrics] == [1, 2]
     assert run.metrics[-1]["test_error"] == 77.0
+
+
+def test_a_config_of_another_program_is_no_run(tmp_path: Path) -> None:
+    mine = write_run(tmp_path / "runs", mini_config(), 60.0)
+    other = tmp_path / "runs" / "model" / "config.json"
+    other.parent.mkdir()
+    other.write_text('{"architectures": ["Net"], "hidden_size": 8}')
+    assert [tmp_path / "runs" / run.path for run in read_runs(tmp_path / "runs")] == [mine]

@@ -24,6 +24,7 @@ from replenish.lab import Hardware, RunConfig, train, training
 from replenish.lab.data import Augmentation, Batches, load
 from replenish.lab.models import build
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import StopRequest
 
 # The training loss of the first 20 steps of WRN-10-1 on digits, SRS, seed 0, in one CPU process (torch 2.13).
 GOLDEN_LOSSES = [
@@ -410,7 +411,7 @@ def test_a_signal_that_comes_with_the_last_step_is_not_lost(
 
 
 def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
-    request = training.stopping.StopRequest()
+    request = StopRequest()
     request.ask(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
         request.ask(signal.SIGINT, None)

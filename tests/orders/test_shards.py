@@ -9,7 +9,7 @@ import pytest
 
 from replenish import BlockShuffle, Jitter, RandomReshuffling, ShuffleBuffer
 from replenish.orders import Order, shard_opens
-from replenish.orders.arrangement import shuffled_stretches, sorting_order, stable_order
+from replenish.orders.arrangement import shuffled_stretches, stable_order
 from replenish.orders.shards import Shards
 
 
@@ -125,10 +125,18 @@ def test_stretches_with_equal_words_are_drawn_again() -> None:
     assert shuffled_stretches(Tied(), [3, 3, 1]).tolist() == [2, 0, 1, 3, 4, 5, 6]  # type: ignore[arg-type]
 
 
-def test_sorting_order_packed_or_not() -> None:
+def test_stable_order_by_one_digit_or_several() -> None:
     keys = np.random.default_rng(0).integers(0, 50, 300)
     expected = np.argsort(keys, kind="stable").tolist()
-    assert sorting_order(keys, 50).tolist() == expected
-    assert sorting_order(keys, 2**60).tolist() == expected
     assert stable_order(keys, 50).tolist() == expected
     assert stable_order(keys << 20, 50 << 20).tolist() == expected
+
+
+def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
+    """With 2**20 parts a place, a window of thousands has widths above 2**32: both ways of multiplying are used."""
+    narrow, wide = (Jitter(20_000, 100, shard_size=100, window=window) for window in (2_000, 10_000))
+    for order, window in ((narrow, 2_000), (wide, 10_000)):
+        places = np.concatenate(list(order.batches(0, order.steps_per_epoch)))
+        assert np.sort(places).tolist() == list(range(20_000))
+        spans = [np.ptp(np.flatnonzero(places // 100 == shard)) for shard in range(200)]
+        assert 0.5 * window < np.median(spans) < 1.25 * window

@@ -27,11 +27,11 @@ from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
 from replenish.lab.models.identity import weights_sha256
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import Stopped, StopRequest, stop_signals
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
 from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
 from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
-from replenish.lab.training.stopping import Stopped, StopRequest, stop_signals
 from replenish.sharding import check_shares
 
 #: Told of everything that happens: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
