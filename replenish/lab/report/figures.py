@@ -108,9 +108,9 @@ def _drops(lines: Mapping[str, Group]) -> Iterator[Reference]:
         yield Reference(drop, upright=True, like=labels[0] if alone else "")
 
 
-def seeds_figure(orders: Mapping[str, Group], name: str, x_label: str = "order") -> Figure | None:
+def seeds_figure(orders: Mapping[str, Group], name: str, remark: str = "") -> Figure | None:
     """Return the test error of every seed by order, the runs of one seed joined; None for fewer than two orders."""
     kept = {label: group.errors for label, group in orders.items() if group.errors}
     caption = "Test error at the last epoch; a line joins the runs of one seed, which share their initial weights."
     looks = {label: orders[label].config.order for label in kept}
-    return pairs_figure(kept, looks, "Test error (%)", name, caption, x_label) if len(kept) > 1 else None
+    return pairs_figure(kept, looks, "Test error (%)", name, caption + remark) if len(kept) > 1 else None

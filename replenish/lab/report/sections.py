@@ -63,11 +63,11 @@ def _paper_figures(groups: Mapping[str, Group], scale: str) -> Iterator[Figure |
 def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
     """Return every seed of the rows of table 3 that have runs, by names that are short enough for an axis."""
     rows = {
-        f"{row.method}, {row.batch_size}, {row.schedule[0]}": groups[row.name]
+        f"{row.method.removeprefix('WRN-')}, {row.batch_size}, {row.schedule[0]}": groups[row.name]
         for row in paper.TABLE3
         if row.name in groups
     }
-    return seeds_figure(rows, f"{scale}-table3-seeds", "method, batch size, first decay of 200 epochs")
+    return seeds_figure(rows, f"{scale}-table3-seeds", " Rows are named by method, batch size and first decay of 200.")
 
 
 def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Table | Figure | None]:

@@ -185,12 +185,7 @@ class Figure:
 
 
 def pairs_figure(
-    values: Mapping[str, Mapping[int, float]],
-    orders: Mapping[str, str],
-    label: str,
-    name: str,
-    caption: str,
-    x_label: str = "order",
+    values: Mapping[str, Mapping[int, float]], orders: Mapping[str, str], label: str, name: str, caption: str
 ) -> Figure:
     """Return every seed's value by order, a line joining those of one seed.
 
@@ -200,7 +195,6 @@ def pairs_figure(
         label: What the values are.
         name: The figure's name within its page.
         caption: A sentence or two.
-        x_label: What the names are.
     """
     columns = list(values.values())
     joined = [
@@ -211,7 +205,7 @@ def pairs_figure(
         Series(each, [index] * len(by_seed), list(by_seed.values()), kind="points", order=orders[each])
         for index, (each, by_seed) in enumerate(values.items())
     ]
-    chart = Chart("value", x_label, label, (*joined, *points), x_names=tuple(values), from_zero=False)
+    chart = Chart("value", "order", label, (*joined, *points), x_names=tuple(values), from_zero=False)
     return Figure(name, "Every seed", caption, (chart,))
 
 
