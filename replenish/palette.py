@@ -81,6 +81,11 @@ def look_of(order: str) -> Look:
     return pairs[zlib.crc32(name.encode()) % len(pairs)]
 
 
+def look_of_label(label: str) -> Look:
+    """Return the look of the order that a label begins with ("srs, measured"), or else one of the label's own."""
+    return _LOOKS.get(label.lower().partition(",")[0].partition(" ")[0]) or look_of(label)
+
+
 def free_look(index: int) -> Look:
     """Return the look of the so-manyth thing that is no order, such as a network or a dataset."""
     return Look((6 + index) % len(HUES), (5 - index) % len(MARKS))

@@ -23,6 +23,7 @@ from replenish import (
 )
 from replenish.diagnostics import noise_spectrum, plot_noise_spectra, plot_visit_gaps, visit_gaps
 from replenish.diagnostics.spectrum import expected_density
+from replenish.palette import look_of
 from replenish.theory.order_laws import noise_law
 from replenish.torch import OrderBatchSampler
 
@@ -101,10 +102,15 @@ def test_bands_keep_the_mean() -> None:
 def test_pictures_show_measurements_and_laws() -> None:
     order = RandomReshuffling(500, 10)
     found = noise_spectrum(order, 4)
-    figure = plot_noise_spectra({"measured": found, "law": theory.noise_spectrum(order, found.frequencies)}, 50)
+    law = theory.noise_spectrum(order, found.frequencies)
+    figure = plot_noise_spectra({"reshuffling, measured": found, "reshuffling": law, "something": law}, 50)
     lines = figure.axes[0].get_lines()
-    assert [line.get_label() for line in lines] == ["measured", "law"]
+    assert [line.get_label() for line in lines] == ["reshuffling, measured", "reshuffling", "something"]
     assert lines[1].get_xdata()[0] == pytest.approx(0.25)
+    assert [line.get_linestyle() for line in lines] == ["None", "-", "-"]
+    # An order has its one colour, also here; what is no order has another.
+    assert lines[0].get_color() == lines[1].get_color() == look_of("reshuffling").light
+    assert lines[2].get_color() not in [look_of(name).light for name in ("reshuffling", "srs")]
     figure = plot_visit_gaps({"measured": visit_gaps(order, 20), "law": theory.visit_gaps(order)})
     assert len(figure.axes[0].get_lines()) == 2
     with pytest.raises(ValueError, match="at least one spectrum"):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replenish.diagnostics.gaps import MeasuredGaps
 from replenish.diagnostics.measurement import PARTS_PER_EPOCH, Measurement
 from replenish.diagnostics.spectrum import MeasuredSpectrum
-from replenish.palette import DASHES, MATPLOTLIB_MARKS, Look, look_of
+from replenish.palette import DASHES, MATPLOTLIB_MARKS, Look, look_of, look_of_label
 from replenish.theory.gap_laws import GapLaw
 from replenish.theory.noise import NoiseSpectrum
 
@@ -71,27 +71,23 @@ def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], 
     """Draw spectra over frequencies in cycles an epoch: measured ones as points, laws as lines.
 
     Args:
-        spectra: What `noise_spectrum` of the diagnostics or of the theory returned, by a name for the legend.
+        spectra: What `noise_spectrum` of the diagnostics or of the theory returned, by a name for the legend; one that
+            begins with an order's name ("srs, measured") has that order's colour.
         steps_per_epoch: The steps of an effective epoch, N/B.
 
     Returns:
         A matplotlib figure, to be shown or saved.
     """
-    from matplotlib.figure import Figure
-
     if not spectra:
         raise ValueError("spectra should hold at least one spectrum, but got none")
-    figure = Figure(figsize=(6, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = _laws_and_measurements("cycles an effective epoch", "noise, over independent draws")
+    axes.set_xscale("log")
     for name, found in spectra.items():
+        style = _style(name, isinstance(found, MeasuredSpectrum))
         if isinstance(found, MeasuredSpectrum):
-            shown = found.in_bands(40)
-            axes.plot(shown.frequencies * steps_per_epoch, shown.density, marker=".", linestyle="none", label=name)
-        else:
-            axes.plot(found.frequencies * steps_per_epoch, found.continuous, label=name)
-    axes.set(xscale="log", xlabel="cycles an effective epoch", ylabel="noise, over independent draws")
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
+            found = found.in_bands(40)
+        density = found.density if isinstance(found, MeasuredSpectrum) else found.continuous
+        axes.plot(found.frequencies * steps_per_epoch, density, **style)
     axes.legend()
     return figure
 
@@ -100,23 +96,36 @@ def plot_visit_gaps(gaps: Mapping[str, MeasuredGaps | GapLaw], longest: float = 
     """Draw how likely a gap between two visits is to be longer than so many epochs.
 
     Args:
-        gaps: What `visit_gaps` of the diagnostics or of the theory returned, by a name for the legend.
+        gaps: What `visit_gaps` of the diagnostics or of the theory returned, by a name for the legend, as in
+            `plot_noise_spectra`.
         longest: Up to how many effective epochs.
 
     Returns:
         A matplotlib figure, to be shown or saved.
     """
-    from matplotlib.figure import Figure
-
     if not gaps:
         raise ValueError("gaps should hold at least one law or measurement, but got none")
-    figure = Figure(figsize=(6, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = _laws_and_measurements("effective epochs", "gaps longer than that (%)")
     epochs = np.linspace(0, longest, 161)
     for name, found in gaps.items():
-        axes.plot(epochs, 100 * found.survival(epochs), "." if isinstance(found, MeasuredGaps) else "-", label=name)
-    axes.set(xlabel="effective epochs", ylabel="gaps longer than that (%)")
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
+        measured = isinstance(found, MeasuredGaps)
+        axes.plot(epochs, 100 * found.survival(epochs), **_style(name, measured))
     axes.legend()
     return figure
+
+
+def _laws_and_measurements(across: str, up: str) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    axes.set(xlabel=across, ylabel=up)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    return figure, axes
+
+
+def _style(name: str, measured: bool) -> dict[str, Any]:
+    """Return how a law (a line) or a measurement (points) is drawn."""
+    colour = look_of_label(name).light
+    return {"label": name, "color": colour, "marker": "." if measured else "", "linestyle": "none" if measured else "-"}

@@ -14,16 +14,15 @@ except ModuleNotFoundError as error:
     if error.name != "keras":
         raise  # it is there, and lacks its backend
     raise ImportError("replenish.integrations.keras needs Keras 3: pip install 'replenish[keras]'") from error
-if tuple(map(int, keras.__version__.split(".")[:2])) < (3, 7):  # their `fit` draws a batch that it does not train on
-    raise ImportError(
-        f"keras should be 3.7 or later, but {keras.__version__} is installed: pip install 'replenish[keras]'"
-    )
 
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.integrations.recent import RecentBatches
+from replenish.integrations.versions import refuse_older
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
+
+refuse_older("keras", (3, 7))  # before, `fit` draws a batch that it does not train on
 
 Data = Callable[[Int64Array], Any] | tuple[npt.NDArray[Any], ...]
 

@@ -22,9 +22,13 @@ except ModuleNotFoundError as error:
     ) from error
 
 from replenish import state
+from replenish.integrations.versions import refuse_older
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.torch import OrderBatchSampler
+
+# With 4.53 a run with gradient accumulation goes on at other batches after a resume.
+refuse_older("transformers", (4, 57))
 
 STATE_FILE = "replenish.json"
 

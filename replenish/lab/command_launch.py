@@ -148,6 +148,8 @@ class _SlurmJob:
 
     def stop(self) -> None:
         self._job.cancel()
+        if not isinstance(self._job, extra("submitit", "slurm").SlurmJob):
+            self._job.wait()  # a process of this machine should not outlive the call
 
 
 class _RayTask:

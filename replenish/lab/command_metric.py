@@ -68,7 +68,7 @@ class OutputMetric:
                 return checked_metric(found, f"the metric of the run in {folder}")
         raise ValueError(
             f"metric should be a regular expression that matches what the command prints, but {self.pattern!r} matches "
-            f"nothing in {folder}/stdout.txt, which ends:\n{last_lines(folder)}"
+            f"nothing in {folder}/stdout.txt, which ends:\n{last_lines(folder, 'stdout.txt')}"
         )
 
 
@@ -134,12 +134,14 @@ def filled(text: str, placeholders: dict[str, str]) -> str:
     return text
 
 
-def last_lines(folder: Path) -> str:
-    """Return the end of what a run printed: of standard error, if there is any, else of standard output."""
-    for name in ("stderr.txt", "stdout.txt"):
+def last_lines(folder: Path, *names: str) -> str:
+    """Return the end of what a run printed: by default of standard error, if there is any, else of standard output."""
+    for name in names or ("stderr.txt", "stdout.txt"):
         path = folder / name
-        lines = path.read_text(errors="replace").rstrip().splitlines() if path.exists() else []
-        if lines:
+        text = path.read_bytes().decode(errors="replace") if path.exists() else ""
+        # As a terminal has it in the end: progress bars write over what they wrote.
+        lines = [line.rstrip().rpartition("\r")[2] for line in text.rstrip().split("\n")]
+        if lines := [line for line in lines if line]:
             return "\n".join(f"    {line}" for line in lines[-LAST_LINES:])
     return "    (it printed nothing)"
 

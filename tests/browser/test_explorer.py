@@ -100,6 +100,8 @@ def test_it_opens_in_motion(open_page: OpenPage, path: Path, trace: Trace) -> No
     page = open_page(path)
     page.wait_for_function("() => document.documentElement.dataset.step >= 5")
     assert page.get_attribute("html", "data-playing") == "true"
+    seen = page.eval_on_selector_all(".lane", "found => found.map(lane => getComputedStyle(lane).opacity)")
+    assert seen == ["1", "1", "1"]
     page.keyboard.press("Home")
     check(page, trace, 0)
 
@@ -413,13 +415,18 @@ def test_reduced_motion(open_at_start: OpenPage, path: Path, trace: Trace) -> No
     assert page.evaluate("window.moved") == 0
 
 
-def test_embedded_in_a_page(open_at_start: OpenPage, path: Path, trace: Trace, tmp_path: Path) -> None:
+def test_embedded_in_a_page(open_page: OpenPage, path: Path, trace: Trace, tmp_path: Path) -> None:
+    """As the documentation does it: the frame becomes as tall as the page in it."""
+    script = Path(__file__).parents[2] / "docs" / "_static" / "frames.js"
     outer = tmp_path / "outer.html"
     outer.write_text(
-        f'<!doctype html><title>docs</title><iframe width="700" height="900" src="{path.as_uri()}"></iframe>'
+        f'<!doctype html><title>docs</title><script src="{script.as_uri()}"></script><div class="explorer">'
+        f'<iframe width="700" height="900" src="{path.as_uri()}#step=0"></iframe></div>'
     )
-    page = open_at_start(outer)
+    page = open_page(outer)
     frame = page.frames[1]
+    page.wait_for_function("() => document.querySelector('iframe').offsetHeight > 1500")
+    assert frame.evaluate("document.documentElement.scrollHeight <= window.innerHeight")
     frame.wait_for_selector("#pool [data-slot]")
     frame.click("#forward")
     frame.wait_for_function("() => document.documentElement.dataset.step == 1")

@@ -156,6 +156,7 @@ def test_the_last_match_counts(tmp_path: Path) -> None:
         ),
         (r"acc: (\S+)", "acc: good\n", "should be a number, but got 'good'"),
         (r"acc=([0-9]+)", "one\ntwo\n", "matches nothing .*\n    one\n    two"),
+        (r"acc=([0-9]+)", "one\n10 %\r90 %\r100 %\ntwo\r\n", "\n    one\n    100 %\n    two$"),
     ],
 )
 def test_what_is_no_number_is_not_passed_over(pattern: str, text: str, message: str, tmp_path: Path) -> None:

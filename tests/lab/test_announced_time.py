@@ -10,9 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from replenish.cli import app
+from replenish.lab.comparison import PlannedComparison, plan_comparison
 from replenish.lab.experiments.costs import known_data, run_cost
-from replenish.lab.jobs import Job
-from replenish.lab.launch import local
 from replenish.lab.runs import RunFolder, read_runs
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -21,13 +20,12 @@ RESULTS = Path(__file__).parents[2] / "results"
 def minutes(tmp_path: Path, *options: str) -> float:
     """What is announced for a comparison that is stopped before its first run."""
 
-    def stop(*_: object) -> NoReturn:
+    def stop(*_: object, **__: object) -> NoReturn:
         raise KeyboardInterrupt
 
     words = ["compare", "digits", "--orders", "reshuffling,srs", "--runs", str(tmp_path), *options]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Job, "run", stop)
-        patch.setattr(local._Process, "__init__", stop)
+        patch.setattr(PlannedComparison, "run", stop)
         said = CliRunner().invoke(app, words).output
     found = re.search(r"about ([0-9.,]+) (min|h) in all", said)
     assert found is not None, said
@@ -45,15 +43,13 @@ def test_every_run_has_to_start_and_those_at_once_take_the_time_of_one(tmp_path:
 
 def test_runs_that_have_ended_take_no_time(tmp_path: Path) -> None:
     whole = minutes(tmp_path, "--epochs", "1", "--seeds", "24")
-
-    from replenish.lab.comparison import plan_comparison
-
     planned = plan_comparison(
         "digits", model="wrn-10-1", orders=("reshuffling", "srs"), seeds=24, runs=tmp_path, epochs=1
     )
     for job in planned.jobs[:24]:
         RunFolder(job.folder).claim(job.config)
-        RunFolder(job.folder).write_result({"status": "finished", "test_error": 1.0})
+        data = {"fingerprint": planned.dataset.fingerprint}
+        RunFolder(job.folder).write_result({"status": "finished", "test_error": 1.0, "data": data, "hardware": {}})
     assert minutes(tmp_path, "--epochs", "1", "--seeds", "24") == pytest.approx(whole / 2, abs=1)
 
 

@@ -18,6 +18,7 @@ from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import forget_progress, tell_progress
 from replenish.lab.launch.supervise import SECONDS_FOR_FILES, extra, first_line, supervise
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import Stopped
 
 #: How often a run is started again when its process or its machine is lost.
 RESTARTS = 10
@@ -90,8 +91,6 @@ def _execute(values: dict[str, Any], folder: str) -> None:
     """Train in a process of Ray."""
     os.chdir(folder)  # data may have a relative path
     job = Job.from_dict(values)
-    from replenish.lab.training import Stopped
-
     try:
         job.run(tell_progress(job.folder))
     except Stopped as stopped:

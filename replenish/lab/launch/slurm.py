@@ -22,8 +22,9 @@ from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import forget_progress, tell_progress
-from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Interrupted, extra, first_line, supervise
+from replenish.lab.launch.supervise import SECONDS_FOR_FILES, extra, first_line, supervise
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import Stopped
 
 if TYPE_CHECKING:
     import submitit
@@ -66,9 +67,9 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = 
             seconds_to_save=0,
             seconds_for_files=SECONDS_FOR_FILES if on_cluster else 0,
         )
-    except Interrupted as stopped:
+    except Stopped as stopped:
         numbers = " ".join(sorted({task.submitted.job_id for task in tasks.values()}))
-        raise Interrupted(
+        raise Stopped(
             f"stopped waiting, but the jobs go on on the cluster; the same command waits for them again, and this ends "
             f"them: scancel {numbers}",
             stopped.signal_number,
@@ -226,8 +227,6 @@ class Preemptible:
         # Libraries read it when they are loaded, which is now.
         os.environ["OMP_NUM_THREADS"] = str(self.job.hardware.threads)
         from submitit import JobEnvironment
-
-        from replenish.lab.training import Stopped
 
         notice = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]
         queue_again: Any = signal.getsignal(notice)

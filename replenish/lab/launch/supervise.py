@@ -16,18 +16,11 @@ from typing import Any, NoReturn, Protocol
 
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import Follower
+from replenish.lab.stopping import Stopped
 
 SECONDS_BETWEEN_LOOKS = 0.2
 #: How long another machine's files may take to be seen here.
 SECONDS_FOR_FILES = 15.0
-
-
-class Interrupted(KeyboardInterrupt):
-    """A signal has ended the waiting for runs."""
-
-    def __init__(self, message: str, signal_number: int) -> None:
-        super().__init__(message)
-        self.signal_number = signal_number
 
 
 class Task(Protocol):
@@ -68,7 +61,7 @@ def supervise(
         seconds_for_files: How long another machine's files may take to be seen here.
 
     Raises:
-        Interrupted: Stopped by a signal; every run has been asked to save where it stands.
+        Stopped: By a signal; every run has been asked to save where it stands.
         ChildProcessError: A run could not be run.
     """
     followers = [Follower(job, partial(watch, place)) for place, job in enumerate(jobs)]
@@ -118,7 +111,7 @@ def supervise(
         number = getattr(asked, "signal_number", signal.SIGINT)
         stop(number)
         message = "stopped; every run has saved where it stands, so give the same command again"
-        raise Interrupted(message, number) from None
+        raise Stopped(message, number) from None
     except Exception:  # nobody would follow the others any more
         stop(signal.SIGTERM)
         raise
@@ -133,7 +126,7 @@ def _terminating_as_interrupting() -> Iterator[None]:
     """Let SIGTERM, which clusters send, end the waiting as Ctrl-C does."""
 
     def raise_it(number: int, frame: FrameType | None) -> NoReturn:
-        raise Interrupted("", number)
+        raise Stopped("", number)
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
         yield

@@ -102,14 +102,15 @@ class Results:
 
     def flat_excess(self, arm: str) -> PairedDifference:
         """Return the excess in flat bands at the first learning rate minus that at the second, seed by seed."""
-        by_rate = []
+        by_rate: list[dict[int, float]] = []
         for rate in self.rates[:2]:
             excess = {}
             for seed in self.records:
                 bands = [self._of_seed(seed, rate, arm, band) for band in self.bands if band[1] <= FLAT * 1.001]
                 excess[seed] = float(np.mean([(one - law).mean() for _, one, law in filter(None, bands)]))
             by_rate.append(excess)
-        return paired_difference(*by_rate)
+        first, second = by_rate
+        return paired_difference(first, second)
 
     def in_predicted_order(self) -> list[tuple[float, tuple[float, float], bool]]:
         """Return (learning rate, band, whether the orders come in the law's order) for the bands in the middle."""

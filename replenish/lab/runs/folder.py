@@ -82,6 +82,19 @@ class RunFolder:
             )
             raise ValueError(f"{self.path} is the folder of a run of another config: {fields}")
 
+    def is_run(self) -> bool:
+        """Tell whether the folder's `config.json` is a run's, and not of another program that has such a file too.
+
+        What is garbled counts as a run's, so that it is told of and not passed over.
+        """
+        if any((self.path / name).exists() for name in (METRICS, RESULT)):
+            return True
+        try:
+            values = json.loads((self.path / CONFIG).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return True
+        return not isinstance(values, dict) or {"dataset", "order", "seed"} <= values.keys()
+
     def config(self) -> RunConfig:
         """Return the config that the folder was made for."""
         path = self.path / CONFIG

@@ -1,4 +1,4 @@
-"""Runs read back: any folder with a `config.json`, at any depth."""
+"""Runs read back: any folder that is a run's, at any depth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_runs(directory: str | os.PathLike[str]) -> list[RunRecord]:
     """Return every run below a directory, in the order of their paths; an empty list if there is none.
 
     Args:
-        directory: Where the runs are; checkpoints, locks and other files there are left alone.
+        directory: Where the runs are; checkpoints, locks and the files of other programs there are left alone.
 
     Raises:
         OSError: The directory or a file in it cannot be read.
@@ -53,8 +53,8 @@ def read_runs(directory: str | os.PathLike[str]) -> list[RunRecord]:
         raise FileNotFoundError(f"there is no directory {root}; give the one that `replenish run` wrote its runs to")
     if not root.is_dir():
         raise NotADirectoryError(f"{root} is a file, and should be the directory that `replenish run` wrote to")
-    records = [read_run(root, path.parent) for path in root.rglob(CONFIG) if path.is_file()]
-    return sorted(records, key=lambda record: record.path)
+    folders = [path.parent for path in root.rglob(CONFIG) if path.is_file() and RunFolder(path.parent).is_run()]
+    return sorted((read_run(root, folder) for folder in folders), key=lambda record: record.path)
 
 
 def read_run(root: Path, folder: Path) -> RunRecord:

@@ -1,13 +1,13 @@
 """Training a run, from a config to a result, on whatever hardware Lightning Fabric finds.
 
 `loop` reads from top to bottom; what it needs has a file each: `measuring`, `checkpoint`, `networks`,
-`processes`, `stopping`.
+`processes`.
 """
 
 from replenish.lab.models.identity import weights_sha256
+from replenish.lab.stopping import Stopped
 from replenish.lab.training.loop import Watch, train
 from replenish.lab.training.measuring import DivergedError
 from replenish.lab.training.networks import load_network, named_model
-from replenish.lab.training.stopping import Stopped
 
 __all__ = ["DivergedError", "Stopped", "Watch", "load_network", "named_model", "train", "weights_sha256"]

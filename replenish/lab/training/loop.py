@@ -27,11 +27,11 @@ from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
 from replenish.lab.models.identity import weights_sha256
 from replenish.lab.runs import RunFolder
+from replenish.lab.stopping import Stopped, StopRequest, stop_signals
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
 from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
 from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
-from replenish.lab.training.stopping import Stopped, StopRequest, stop_signals
 from replenish.sharding import check_shares
 
 #: Told of everything that happens: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
@@ -41,6 +41,8 @@ Result = dict[str, Any]
 #: Steps between looks at the loss. To look makes the processor wait for the device, so it is not done every step.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
+#: How the names of what is measured begin: all of the last epoch's is in the result.
+MEASURED = ("train_", "test_", "clean_", "held_out_")
 
 
 def train(
@@ -243,13 +245,10 @@ class Training:
         *earlier, hardware = self.all_hardware
         return {
             "status": status,
-            "test_error": last.get("test_error"),
+            **dict.fromkeys(("test_error", "test_loss", "train_loss")),  # of a run that diverged
+            **{name: value for name, value in last.items() if name.startswith(MEASURED)},
             "best_test_error": best.get("test_error"),
             "best_epoch": best.get("epoch"),
-            "train_loss": last.get("train_loss"),
-            "test_loss": last.get("test_loss"),
-            "test_balanced_error": last.get("test_balanced_error"),
-            **{name: value for name, value in last.items() if name.startswith(("clean_", "held_out_"))},
             "steps": self.step,
             "epochs": self.config.epochs,
             "seconds": round(self.seconds(), 3),

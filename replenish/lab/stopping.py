@@ -1,4 +1,4 @@
-"""Stopping a run between two steps: signals that ask for it, and what is raised once it has been saved."""
+"""Stopping between two steps: signals that ask for it, and what is raised once all is saved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Stopped(KeyboardInterrupt):
-    """A run was asked to stop by a signal, and has saved where it stands."""
+    """A signal asked a run, or whoever waits for runs, to stop: what was under way is saved or goes on elsewhere."""
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)

@@ -1,0 +1,87 @@
+"""The workflows, hooks and templates: they parse, name what is there, and say one address."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TARGETS = set(re.findall(r"^([\w.-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+FILES = [*ROOT.glob(".github/**/*.*"), ROOT / ".pre-commit-config.yaml", ROOT / "SECURITY.md", ROOT / "hubconf.py"]
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    return yaml.safe_load(path.read_text())
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    return [step for job in parsed(workflow)["jobs"].values() for step in job.get("steps", [])]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+class TestWorkflows:
+    def test_what_they_make_is_there(self, workflow: Path) -> None:
+        said = "\n".join(step.get("run", "") for step in steps(workflow))
+        named = set(re.findall(r"\bmake ([a-z][\w-]*)", said))
+        for job in parsed(workflow)["jobs"].values():
+            matrix = job.get("strategy", {}).get("matrix", {})
+            named |= {*matrix.get("target", []), *(row["target"] for row in matrix.get("include", []))}
+        assert named <= TARGETS
+        assert not re.findall(r"\bmake (?!\$\{\{ matrix\.target|\.venv/ready|[a-z])", said)
+
+    def test_actions_are_pinned_by_version(self, workflow: Path) -> None:
+        used = [step["uses"] for step in steps(workflow) if "uses" in step]
+        assert used
+        assert [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", name)] == []
+
+    def test_nobody_may_more_than_needed(self, workflow: Path) -> None:
+        assert parsed(workflow)["permissions"] == {"contents": "read"}
+
+
+def test_every_python_that_is_declared_is_tested_with_lowest_and_newest() -> None:
+    declared = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    matrix = parsed(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]["matrix"]["strategy"]["matrix"]
+    assert matrix["python"] == [row["python"] for row in matrix["include"]] == declared
+    lowest = dict(re.findall(r"^(\w+)==(.+)$", (ROOT / "constraints-lowest.txt").read_text(), flags=re.MULTILINE))
+    floor = re.findall(r'"torch>=([\d.]+)"', (ROOT / "pyproject.toml").read_text())
+    for row in matrix["include"]:
+        if row["target"] == "test-lowest":
+            assert (row["numpy"], row["torch"]) == (lowest["numpy"], f"{floor[0]}.0")
+
+
+def test_hooks_run_what_lint_runs() -> None:
+    entries = [hook["entry"] for repo in parsed(ROOT / ".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
+    lint = (ROOT / "Makefile").read_text().partition("\nlint:")[2].partition("\n\n")[0]
+    tools = re.findall(r"\$\(BIN\)/([\w-]+)", lint)
+    assert tools
+    assert [tool for tool in tools if not any(entry.startswith(f".venv/bin/{tool}") for entry in entries)] == []
+
+
+def test_one_address_everywhere() -> None:
+    (home,) = re.findall(
+        r'^Homepage = "https://github\.com/(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
+    )
+    assert f"repository-code: https://github.com/{home}\n" in (ROOT / "CITATION.cff").read_text()
+    for path in FILES:
+        for named in re.findall(r'github\.com/([\w-]+/[\w-]+)|hub\.load\("([^"]+)"', path.read_text()):
+            assert "".join(named) == home, path
+
+
+def test_owners_own_what_is_there() -> None:
+    lines = (ROOT / ".github" / "CODEOWNERS").read_text().splitlines()
+    owned = [line.split()[0] for line in lines if line and not line.startswith("#")]
+    assert "/tests/golden/" in owned
+    assert [path for path in owned if not (ROOT / path.lstrip("/")).exists()] == []
+
+
+def test_forms_have_what_a_form_needs() -> None:
+    forms = [path for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml"]
+    assert len(forms) == 2
+    for form in map(parsed, forms):
+        assert {"name", "description", "body"} <= set(form)
+        assert len({part["id"] for part in form["body"]}) == len(form["body"])
