@@ -22,7 +22,7 @@ from replenish.integrations.versions import refuse_older
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
 
-refuse_older("keras", keras.__version__, (3, 7))  # before, `fit` draws a batch that it does not train on
+refuse_older("keras", (3, 7))  # before, `fit` draws a batch that it does not train on
 
 Data = Callable[[Int64Array], Any] | tuple[npt.NDArray[Any], ...]
 

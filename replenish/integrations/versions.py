@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 
-def refuse_older(package: str, installed: str, lowest: tuple[int, int]) -> None:
+
+def refuse_older(package: str, lowest: tuple[int, int]) -> None:
     """Refuse a version with which a training would see other batches than it should, without a word.
 
     Args:
         package: The framework's name, which is that of its extra as well.
-        installed: Its version.
         lowest: Major and minor number of the lowest version that is exact, as the tests found.
 
     Raises:
         ImportError: It is older.
     """
+    try:
+        installed = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return  # taken from a source tree, which says nothing of its version
     major, minor = installed.split(".")[:2]
     if (int(major), int(minor)) < lowest:
         needed = ".".join(map(str, lowest))

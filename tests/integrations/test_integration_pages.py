@@ -12,7 +12,10 @@ from packaging.version import parse
 from ways import WAYS, table
 
 PAGES = sorted((ROOT / "docs" / "integrations").glob("*.md"))
-TESTED = re.findall(r"\| `([\w-]+)` ([\d.]+) \|", (ROOT / "docs" / "integrations" / "index.md").read_text())
+INDEX = (ROOT / "docs" / "integrations" / "index.md").read_text()
+#: Name, lowest version, recent version; the lowest is "" where it is the recent one, or was not tested.
+TESTED = re.findall(r"\| `([\w-]+)` (?:([\d.]+) to )?([\d.]+) \|", INDEX)
+LOWEST = dict(re.findall(r"^([\w-]+)==(.+)$", (ROOT / "constraints-lowest.txt").read_text(), flags=re.MULTILINE))
 
 
 def test_every_script_of_a_page_is_an_example_and_every_example_is_on_a_page() -> None:
@@ -26,23 +29,23 @@ def test_every_script_of_a_page_is_an_example_and_every_example_is_on_a_page() -
 
 
 def test_the_table_names_every_page() -> None:
-    index = (ROOT / "docs" / "integrations" / "index.md").read_text()
-    assert all(f"({page.name})" in index for page in PAGES if page.name != "index.md")
+    assert all(f"({page.name})" in INDEX for page in PAGES if page.name != "index.md")
 
 
-@pytest.mark.parametrize(("package", "version"), TESTED)
-def test_versions(package: str, version: str) -> None:
+@pytest.mark.parametrize(("package", "lowest", "recent"), TESTED)
+def test_versions(package: str, lowest: str, recent: str) -> None:
+    assert LOWEST.get(package, recent) == (lowest or recent), "the table and constraints-lowest.txt differ"
     try:
         installed = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         pytest.skip(f"{package} is not installed")
-    assert parse(installed).release >= parse(version).release, "the table names a version that was not tested"
+    newer = parse(installed).release >= parse(recent).release
+    assert newer or installed == lowest, "the table names a version that was not tested"
 
 
 def test_the_table_of_ways_is_the_tests() -> None:
     """Every row is in a call of `holds`, or among the names that one is given."""
-    index = (ROOT / "docs" / "integrations" / "index.md").read_text()
-    assert table() in index, "put ways.table() into the page"
+    assert table() in INDEX, "put ways.table() into the page"
     tests = [*Path(__file__).parent.glob("test_*.py"), *(ROOT / "tests" / "torch").glob("test_*.py")]
     held = "".join(file.read_text() for file in tests)
     assert [way for ways in WAYS.values() for way in ways if f'"{way}"' not in held] == []

@@ -182,8 +182,20 @@ def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
     assert len(values) == 40
     assert values["40"][6] == "60.60 (60.40 to 61.90)"
     assert "| 60.60 (60.40 to 61.90) |" in markdown
-    # Figure 3 would have one line of its four: nothing to compare, so it is left out.
+    # Figure 3 would have one line of its four, which figure 2 shows; table 2 the two rows that table 3 ends with.
     assert "mini-figure3" not in page.figures
+    assert "mini-table2" not in page.tables
+    seeds = page.lines("mini-table3-seeds", "value")
+    assert seeds["seed 1"]["y"][3] == TABLE3_ERRORS[SRS][1]
+
+
+def test_figure_3_is_shown_where_it_says_more(tmp_path: Path) -> None:
+    configs = experiments()["mini"]
+    write_run(tmp_path, configs["figure3/srs-60-120-160"], 60.0)
+    page, _ = report_of(tmp_path)
+    assert list(page.lines("mini-figure3", "test_error")) == ["WRN-SRS 60-120-160"]
+    assert "No runs yet of: WRN-SRS 90-135-168" in page.text
+    assert "mini-figure2" not in page.figures
 
 
 def test_the_drawn_line_is_at_its_values(table3_runs: Path) -> None:
