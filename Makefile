@@ -56,6 +56,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/exec.py
+	$(BIN)/python benchmarks/folder.py
 
 $(VENV)/ready-demo: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed; name one: make PYTHON=...")'

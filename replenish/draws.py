@@ -206,12 +206,12 @@ class DistinctDraws:
 
     def next_words(self) -> UInt64Array:
         """Return the words from which `block` draws once `spare` is used up, and more; right after `as_drawn`."""
-        return self._words.words(2 * self._spare + 128)
+        return self._words.words(2 * self._spare + 64)
 
     @property
     def num_after_draws(self) -> int:
         """How many draws the spare ones and the words after them make."""
-        return self._spare + 2 * (2 * self._spare + 128)
+        return self._spare + 2 * (2 * self._spare + 64)
 
     def words_of(self, index: int) -> UInt64Array:
         """Return the words of block `index`, up to 2**32 slots: all that it uses, and some more.

@@ -95,7 +95,7 @@ def _search(draws: DistinctDraws, positions: IntegerArray, refill: Refill, start
     threads = processors()
     own = [copy.deepcopy(draws) for _ in range(threads)]
     draws_per_block = draws.steps_per_block * draws.batch_size
-    wanted = WantedSlots(positions < 0, draws_per_block)
+    wanted = WantedSlots(positions < 0, draws)
     some = max(team.size, DRAWS_AT_ONCE * team.size // draws_per_block)
     many = max(1, math.ceil(draws.num_slots / draws_per_block / 4))
     with ThreadPoolExecutor(threads) as pool:

@@ -26,12 +26,13 @@ class WantedSlots:
 
     Args:
         is_wanted: For each slot; it is changed.
-        draws_per_block: How many draws a block has.
+        draws: What they are looked for in.
     """
 
-    def __init__(self, is_wanted: Booleans, draws_per_block: int) -> None:
+    def __init__(self, is_wanted: Booleans, draws: DistinctDraws) -> None:
         self._is_wanted = is_wanted
-        self._draws_per_block = draws_per_block
+        self._draws_per_block = draws.steps_per_block * draws.batch_size
+        self._one_step = draws.steps_per_block == 1
         self.left = int(np.count_nonzero(is_wanted))
         self._slots: Int64Array | None = None  # listed as soon as they are few
         self._look()
@@ -43,9 +44,10 @@ class WantedSlots:
 
     def take_off(self, slots: list[Int64Array]) -> None:
         """These have been found."""
-        for each in slots:  # distinct in themselves, but not from each other
-            self.left -= int(np.count_nonzero(self._is_wanted.take(each)))
-            self._is_wanted[each] = False
+        for each in slots:
+            new = each[self._is_wanted.take(each)]
+            self.left -= len(new) if self._one_step else len(np.unique(new))  # steps of a block may share slots
+            self._is_wanted[new] = False
         self._look()
 
     def _look(self) -> None:
@@ -89,8 +91,8 @@ class WantedSlots:
         The first draw of a slot in a step stands. Repeats become other slots, of the spare draws: if none of these is
         wanted, nor of the words after them, it does not matter which draws are repeats.
         """
-        one_step = draws.steps_per_block == 1 and 2 * draws.batch_size <= draws.num_slots
-        if not one_step or self.left * draws.num_after_draws > len(self._is_wanted) // 2:  # they likely do
+        in_turn = self._one_step and 2 * draws.batch_size <= draws.num_slots  # not by a permutation of all slots
+        if not in_turn or self.left * draws.num_after_draws > len(self._is_wanted) // 2:  # they likely do
             return None
         slots, spare = draws.as_drawn(block)
         if self._is_wanted.take(spare).any() or self._may_come_of(draws.next_words()):

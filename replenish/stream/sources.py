@@ -186,3 +186,16 @@ class Reader(Generic[T]):
             )
         else:
             self.offset = 0
+
+
+def check_not_divided(source: object, num_replicas: int) -> None:
+    """Refuse a source that gives each process a part already: of it, a stream would give a part again."""
+    by_hugging_face = getattr(source, "_distributed", None) is not None
+    stages = getattr(source, "pipeline", None) or ()
+    by_webdataset = any(getattr(stage, "__name__", "") == "split_by_node" for stage in stages)
+    if num_replicas > 1 and (by_hugging_face or by_webdataset):
+        raise ValueError(
+            f"source should not be divided among processes, which this dataset does by itself, but got a "
+            f"{type(source).__name__} that is, and num_replicas={num_replicas}; give it undivided, or num_replicas=1, "
+            f"rank=0 with a seed of its own in each process"
+        )

@@ -16,16 +16,17 @@ EPOCHS_AHEAD = "_replenish_epochs_ahead"
 
 def is_first_epoch(fit_loop: Any) -> bool:
     """Whether a fit is about to begin its first epoch, as far as a sampler has to do with it."""
-    return _resumes(fit_loop) or not hasattr(fit_loop, EPOCHS_AHEAD)
+    return resumes(fit_loop) or not hasattr(fit_loop, EPOCHS_AHEAD)
 
 
-def _resumes(fit_loop: Any) -> bool:
+def resumes(fit_loop: Any) -> bool:
+    """Whether a fit goes on from a checkpoint, and has yet to end its first epoch."""
     return bool(fit_loop.restarting or getattr(fit_loop, "is_resuming", False))
 
 
 def resume_mark(fit_loop: Any) -> tuple[int, int] | None:
     """Return what tells a resume from others until its first batch is trained, or None if the fit resumes nothing."""
-    return (id(fit_loop), fit_loop.epoch_loop.batch_progress.total.ready) if _resumes(fit_loop) else None
+    return (id(fit_loop), fit_loop.epoch_loop.batch_progress.total.ready) if resumes(fit_loop) else None
 
 
 def counted_step(fit_loop: Any, steps_per_epoch: int) -> int:
@@ -60,7 +61,7 @@ def resumed_step(fit_loop: Any, step: int, steps_per_epoch: int, *, counts_are_r
     """
     batches, number = fit_loop.epoch_loop.batch_progress, fit_loop.epoch_progress.current.processed
     trained = batches.current.ready
-    if not _resumes(fit_loop):
+    if not resumes(fit_loop):
         setattr(fit_loop, EPOCHS_AHEAD, number - step // steps_per_epoch)
         return step, False
     epoch, differs = divmod(step - trained, steps_per_epoch)

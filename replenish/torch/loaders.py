@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from torch.utils.data import BatchSampler
+from torch.utils.data import BatchSampler, DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from replenish.torch import lightning_epochs
 
 # The calls from a loop to a sampler: a dozen in Accelerate, with a wrapper or two around each sampler.
 CALLS_AWAY = 24
@@ -138,6 +140,32 @@ def _check_division(shard: Any, num_replicas: int) -> None:
 def calling_fit_loop() -> Any:
     """Return Lightning's fit loop that led here, or None."""
     return next((caller for _, caller in _callers() if _is_of(caller, "lightning", "_FitLoop")), None)
+
+
+def check_stream_is_resumed(*, told: bool) -> None:
+    """Refuse a stream that Lightning's Trainer resumes elsewhere than where it was.
+
+    The Trainer asks every loader for its length before it begins, in the process that has its counts.
+
+    Args:
+        told: Whether the stream was told which epoch is next.
+    """
+    fit_loop = calling_fit_loop()
+    loader = next((caller for _, caller in _callers() if isinstance(caller, DataLoader)), None)
+    if fit_loop is None or loader is None or not lightning_epochs.resumes(fit_loop):
+        return
+    batches = fit_loop.epoch_loop.batch_progress
+    if not fit_loop.restarting or batches.is_last_batch:
+        if not told:
+            raise ValueError(
+                "dataset.state_dict() should be in the checkpoint, kept by a data module, for a stream to go on with "
+                "another epoch, but the dataset was told of none"
+            )
+    elif batches.current.ready and not hasattr(loader, "load_state_dict"):
+        raise ValueError(
+            f"loader should be torchdata's StatefulDataLoader to resume a stream within an epoch, of which "
+            f"{batches.current.ready} batches were trained, but got a {type(loader).__name__}; or save at epochs' ends"
+        )
 
 
 def is_numbered_by_a_loader() -> bool:

@@ -12,9 +12,9 @@ from torch.utils.data._utils import worker as torch_worker
 from replenish import checks
 from replenish.stream.pooled import PooledStream
 from replenish.stream.shards import batches_together, share_of_source, shares_of_length
-from replenish.stream.sources import Source
+from replenish.stream.sources import Source, check_not_divided
 from replenish.stream.window import seed_of_part
-from replenish.torch.loaders import is_numbered_by_a_loader
+from replenish.torch.loaders import check_stream_is_resumed, is_numbered_by_a_loader
 from replenish.torch.replicas import current_replicas
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
                 f"together, but got a {type(source).__name__} without one and num_replicas={self.num_replicas}; give "
                 f"Shards(..., lengths=...), or repeat=True with steps_per_epoch"
             )
-        _check_not_divided(source, self.num_replicas)
+        check_not_divided(source, self.num_replicas)
         # In shared memory, so that workers that persist hear of a new epoch: [the epoch set, how often one was set].
         self._set = torch.zeros(2, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         # And what is heard of the workers: how many there are, and how many epochs each has brought to their end.
@@ -115,7 +115,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     @property
     def epoch(self) -> int:
         """The epoch that the next pass gives."""
-        workers = max(1, int(self._ended[0]))
+        info = get_worker_info()  # a worker may ask before any has said how many they are
+        workers = max(1, int(self._ended[0]) if info is None else info.num_workers)
         return max(int(self._set[0]), int(self._ended[1 : 1 + workers].min()))
 
     def set_epoch(self, epoch: int) -> None:
@@ -150,6 +151,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self._ended[1 + info.id] = epoch
 
     def __len__(self) -> int:
+        check_stream_is_resumed(told=self.epoch > 0 or int(self._set[1]) > 0)
         if self.steps_per_epoch is None:
             raise TypeError(
                 "a PooledIterableDataset has a length only with steps_per_epoch: the batches of a whole pass over a "
@@ -233,7 +235,7 @@ class _StreamPass(Iterator[list[T]], Generic[T]):
     def _begin(self, epoch: int) -> None:
         self._epoch, self._moves = epoch, int(self._dataset._set[1])
         self._start, self._end = self._dataset._bounds(self._consumer, self._consumers, epoch)
-        self._begun = False
+        self._begun = self._ended = False
 
     def _make(self) -> None:
         self._stream, self._anew = self._dataset._stream(self._consumer, self._consumers, self._epoch)
@@ -275,11 +277,15 @@ class _StreamPass(Iterator[list[T]], Generic[T]):
         if self._anew:
             self._dataset._check_unread()
             self._anew = False
-        return next(self._stream)
+        batch = next(self._stream)
+        if self._end is not None and self._stream.step >= self._end:
+            self._take_note_of_the_end()  # frameworks that know the length never ask for more
+        return batch
 
     def _take_note_of_the_end(self) -> None:
         """Let the next pass be the next epoch, once all workers have come to the end of this one."""
-        if int(self._dataset._set[1]) == self._moves:
+        if not self._ended and int(self._dataset._set[1]) == self._moves:
+            self._ended = True
             self._dataset._ended[0] = self._workers
             self._dataset._ended[1 + self._worker] = self._epoch + 1
 
@@ -333,16 +339,3 @@ class _StreamPass(Iterator[list[T]], Generic[T]):
             "consumer": self._consumer,
             "steps_per_epoch": self._dataset.steps_per_epoch or 0,
         }
-
-
-def _check_not_divided(source: object, num_replicas: int) -> None:
-    """Refuse a source that gives each process a part already: of it, this dataset would give a part again."""
-    by_hugging_face = getattr(source, "_distributed", None) is not None
-    stages = getattr(source, "pipeline", None) or ()
-    by_webdataset = any(getattr(stage, "__name__", "") == "split_by_node" for stage in stages)
-    if num_replicas > 1 and (by_hugging_face or by_webdataset):
-        raise ValueError(
-            f"source should not be divided among processes, which this dataset does by itself, but got a "
-            f"{type(source).__name__} that is, and num_replicas={num_replicas}; give it undivided, or num_replicas=1, "
-            f"rank=0 with a seed of its own in each process"
-        )

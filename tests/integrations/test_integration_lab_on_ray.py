@@ -17,10 +17,13 @@ from integration_support import environment, free_port
 from launching import CONFIG, Heard, at_step, in_this_process, signal_here, wait_for, weights
 
 import replenish.lab.launch.ray
+from replenish.lab.command_metric import OutputMetric
+from replenish.lab.commands import compare_commands
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import plan
 from replenish.lab.launch import launch
 from replenish.lab.launch.progress import PROGRESS
+from replenish.lab.question import Question
 from replenish.lab.runs.folder import METRICS, RunFolder
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")
@@ -171,3 +174,15 @@ def test_an_address_where_nobody_listens_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(f"replenish: RAY_ADDRESS should be a Ray cluster that answers, but got '{address}': ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_command_is_compared_in_tasks(tmp_path: Path) -> None:
+    script = Path(__file__).parents[1] / "exec" / "scripts" / "quick.py"
+    question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)
+    metric = OutputMetric(r"score: ([0-9.]+)")
+    command, arguments = f"python {script} --seed {{seed}}", {"runs": tmp_path, "launcher": "ray", "parallel": 2}
+    answer, _ = compare_commands(command, metric, question, **arguments)  # type: ignore[arg-type]
+    assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
+    with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
+        compare_commands(f"{command} --fail-at 0", metric, question, **arguments)  # type: ignore[arg-type]

@@ -64,6 +64,17 @@ WAYS: dict[str, dict[str, str]] = {
         "a source that divides itself among workers": EXACT,
         "a source divided among processes": REFUSED,
     },
+    "streams, Lightning Trainer": {
+        "`StatefulDataLoader`, and the dataset's state in a data module": EXACT,
+        "`DataLoader`, at epochs' ends, with a data module": EXACT,
+        "`DataLoader`, within an epoch": REFUSED,
+        "at epochs' ends, without a data module": REFUSED,
+    },
+    "streams, Accelerate": {"`register_for_checkpointing` of a `StatefulDataLoader`": EXACT},
+    "streams, Hugging Face Trainer": {
+        "loader prepared, one process": EXACT,
+        "loader not prepared": UNSUPPORTED,
+    },
     "Hugging Face Trainer": {
         "`max_steps`, `num_train_epochs`": EXACT,
         "gradient accumulation": EXACT,

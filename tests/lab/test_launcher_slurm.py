@@ -198,8 +198,9 @@ def test_a_job_that_leaves_the_queue_without_a_result_has_failed(
     fake_slurm: Callable[[str, str], None], tmp_path: Path
 ) -> None:
     jobs = plan([CONFIG], [0, 1], tmp_path / "runs")
-    # It is in the queue when it is asked for the first time, and not any more after that.
-    fake_slurm("squeue", "test -e queued && echo RUNNING; rm -f queued")
+    # They are in the queue when Slurm is asked for the first time, and not any more after that.
+    known = "echo 'JobID|State|NodeList'; test -e queued || echo '17_[0-1]|FAILED|here'"
+    fake_slurm("sacct", f"{known}; rm -f queued")
     log = tmp_path / "runs" / slurm.LOGS / "17_0_0_log.err"
     log.parent.mkdir(parents=True)
     log.write_text("many words\nsubmitit INFO - Starting\nslurmstepd: error: Detected 1 oom_kill event\n\n")

@@ -162,7 +162,7 @@ def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> No
     assert row[10] == "+25.84"
     for text in (page.text, markdown):
         assert "No runs yet on CIFAR-10 of 20 rows: nin, all-cnn, dsn," in text
-        assert "No runs yet on CIFAR-100 of 22 rows:" in text
+        assert "No runs yet on CIFAR-100" not in text  # data that no run has is not spoken of
 
 
 def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
@@ -182,9 +182,20 @@ def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
     assert len(values) == 40
     assert values["40"][6] == "60.60 (60.40 to 61.90)"
     assert "| 60.60 (60.40 to 61.90) |" in markdown
-    # Figure 3 has one line of the four: the same runs as table 3.
-    assert list(page.lines("mini-figure3", "test_error")) == ["WRN-SRS 120-150-175"]
-    assert "No runs yet of: WRN-SRS 60-120-160" in page.text
+    # Figure 3 would have one line of its four, which figure 2 shows; table 2 the two rows that table 3 ends with.
+    assert "mini-figure3" not in page.figures
+    assert "mini-table2" not in page.tables
+    seeds = page.lines("mini-table3-seeds", "value")
+    assert seeds["seed 1"]["y"][3] == TABLE3_ERRORS[SRS][1]
+
+
+def test_figure_3_is_shown_where_it_says_more(tmp_path: Path) -> None:
+    configs = experiments()["mini"]
+    write_run(tmp_path, configs["figure3/srs-60-120-160"], 60.0)
+    page, _ = report_of(tmp_path)
+    assert list(page.lines("mini-figure3", "test_error")) == ["WRN-SRS 60-120-160"]
+    assert "No runs yet of: WRN-SRS 90-135-168" in page.text
+    assert "mini-figure2" not in page.figures
 
 
 def test_the_drawn_line_is_at_its_values(table3_runs: Path) -> None:
@@ -241,8 +252,8 @@ def test_strings_from_users_are_escaped(tmp_path: Path) -> None:
     )
     page, markdown = write_report(tmp_path, experiments=experiments())
     parsed = Page(page.read_text())
-    # The data of the figures aside, the page has one script of its own.
-    assert parsed.tags.count("script") == 1 + len(parsed.figures)
+    # The data of the figures aside, the page has two scripts of its own: what it does, and how tall it is in a frame.
+    assert parsed.tags.count("script") == 2 + len(parsed.figures)
     assert "img" not in parsed.tags
     assert nasty in parsed.text
     assert not re.search(
@@ -287,12 +298,14 @@ def test_only_unfinished_runs_make_a_report_too(tmp_path: Path) -> None:
 
 
 def test_losses_that_are_no_numbers_do_not_break_the_figures(tmp_path: Path) -> None:
-    folder = write_run(tmp_path, mini_config(), 60.0)
+    configs = experiments()["mini"]
+    write_run(tmp_path, configs[WRN], 61.0)
+    folder = write_run(tmp_path, configs[SRS], 60.0)
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     lines[4] = lines[4].replace('"train_loss": ', '"train_loss": NaN, "was": ')
     (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
     page, _ = report_of(tmp_path)
-    (line,) = page.lines("mini-figure2", "train_loss").values()
+    line = page.lines("mini-figure2", "train_loss")["WRN-SRS 120-150-175"]
     assert line["y"][4] is None
     assert line["y"][5] is not None
     assert "NaN" not in (tmp_path / "report.html").read_text()
@@ -318,7 +331,7 @@ def test_samplers_of_a_user_are_compared_pair_by_pair(tmp_path: Path) -> None:
     lines = page.lines("orders-1-curves", "test_error")
     assert list(lines) == ["srs", "reshuffling", "replacement"]
     assert len({line["look"] for line in lines.values()}) == 3
-    seeds = page.lines("orders-1-seeds", "test_error")
+    seeds = page.lines("orders-1-seeds", "value")
     assert seeds["seed 1"]["y"] == [errors[order][1] for order in lines]
 
 

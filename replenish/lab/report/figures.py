@@ -31,10 +31,8 @@ QUANTITIES = (Quantity("train_loss", "Training loss", 3), Quantity("test_error",
 
 
 def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) -> Figure | None:
-    """Return a figure of the paper over the lines that have runs, or None if fewer than two have: it compares them."""
+    """Return a figure of the paper over the lines that have runs, or None if none has."""
     lines = {label: groups[name] for name, label in figure.lines if name in groups}
-    if len(lines) < 2:
-        return None
     missing = [label for name, label in figure.lines if name not in groups]
     remark = f" No runs yet of: {', '.join(missing)}." if missing else ""
     if scale != "full":
@@ -110,9 +108,9 @@ def _drops(lines: Mapping[str, Group]) -> Iterator[Reference]:
         yield Reference(drop, upright=True, like=labels[0] if alone else "")
 
 
-def seeds_figure(orders: Mapping[str, Group], name: str) -> Figure | None:
+def seeds_figure(orders: Mapping[str, Group], name: str, remark: str = "") -> Figure | None:
     """Return the test error of every seed by order, the runs of one seed joined; None for fewer than two orders."""
     kept = {label: group.errors for label, group in orders.items() if group.errors}
     caption = "Test error at the last epoch; a line joins the runs of one seed, which share their initial weights."
     looks = {label: orders[label].config.order for label in kept}
-    return pairs_figure(kept, looks, "Test error (%)", name, caption) if len(kept) > 1 else None
+    return pairs_figure(kept, looks, "Test error (%)", name, caption + remark) if len(kept) > 1 else None

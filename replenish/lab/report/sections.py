@@ -37,8 +37,9 @@ def experiments_section(scale: str, groups: Mapping[str, Group]) -> Section:
     blocks: list[Table | Figure | None] = [
         *paper_tables(groups, scale),
         *_other_experiments(groups, scale),
+        _table3_seeds(groups, scale),
         differences_table(made, pairs, f"{scale}-differences") if made else None,
-        *(paper_figure(figure, groups, scale) for figure in (paper.FIGURE2, paper.FIGURE3)),
+        *_paper_figures(groups, scale),
     ]
     return Section(
         name=f"scale-{scale}",
@@ -47,6 +48,26 @@ def experiments_section(scale: str, groups: Mapping[str, Group]) -> Section:
         findings=made,
         blocks=tuple(block for block in blocks if block is not None),
     )
+
+
+def _paper_figures(groups: Mapping[str, Group], scale: str) -> Iterator[Figure | None]:
+    """Yield figures 2 and 3, which share runs; figure 3 is left out where it would show again what figure 2 shows."""
+    told: set[RunConfig] = set()
+    for figure in (paper.FIGURE2, paper.FIGURE3):
+        new = {groups[name].config for name, _ in figure.lines if name in groups} - told
+        told |= new
+        if new:
+            yield paper_figure(figure, groups, scale)
+
+
+def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
+    """Return every seed of the rows of table 3 that have runs, by names that are short enough for an axis."""
+    rows = {
+        f"{row.method.removeprefix('WRN-')}, {row.batch_size}, {row.schedule[0]}": groups[row.name]
+        for row in paper.TABLE3
+        if row.name in groups
+    }
+    return seeds_figure(rows, f"{scale}-table3-seeds", " Rows are named by method, batch size and first decay of 200.")
 
 
 def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Table | Figure | None]:

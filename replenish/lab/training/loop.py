@@ -41,6 +41,8 @@ Result = dict[str, Any]
 #: Steps between looks at the loss. To look makes the processor wait for the device, so it is not done every step.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
+#: How the names of what is measured begin: all of the last epoch's is in the result.
+MEASURED = ("train_", "test_", "clean_", "held_out_")
 
 
 def train(
@@ -243,13 +245,10 @@ class Training:
         *earlier, hardware = self.all_hardware
         return {
             "status": status,
-            "test_error": last.get("test_error"),
+            **dict.fromkeys(("test_error", "test_loss", "train_loss")),  # of a run that diverged
+            **{name: value for name, value in last.items() if name.startswith(MEASURED)},
             "best_test_error": best.get("test_error"),
             "best_epoch": best.get("epoch"),
-            "train_loss": last.get("train_loss"),
-            "test_loss": last.get("test_loss"),
-            "test_balanced_error": last.get("test_balanced_error"),
-            **{name: value for name, value in last.items() if name.startswith(("clean_", "held_out_"))},
             "steps": self.step,
             "epochs": self.config.epochs,
             "seconds": round(self.seconds(), 3),

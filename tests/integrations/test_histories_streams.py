@@ -1,0 +1,146 @@
+"""Streams under the frameworks: resumes from many checkpoints, compared with one run; what goes wrong is refused."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torchdata.stateful_dataloader", reason="needs torchdata: pip install 'replenish[torchdata]'")
+
+import torch
+from torch.utils.data import DataLoader
+from torchdata.stateful_dataloader import StatefulDataLoader
+from ways import holds
+
+from replenish.stream import PooledStream
+from replenish.torch import PooledIterableDataset
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the Trainers have advice about workers, logging and resuming
+
+
+def dataset() -> PooledIterableDataset[int]:
+    return PooledIterableDataset(range(1000), batch_size=10, pool_size=50, steps_per_epoch=10, seed=3)
+
+
+def stream(start: int, stop: int) -> list[list[int]]:
+    whole = PooledStream(range(1000), batch_size=10, pool_size=50, seed=3)
+    return [next(whole) for _ in range(stop)][start:]
+
+
+class TestLightning:
+    """The data module carries the dataset's epoch, torchdata's loader the place within it."""
+
+    def fit(self, made: Any, checkpoint: Any = None, *, carried: bool = True, keep: Any = None, **ends: Any) -> Any:
+        lightning = pytest.importorskip("lightning")
+        from test_histories_lightning import Module
+
+        class Data(lightning.LightningDataModule):
+            start: Any = None
+
+            def train_dataloader(self) -> Any:
+                self.dataset = dataset()
+                if self.start is not None:
+                    self.dataset.load_state_dict(self.start)
+                return made(self.dataset, batch_size=None, collate_fn=lambda items: [torch.tensor(items)])
+
+            def state_dict(self) -> Any:
+                return self.dataset.state_dict() if carried else {}
+
+            def load_state_dict(self, state_dict: Any) -> None:
+                self.start = state_dict or None
+
+        module = Module(optimizers=1)
+        trainer = lightning.Trainer(
+            accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
+            callbacks=[] if keep is None else [keep], enable_checkpointing=keep is not None, **ends,
+        )  # fmt: skip
+        trainer.fit(module, Data(), ckpt_path=checkpoint)
+        return module.seen
+
+    def saved(self, folder: Path, made: Any, every: int | None, **options: Any) -> list[Path]:
+        callbacks = pytest.importorskip("lightning.pytorch.callbacks")
+        cadence = {} if every is None else {"every_n_train_steps": every}
+        keep = callbacks.ModelCheckpoint(dirpath=folder, save_top_k=-1, filename="{step}", **cadence)
+        assert self.fit(made, keep=keep, max_epochs=3, **options) == stream(0, 30)
+        return sorted(folder.glob("*.ckpt"), key=lambda path: int(path.stem.partition("=")[2]))
+
+    def test_any_step(self, tmp_path: Path) -> None:
+        holds("streams, Lightning Trainer", "`StatefulDataLoader`, and the dataset's state in a data module")
+        for every in (None, 3):
+            for path in self.saved(tmp_path / str(every), StatefulDataLoader, every)[:-1]:
+                step = int(path.stem.partition("=")[2])
+                assert self.fit(StatefulDataLoader, path, max_epochs=3) == stream(step, 30), (every, step)
+
+    def test_a_plain_loader(self, tmp_path: Path) -> None:
+        holds(
+            "streams, Lightning Trainer",
+            "`DataLoader`, at epochs' ends, with a data module",
+            "`DataLoader`, within an epoch",
+        )
+        for path in self.saved(tmp_path / "ends", DataLoader, None)[:-1]:
+            step = int(path.stem.partition("=")[2])
+            assert self.fit(DataLoader, path, max_epochs=3) == stream(step, 30)
+        within = self.saved(tmp_path / "within", DataLoader, 7)[0]
+        with pytest.raises(ValueError, match="StatefulDataLoader to resume a stream within an epoch, of which 7"):
+            self.fit(DataLoader, within, max_epochs=3)
+
+    def test_a_dataset_that_is_told_nothing(self, tmp_path: Path) -> None:
+        holds("streams, Lightning Trainer", "at epochs' ends, without a data module")
+        path = self.saved(tmp_path, StatefulDataLoader, None, carried=False)[0]
+        with pytest.raises(ValueError, match=r"dataset\.state_dict\(\) should be in the checkpoint, kept by a data"):
+            self.fit(StatefulDataLoader, path, carried=False, max_epochs=3)
+
+
+def test_accelerate(tmp_path: Path) -> None:
+    """The loader is not prepared, and is what is registered."""
+    holds("streams, Accelerate", "`register_for_checkpointing` of a `StatefulDataLoader`")
+    accelerate = pytest.importorskip("accelerate")
+    for seed in range(20):
+        seen: list[list[int]] = []
+        for stop in sorted(random.Random(seed).sample(range(1, 40), 3)):
+            accelerator = accelerate.Accelerator(cpu=True)
+            loader = StatefulDataLoader(dataset(), batch_size=None)
+            accelerator.register_for_checkpointing(loader)
+            if seen:
+                accelerator.load_state(str(tmp_path / str(seed)))
+            while len(seen) < stop:
+                for batch in loader:
+                    seen.append(batch)
+                    if len(seen) == stop:
+                        break
+            accelerator.save_state(str(tmp_path / str(seed)))
+        assert seen == stream(0, len(seen)), seed
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_the_hugging_face_trainer(prepared: bool, tmp_path: Path) -> None:
+    """It sets the epoch of a loader that Accelerate prepared, and of no other; it skips by reading again."""
+    holds("streams, Hugging Face Trainer", "loader prepared, one process", "loader not prepared")
+    transformers = pytest.importorskip("transformers")
+    from test_histories_transformers import Model
+
+    class Trainer(transformers.Trainer):  # type: ignore[misc]
+        def get_train_dataloader(self) -> Any:
+            def collate(items: list[int]) -> dict[str, torch.Tensor]:
+                return {"index": torch.tensor(items), "labels": torch.zeros(len(items))}
+
+            loader = DataLoader(self.train_dataset, batch_size=None, collate_fn=collate)
+            return self.accelerator.prepare(loader) if prepared else loader
+
+    def train(resume: Any, **saves: Any) -> list[list[int]]:
+        arguments = transformers.TrainingArguments(
+            output_dir=str(tmp_path), use_cpu=True, report_to="none", disable_tqdm=True, dataloader_pin_memory=False,
+            logging_strategy="no", max_steps=25, **saves,
+        )  # fmt: skip
+        trainer = Trainer(model=Model(), args=arguments, train_dataset=dataset())
+        trainer.train(resume_from_checkpoint=resume)
+        return trainer.model.seen
+
+    assert train(None, save_steps=4) == stream(0, 25)
+    for step in (4, 12, 20):
+        rest = train(str(tmp_path / f"checkpoint-{step}"), save_strategy="no")
+        # Not told of its epoch, the stream begins with epoch 0.
+        assert (rest == stream(step, 25)) is (prepared or step < 10), step
