@@ -22,13 +22,9 @@ except ModuleNotFoundError as error:
     ) from error
 
 from replenish import state
-from replenish.integrations.versions import refuse_older
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.torch import OrderBatchSampler
-
-# With 4.53 a run with gradient accumulation goes on at other batches after a resume.
-refuse_older("transformers", (4, 57))
 
 STATE_FILE = "replenish.json"
 
@@ -164,8 +160,9 @@ class SRSTrainerMixin:
             raise TypeError(
                 f"train_dataset should have a length, but got a {type(self.train_dataset).__name__} without one"
             ) from None
-        each = self._train_batch_size * self.args.gradient_accumulation_steps  # type: ignore[attr-defined]
-        return self.make_order(num_samples, each * self.args.world_size)
+        # Before version 5 a resumed Trainer takes the checkpoint's batch in the place of the one it was asked for.
+        found = self._train_batch_size if self.args.auto_find_batch_size else self.args.train_batch_size  # type: ignore[attr-defined]
+        return self.make_order(num_samples, found * self.args.gradient_accumulation_steps * self.args.world_size)
 
 
 class SRSTrainer(SRSTrainerMixin, transformers.Trainer):  # type: ignore[misc, unused-ignore]

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("transformers", reason="needs transformers: pip install 'replenish[transformers]'")
 
 import torch
+import transformers
 from integration_support import (
     EXAMPLES,
     GOLDEN_FIRST,
@@ -155,7 +156,9 @@ def test_shares_of_processes() -> None:
     assert len(parts) == 50
 
 
+# Before version 5 the Trainer asks torch for the optimizer's state on the device cpu:0, which torch 2.13 refuses.
 @pytest.mark.slow
+@pytest.mark.skipif(transformers.__version__ < "5", reason="this Trainer cannot resume on several CPU processes")
 def test_example_on_1_and_2_processes(tmp_path: Path) -> None:
     stop = 0
     for processes, until, accumulate in [(2, 7, 1), (None, 33, 2), (2, 60, 1)]:

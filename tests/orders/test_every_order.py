@@ -108,6 +108,7 @@ def test_an_interrupt_anywhere_leaves_a_usable_cursor(name: str) -> None:
     order = build_order(name, 12, 12)  # blocks of 8 steps: few operations
     expected = as_lists(order.batches(0, 30))
     tracer = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 asks when tracing begins whether any frame wants operations
     for count, asked in ((count, asked) for count in itertools.count() for asked in (8, 3)):  # the same block, and back
         cursor = order.cursor()
         cursor.rows_at(3)
