@@ -379,7 +379,7 @@ def small(in_channels, num_classes, image_size, dropout=0.0):
 def test_a_network_by_the_place_of_its_code(tmp_path: Path) -> None:
     """In processes of their own, with every flag of the wider training."""
     (tmp_path / "networks.py").write_text(NETWORK)
-    words = "digits --model networks:small --orders reshuffling,srs --seeds 3 --epochs 2 --jobs 2 --json --metric loss"
+    words = "digits --model networks:small --orders reshuffling,srs --seeds 1 --epochs 2 --jobs 2 --json --metric loss"
     words += " --optimizer sgd --nesterov --momentum 0.8 --weight-decay 0.001 --label-smoothing 0.1 --dropout 0.2"
     words += (
         " --schedule cosine --warm-up 0.5 --learning-rate 0.05 --learning-rate srs=0.1 --test-every 2 --clean-every 1"
@@ -389,7 +389,7 @@ def test_a_network_by_the_place_of_its_code(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["metric"] == "Test loss"
-    assert set(found["values"]["srs"]) == {"0", "1", "2"}
+    assert set(found["values"]["srs"]) == {"0"}
     config = json.loads(next(tmp_path.glob("runs/*-srs-*/seed0/config.json")).read_text())
     model, _, digest = config["model"].partition("@")
     assert (model, len(digest)) == ("networks:small", 8)
@@ -411,4 +411,4 @@ def test_a_network_by_the_place_of_its_code(tmp_path: Path) -> None:
     (tmp_path / "networks.py").write_text(NETWORK.replace("nn.Flatten(), ", "nn.Flatten(), nn.ReLU(), "))
     again = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert len(list(tmp_path.rglob("result.json"))) == 12
+    assert len(list(tmp_path.rglob("result.json"))) == 4
