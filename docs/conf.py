@@ -79,5 +79,5 @@ autodoc_type_aliases = {
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
     ("py:class", r"np\.\w+"),
-    ("py:class", r"((nn|np|npt)\.|replenish\.(stream\.shards|torch\.reorder)\.)?[A-Z]\w*"),
+    ("py:class", r"((nn|np|npt)\.|replenish\.(stream\.shards|torch\.(position|reorder))\.)?[A-Z]\w*"),
 ]

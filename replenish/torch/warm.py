@@ -11,13 +11,16 @@ import torch.distributed as dist
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.sequences import IntegerArray
 from replenish.orders.team import Hit
-from replenish.torch.position import PositionedSampler
+from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler
+from replenish.torch.index_sampler import SRSSampler
 
 # How many slots are sent at a time, so that little memory is needed beside the pool.
 SLOTS_AT_ONCE = 2**22
 
 
-def warm(sampler: PositionedSampler[Any] | SequencedReplacement, step: int, group: Any = None) -> None:
+def warm(
+    sampler: SRSBatchSampler | SRSSampler | OrderBatchSampler | SequencedReplacement, step: int, group: Any = None
+) -> None:
     """Find the pool of a far step with all processes of a group: every one draws a share of the blocks.
 
     Call it in all of them before the first batch of a resumed run. Without it each process finds the whole by itself,

@@ -56,7 +56,7 @@ def run(script: Path, *arguments: object, processes: int | None = None) -> str:
     if processes is not None:
         command += ["-m", "torch.distributed.run", f"--nproc-per-node={processes}", f"--master-port={free_port()}"]
     command += [str(script), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, env=environment())
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, env=environment())
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -29,7 +29,7 @@ def chart_of(results: Results, rate: float) -> Chart:
                 told.label,
                 [value.kappa for value in values],
                 [value.measured for value in values],
-                [None if each is None else law + each.low for law, each in ends],
+                [None if each is None else max(law + each.low, 0.0) for law, each in ends],
                 [None if each is None else law + each.high for law, each in ends],
                 kind="points",
                 order=told.order,

@@ -59,7 +59,7 @@ def test_area_average_does_not_depend_on_the_pieces(monkeypatch):
 
 
 def test_area_average_of_a_large_image_needs_little_more_memory_than_it_has():
-    image = np.random.default_rng(0).integers(0, 256, (1, 1000, 1000, 3), dtype=np.uint8)
+    image = np.random.default_rng(0).integers(0, 256, (1, 3000, 3000, 3), dtype=np.uint8)
     tracemalloc.start()
     try:
         small = area_average(image, 32, 32)
