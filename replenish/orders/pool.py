@@ -118,7 +118,7 @@ class Pool(Cursor):
             positions %= self._sequence.period
         return positions
 
-    def _found_anew(self, block: int, start: int, team: Team) -> IntegerArray:
+    def _found_anew(self, block: int, start: int, team: Team = ALONE) -> IntegerArray:
         """Find the last draw of every slot before `block`; those from `start` on have nearly always drawn all slots.
 
         A replay writes and never reads the pool, so it is several times as fast as a search that goes back
