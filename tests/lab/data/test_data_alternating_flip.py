@@ -69,7 +69,7 @@ def test_an_order_of_ones_own_needs_no_visits() -> None:
             return (np.arange(8) + 3 * step) % 97
 
         def batches(self, start: int = 0, stop: int | None = None):  # type: ignore[no-untyped-def]
-            return (self.batch(step) for step in range(start, stop or 10**9))
+            return (self.batch(step) for step in range(start, 10**9 if stop is None else stop))
 
         def effective_epoch(self, step: int) -> float:
             return step / 13
