@@ -17,6 +17,7 @@ from contracts import as_lists
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from transformers import Trainer, TrainingArguments
+from transformers import __version__ as transformers_version
 from ways import holds
 
 from replenish import SequencedReplacement
@@ -104,6 +105,8 @@ class WithALoader(Trainer):
 @pytest.mark.parametrize("kind", [WithASampler, WithALoader])
 def test_a_loader_of_ones_own(kind: type[Trainer], tmp_path: Path) -> None:
     """The Trainer sets the epoch and skips what was trained of it, whoever made the loader."""
+    if kind is WithALoader and int(transformers_version.split(".")[0]) < 5:
+        pytest.skip("before version 5 the Trainer sets the epoch of prepared loaders alone")
     holds("Hugging Face Trainer", "a loader of one's own with `SRSBatchSampler` or `SRSSampler`")
     options = {"gradient_accumulation_steps": 1, "per_device_train_batch_size": 12, "max_steps": 22}
     assert train(tmp_path, None, kind, save_steps=5, **options) == STREAM[:22]
