@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("replenish", "torch", "numpy", "lightning-fabric")
+from replenish import __version__
+
+PACKAGES = ("torch", "numpy", "lightning-fabric")
 
 
 def processor() -> str:
@@ -40,7 +42,8 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide a run's bits."""
     from importlib import metadata  # which takes as long as all else that the command needs to say a sentence
 
-    found = {"python": platform.python_version()}
+    # Ours is that of the code which runs: what is installed may have another.
+    found = {"python": platform.python_version(), "replenish": __version__}
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)

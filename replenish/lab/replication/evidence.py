@@ -87,7 +87,7 @@ class Evidence:
             for what in _ALIKE:
                 # A diverged run stops early; its steps are no choice of ours.
                 if what != "steps" or "diverged" not in (run.status, runs[0].status):
-                    _same(what, *((each.path, (each.result or {}).get(what)) for each in (runs[0], run)))
+                    _same(what, *((each.path, _told(each, what)) for each in (runs[0], run)))
 
     def pairs(self, first: str, second: str, seeds: int, reading: Reading) -> dict[int, float]:
         """Return first minus second for every seed below `seeds` that has ended in both.
@@ -125,6 +125,16 @@ def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> 
         else:
             found[name][seed] = run
     return Evidence({name: ArmRuns(arm, found[name]) for name, arm in arms.items()}, tuple(left_out))
+
+
+def _told(run: RunRecord, what: str) -> Any:
+    """Return what a result says; of the versions those of others, since our code is named by its commit."""
+    told = (run.result or {}).get(what)
+    return (
+        {name: version for name, version in told.items() if name != "replenish"}
+        if what == "versions" and told
+        else told
+    )
 
 
 def _same(what: str, first: tuple[str, Any], second: tuple[str, Any]) -> None:
