@@ -28,18 +28,22 @@ def print_table(table: Table, console: Console) -> None:
 
     Where the terminal has no room for all columns, the brief ones are shown, and a line names the others.
     """
+    beneath = [table.caption]
     shown = _rich_table(table, table.columns)
     brief = [column for column in table.columns if column.brief]
     if len(brief) < len(table.columns) and _natural_width(shown, console) > console.width:
         shown = _rich_table(table, brief)
         others = ", ".join(_heading(column) for column in table.columns if not column.brief)
-        shown.caption = Text(f"{table.caption}\nA wider terminal, or a pipe, also shows: {others}.".strip())
+        beneath.append(f"A wider terminal, or a pipe, also shows: {others}.")
+    # Beside a narrow table, a title or a caption of its own would be broken to its width.
+    console.print(Text(table.title, "bold"), highlight=False)
     console.print(shown)
+    for sentence in filter(None, beneath):
+        console.print(Text(sentence, "table.caption"), highlight=False)
 
 
 def _rich_table(table: Table, columns: Sequence[Column]) -> RichTable:
-    shown = RichTable(title=Text(table.title, "bold"), title_justify="left", caption_justify="left")
-    shown.caption = Text(table.caption) if table.caption else None
+    shown = RichTable()
     kept = [index for index, column in enumerate(table.columns) if column in columns]
     for index in kept:
         column = table.columns[index]
