@@ -28,7 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and plain complaints: rich would take a third of the time that they take
-    help="Sequenced-replacement sampling (SRS) for deep learning: the lab.",
+    help="Data orders for deep learning: run them, compare them, and see what a loader really does.",
 )
 # In the order of `--help`: first look, then run, then understand.
 app.command("demo")(demo.demo)
