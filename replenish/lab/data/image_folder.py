@@ -52,14 +52,18 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
             raise DataError(f"{path}: class {odd[0]!r} is in {there.name} but not in {missing.name}")
     # Read as one list, so that the two splits agree in size and in the number of channels, and are parts of one array.
     files = train_files + test_files
-    images = stack(
-        len(files),
-        lambda index: _pixels(files[index]),
-        image_size,
-        lambda index: files[index].name,
-        str(path),
-        workers=os.cpu_count() or 1,
-    )
+    with warnings.catch_warnings():
+        # A warning of Pillow is about what is not needed, such as notes of a camera that end too early. Ignored here,
+        # not for each image: what is done with warnings is one setting for all threads.
+        warnings.simplefilter("ignore")
+        images = stack(
+            len(files),
+            lambda index: _pixels(files[index]),
+            image_size,
+            lambda index: files[index].name,
+            str(path),
+            workers=os.cpu_count() or 1,
+        )
     count = len(train_files)
     names = _names(train_files, path)
     return Dataset(images[:count], train_labels, images[count:], test_labels, class_names, path.name, train_files=names)
@@ -125,25 +129,22 @@ def _pixels(file: Path) -> UInt8Array:
     from PIL import Image, ImageOps
 
     try:
-        with warnings.catch_warnings():
-            # A warning is about what is not needed, such as notes of a camera that end too early.
-            warnings.simplefilter("ignore")
-            with Image.open(file, formats=FORMATS) as image:
-                if image.width * image.height > MAX_PIXELS:
-                    raise DataError(f"{file} has {image.width} x {image.height} pixels; reduce it first")
-                # Pillow would cut 16 bits of colour to the upper 8, and cannot do so for grey.
-                if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(image.tile):
-                    raise DataError(f"{file} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
-                if (frames := getattr(image, "n_frames", 1)) > 1:
-                    raise DataError(f"{file} has {frames} frames; give images that stand still")
-                mode = "L" if image.mode in GREY_MODES else "RGB"
-                ImageOps.exif_transpose(image, in_place=True)
-                pixels = np.empty((image.height, image.width, len(mode)), dtype=np.uint8)
-                # In bands: Pillow makes several copies of what it converts, and those of a large image are large.
-                for top in range(0, image.height, ROWS_AT_ONCE):
-                    band = image.crop((0, top, image.width, min(top + ROWS_AT_ONCE, image.height)))
-                    rows = np.asarray(band if band.mode == mode else band.convert(mode))
-                    pixels[top : top + ROWS_AT_ONCE] = rows.reshape(*rows.shape[:2], -1)
+        with Image.open(file, formats=FORMATS) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise DataError(f"{file} has {image.width} x {image.height} pixels; reduce it first")
+            # Pillow would cut 16 bits of colour to the upper 8, and cannot do so for grey.
+            if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(image.tile):
+                raise DataError(f"{file} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
+            if (frames := getattr(image, "n_frames", 1)) > 1:
+                raise DataError(f"{file} has {frames} frames; give images that stand still")
+            mode = "L" if image.mode in GREY_MODES else "RGB"
+            ImageOps.exif_transpose(image, in_place=True)
+            pixels = np.empty((image.height, image.width, len(mode)), dtype=np.uint8)
+            # In bands: Pillow makes several copies of what it converts, and those of a large image are large.
+            for top in range(0, image.height, ROWS_AT_ONCE):
+                band = image.crop((0, top, image.width, min(top + ROWS_AT_ONCE, image.height)))
+                rows = np.asarray(band if band.mode == mode else band.convert(mode))
+                pixels[top : top + ROWS_AT_ONCE] = rows.reshape(*rows.shape[:2], -1)
     except DataError:
         raise
     except Exception as error:
