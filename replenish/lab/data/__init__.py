@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from replenish.lab.data.batches import Batches
     from replenish.lab.data.image_store import ImageStore
 else:  # these need torch, which takes seconds to import; looking at data or downloading it should not
-    __getattr__, __dir__, _ = _attributes(
+    __getattr__, _, _ = _attributes(
         __name__, {"Augmentation": "augment", "Batches": "batches", "ImageStore": "image_store"}
     )
 
@@ -32,3 +32,7 @@ __all__ = [
     "load",
     "reduce",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -73,7 +73,7 @@ def test_looking_at_data_imports_no_torch():
 def test_the_names_of_the_package():
     for name in data.__all__:
         assert getattr(data, name) is not None
-    assert set(data.__all__) <= set(dir(data))
+    assert sorted(data.__all__) == dir(data)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = data.nothing
 
