@@ -118,11 +118,12 @@ def compare(
     """
     with errors_as_sentences():
         _check_given(context, data, command)
+        chosen_seeds = options.parse_seeds(seeds)
     names = [name.strip() for name in orders.split(",")]
     if command is not None and not _is_given(context, "orders"):
         names = ["reshuffling", "srs"]
     asked: dict[str, Any] = {"margin": margin, "until_decided": until_decided, "max_seeds": max_seeds}
-    asked |= {"orders": names, "seeds": seeds, "budget": budget, "as_json": as_json}
+    asked |= {"orders": names, "seeds": chosen_seeds, "budget": budget, "as_json": as_json}
     asked |= {"runs": runs, "jobs": jobs, "launcher": launcher}
     if command is not None:
         from replenish.cli.compare_command import compare_command

@@ -14,7 +14,6 @@ import typer
 from replenish.cli.compare_data import print_answer
 from replenish.cli.console import command_line
 from replenish.cli.errors import errors_as_sentences
-from replenish.cli.options import parse_seeds
 
 
 def compare_command(
@@ -24,7 +23,7 @@ def compare_command(
     metric_json: str | None,
     higher_is_better: bool,
     orders: list[str],
-    seeds: str,
+    seeds: list[int],
     margin: float | None,
     until_decided: bool,
     max_seeds: int,
@@ -49,7 +48,7 @@ def compare_command(
         found = JsonMetric.from_text(metric_json) if metric_json is not None else OutputMetric(str(metric))
         question = Question(
             tuple(orders),
-            seed_list(parse_seeds(seeds), until_decided, max_seeds),
+            seed_list(seeds, until_decided, max_seeds),
             higher_is_better,
             margin,
             until_decided,

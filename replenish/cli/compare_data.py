@@ -28,7 +28,7 @@ def compare_data(
     model: str,
     metric: str,
     orders: list[str],
-    seeds: str,
+    seeds: list[int],
     margin: float | None,
     until_decided: bool,
     max_seeds: int,
@@ -42,10 +42,13 @@ def compare_data(
     as_json: bool,
 ) -> None:
     """Train with every order and seed, and print the verdict."""
-    from replenish.lab.comparison import plan_comparison
-    from replenish.lab.seed_rounds import parse_duration
+    from replenish.lab.data.load import find_source
 
     with errors_as_sentences():
+        find_source(data)  # a name that nothing has is told before torch is loaded, which takes seconds
+        from replenish.lab.comparison import plan_comparison
+        from replenish.lab.seed_rounds import parse_duration
+
         options.check_launcher(launcher, hardware)
         seconds = None if budget is None else parse_duration(budget)
         with working(f"reading {data}"):
@@ -53,7 +56,7 @@ def compare_data(
                 data,
                 model=model,
                 orders=orders,
-                seeds=options.parse_seeds(seeds),
+                seeds=seeds,
                 metric=metric,
                 margin=margin,
                 until_decided=until_decided,

@@ -159,11 +159,11 @@ def parse_seeds(text: str) -> list[int]:
         >>> parse_seeds("3"), parse_seeds("0,3,7")
         ([0, 1, 2], [0, 3, 7])
     """
-    from replenish import checks
-
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
         raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
+    from replenish import checks  # which takes numpy; a typing error is told without
+
     numbers = [checks.seed(int(part)) for part in parts]
     if len(set(numbers)) != len(numbers):
         raise ValueError(f"--seeds should name every seed once, but got {text!r}")

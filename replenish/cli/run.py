@@ -62,8 +62,10 @@ def run(
     makes tables and figures of the folders. `noise/digits` is no training but measures the noise of orders around a
     minimum: it takes --seeds and --runs alone, and makes a file for each seed.
     """
+    with errors_as_sentences():
+        chosen_seeds = None if seeds is None else options.parse_seeds(seeds)
     if experiment.strip("/").split("/")[0] == "noise":
-        run_noise_experiments(context, experiment, seeds or "1", runs)
+        run_noise_experiments(context, experiment, chosen_seeds or [0], runs)
         return
     import dataclasses
 
@@ -81,7 +83,7 @@ def run(
         options.check_launcher(launcher, hardware)
         planned = plan(
             chosen.values(),
-            options.parse_seeds(str(stated_seeds(chosen)) if seeds is None else seeds),
+            list(range(stated_seeds(chosen))) if chosen_seeds is None else chosen_seeds,
             runs,
             hardware=hardware,
             tensorboard=tensorboard,
@@ -97,7 +99,7 @@ def run(
         raise typer.Exit(1)
 
 
-def run_noise_experiments(context: typer.Context, experiment: str, seeds: str, runs: Path) -> None:
+def run_noise_experiments(context: typer.Context, experiment: str, seeds: list[int], runs: Path) -> None:
     """Run experiments on the noise of orders, one seed after the other; what is finished is not run again."""
     from replenish.lab.noise.experiment import run_noise
     from replenish.lab.noise.setting import find
@@ -105,7 +107,7 @@ def run_noise_experiments(context: typer.Context, experiment: str, seeds: str, r
     with errors_as_sentences("stopped; seeds that had ended are kept, so give the same command again"):
         options.refuse_others(context, ("experiment", "seeds", "runs"), experiment)
         for name, setting in find(experiment).items():
-            for seed in options.parse_seeds(seeds):
+            for seed in seeds:
                 label = f"{name}, seed {seed}"
                 with working(label) as status:
                     path = run_noise(name, setting, seed, runs, command_line(), _percent(status, label))

@@ -52,9 +52,9 @@ def comparison_configs(
         # Measured once, in the end: the loss while training depends on the order also at equal weights.
         return RunConfig(order=order, epochs=epochs, **{"clean_every": epochs, **own})
 
-    name = _model_name(model)
     for order in orders:
-        config_of(order, {"model": name})  # what is wrong with the recipe is said before data are read
+        config_of(order, {})  # what is wrong with the recipe is said before torch is loaded and data are read
+    name = _model_name(model)
     dataset, data_name = _read(data, recipe)
     pad = min(max(dataset.image_size) // 8, MAX_PAD)
     given: dict[str, Any] = {"dataset": data_name, "pad": pad, "flip": dataset.name != "digits", "model": name}

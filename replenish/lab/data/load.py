@@ -54,7 +54,7 @@ def load(
     """
     seed = checks.seed(seed)
     size = None if image_size is None else size_pair(image_size)
-    source = _source(name, root)
+    source = find_source(name, root)
 
     def read() -> Dataset:
         return reduce(
@@ -80,7 +80,7 @@ def load(
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """Where data come from: how they are read, and the files that are slow to decode, if they are."""
 
     name: str
@@ -88,20 +88,27 @@ class _Source:
     files: Callable[[], list[Path]] | None = None
 
 
-def _source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> _Source:
+def find_source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Source:
+    """Return where data of a name or path come from, without reading them; the arguments are those of `load`.
+
+    Raises:
+        DataError: If a file is of no known kind.
+        FileNotFoundError: If a path does not exist.
+        ValueError: If nothing has that name.
+    """
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"name should be a str or a path, but got {name!r} of type {type(name).__name__}")
     if isinstance(name, str) and name in DATASETS:
         known = DATASETS[name]
-        return _Source(name, lambda size, seed: known.load(root), known.files and partial(known.files, root))
+        return Source(name, lambda size, seed: known.load(root), known.files and partial(known.files, root))
     path = Path(root or ".").expanduser() / Path(name).expanduser()
     if name != "" and path.is_dir():
         folder = path.resolve()
-        return _Source(str(folder), partial(load_folder, folder), lambda: sorted(folder.rglob("*")))
+        return Source(str(folder), partial(load_folder, folder), lambda: sorted(folder.rglob("*")))
     if path.is_file():
         if path.suffix != ".npz":
             raise DataError(f"{path} is neither a folder of images nor an .npz file")
-        return _Source(str(path), lambda size, seed: load_npz(path, seed))
+        return Source(str(path), lambda size, seed: load_npz(path, seed))
     text = os.fspath(name)
     if Path(text).name != text or Path(text).suffix:
         raise FileNotFoundError(f"{path} does not exist")
