@@ -121,8 +121,9 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
             f"{tick_label(value)}</text>"
         )
     named = [(float(index), name) for index, name in enumerate(chart.x_names)]
-    # Names that would run into each other stand on two levels, where the label of the axis would be.
-    crowded = any(10 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
+    # Names that would run into each other, on a phone with its larger letters too, stand on two levels, where the
+    # label of the axis would be.
+    crowded = any(13 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
     marked = log_ticks(x.low, x.high) if chart.log else ticks(x.low, x.high, 6, whole=chart.whole)
     for value, label in named or [(tick, tick_label(tick)) for tick in marked]:
         across, base = _n(x.at(value)), BOTTOM + (40 if crowded and value % 2 else 20)
