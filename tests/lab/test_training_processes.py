@@ -28,6 +28,9 @@ from replenish.lab.runs import RunFolder
 
 ROW = "table3/wrn-srs-b64-120-150-175"
 
+#: Of a command with two runs, each on two processes.
+ON_TWO = "--scale digits --epochs 1 --seeds 1 --devices 2 --accelerator cpu --runs runs"
+
 # -- killed
 
 
@@ -335,10 +338,9 @@ def test_branches_left_out_at_random_train_on_two_processes(one_and_two: dict[in
 def command_on_two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """Two runs of one command, each on two processes, under torchrun."""
     folder = tmp_path_factory.mktemp("torchrun")
-    arguments = ("--scale", "digits", "--epochs", "1", "--devices", "2", "--accelerator", "cpu", "--runs", "runs")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m"]
     done = subprocess.run(
-        [*torchrun, "replenish.cli", "run", "figure2", *arguments],
+        [*torchrun, "replenish.cli", "run", "decisive", *ON_TWO.split()],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -353,7 +355,7 @@ def test_torchrun(command_on_two: tuple[Path, subprocess.CompletedProcess[str]])
     runs, done = command_on_two
     assert done.returncode == 0, done.stderr
     results = [result_of(path.parent) for path in runs.glob("*/*/result.json")]
-    assert [(result["status"], result["hardware"]["processes"]) for result in results] == [("finished", 2)] * 3
+    assert [(result["status"], result["hardware"]["processes"]) for result in results] == [("finished", 2)] * 2
     assert done.stdout.count("runs have ended") == 1  # the first process speaks, the others are silent
 
 
@@ -362,11 +364,10 @@ def test_the_command_starts_its_processes_by_itself(
     tmp_path: Path, command_on_two: tuple[Path, subprocess.CompletedProcess[str]]
 ) -> None:
     """Several runs in one command; with torchrun they end in the same weights."""
-    arguments = ("--scale", "digits", "--epochs", "1", "--devices", "2", "--accelerator", "cpu", "--runs", "runs")
-    done = replenish("run", "figure2", *arguments, cwd=tmp_path)
+    done = replenish("run", "decisive", *ON_TWO.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("runs have ended") == 1
-    assert done.stderr.count("test error") == 3
+    assert done.stderr.count("test error") == 2
     for path in (tmp_path / "runs").glob("*/*"):
         result, other = result_of(path), result_of(command_on_two[0] / path.parent.name / path.name)
         assert result["hardware"]["processes"] == 2
@@ -381,9 +382,8 @@ def test_two_processes_refuse_in_one_sentence(
     runs, _ = command_on_two
     folder = next(runs.glob("*srs*/seed0"))
     held = tmp_path / "runs" / folder.parent.name / "seed0"
-    arguments = ("--scale", "digits", "--epochs", "1", "--devices", "2", "--accelerator", "cpu", "--runs", "runs")
     with RunFolder(held).owned_by(RunFolder(folder).config()):
-        done = replenish("run", "figure2/wrn-srs-120-150-175", *arguments, cwd=tmp_path)
+        done = replenish("run", "decisive/srs", *ON_TWO.split(), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("another process is training in") == 1
     assert "Traceback" not in done.stderr
