@@ -46,13 +46,14 @@ class LoaderIterator:
     Args:
         iterator: It.
         shard: Accelerate's prepared loader around it, which looks one batch ahead; or None.
+        prefetched: Whether timm's PrefetchLoader is around it, which looks one batch ahead and does not tell.
 
     Attributes:
         stateful: Whether it is one of torchdata's, which keeps count of what its workers prefetch by itself.
         skips: Whether Accelerate skips the first batches.
     """
 
-    def __init__(self, iterator: Any, shard: Any) -> None:
+    def __init__(self, iterator: Any, shard: Any, *, prefetched: bool) -> None:
         self.stateful = _is_of(iterator, "torchdata.", "_StatefulBaseDataLoaderIter")
         self.has_workers = bool(iterator._num_workers)
         self._shard = None if shard is None else weakref.ref(shard)
@@ -61,6 +62,7 @@ class LoaderIterator:
         # Its fields, and not itself, or its workers would not end with it. They are let go when it ends.
         self._fields: dict[str, Any] = vars(iterator)
         self._ended = weakref.ref(iterator, self._keep_the_count)
+        self._prefetched = prefetched
 
     def _keep_the_count(self, _: object) -> None:
         self._fields, self._shard = {"_num_yielded": self._given()}, None
@@ -70,6 +72,11 @@ class LoaderIterator:
         batches: int = self._fields["_num_yielded"]
         shard = None if self._shard is None else self._shard()
         return batches - 1 if shard is not None and not shard.end_of_dataloader else batches
+
+    @property
+    def may_be_ahead(self) -> bool:
+        """Whether the loop may not have been given the last batch that was counted, which nobody can tell."""
+        return self._prefetched and self._ended() is not None
 
     def handed_on(self, *, all_given: bool = False) -> int | None:
         """Return how many of a sampler's items its batches had that the loop was given, or None if nobody knows."""
@@ -108,6 +115,7 @@ def loader_that_draws(num_replicas: int) -> LoaderIterator | None:
         ValueError: Accelerate divides the batches once more, or hands them on in another order.
     """
     iterator = shard = None
+    prefetched = False
     for _, caller in _callers():
         if iterator is None and isinstance(caller, _BaseDataLoaderIter):
             iterator = caller
@@ -120,7 +128,9 @@ def loader_that_draws(num_replicas: int) -> LoaderIterator | None:
             )
         elif _is_of(caller, "accelerate.", "DataLoaderShard"):
             shard = caller
-    return None if iterator is None else LoaderIterator(iterator, shard)
+        elif _is_of(caller, "timm.", "PrefetchLoader"):
+            prefetched = True
+    return None if iterator is None else LoaderIterator(iterator, shard, prefetched=prefetched)
 
 
 def _check_division(shard: Any, num_replicas: int) -> None:
