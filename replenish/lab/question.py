@@ -94,7 +94,11 @@ class Question:
             warnings: What makes the numbers doubtful, beside what the verdicts say themselves.
         """
         verdicts = self.verdicts(values)
-        doubts = (*warnings, *self._without_effect_of_seeds(values), *(verdict.warning for verdict in verdicts if verdict.warning))
+        doubts = (
+            *warnings,
+            *self._without_effect_of_seeds(values),
+            *(verdict.warning for verdict in verdicts if verdict.warning),
+        )
         kept = {order: dict(values[order]) for order in self.orders}
         return Answer(self, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)))
 

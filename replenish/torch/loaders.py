@@ -20,6 +20,9 @@ from replenish.torch import lightning_epochs
 # The calls from a loop to a sampler: a dozen in Accelerate, with a wrapper or two around each sampler.
 CALLS_AWAY = 24
 
+# The methods of Hugging Face's Trainer in which a loader's pass begins or its first batch is taken.
+TRAINER_BEGINS_AN_EPOCH = ("_inner_training_loop", "_run_epoch", "get_batch_samples")
+
 
 def _callers() -> Iterator[tuple[CodeType, Any]]:
     """Yield the code and the `self` of the methods that led here, the nearest first."""
@@ -176,6 +179,35 @@ def check_stream_is_resumed(*, told: bool) -> None:
             f"loader should be torchdata's StatefulDataLoader to resume a stream within an epoch, of which "
             f"{batches.current.ready} batches were trained, but got a {type(loader).__name__}; or save at epochs' ends"
         )
+
+
+def check_trainer_goes_on(epoch: int, steps_per_epoch: int) -> None:
+    """Refuse a stream that Hugging Face's Trainer resumes in an epoch of which the stream was not told.
+
+    The Trainer sets the epoch of loaders that Accelerate prepared, and of no other. Where it is behind the stream, the
+    Trainer was told to train anew.
+
+    Args:
+        epoch: The epoch that the stream would begin.
+        steps_per_epoch: The batches of an epoch.
+    """
+    for code, caller in _callers():
+        if not _is_of(caller, "transformers.", "Trainer"):
+            continue
+        if code.co_name not in TRAINER_BEGINS_AN_EPOCH:  # the nearest: it may evaluate in the midst of training
+            return
+        updates = -(-steps_per_epoch // caller.args.gradient_accumulation_steps)
+        if epoch < (trained := caller.state.global_step // updates):
+            raise ValueError(
+                f"loader should be prepared, by self.accelerator.prepare(loader) in get_train_dataloader, for the "
+                f"Trainer to tell the stream that it goes on with epoch {trained}, but the stream would begin epoch "
+                f"{epoch}"
+            )
+
+
+def is_restored_by_a_loader() -> bool:
+    """Whether a loader's iterator puts a dataset where it was: torchdata's do so when a pass begins."""
+    return any(isinstance(caller, _BaseDataLoaderIter) for _, caller in _callers())
 
 
 def is_numbered_by_a_loader() -> bool:
