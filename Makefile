@@ -53,6 +53,7 @@ format: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sampler.py
 	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/stream_sources.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/exec.py
