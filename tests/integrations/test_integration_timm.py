@@ -15,14 +15,14 @@ import torch
 from contracts import as_lists
 from integration_support import EXAMPLES, check_log, run
 from PIL import Image
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 from torchvision_operators import __file__ as with_torchvision
 from torchvision_operators import import_torchvision
 
 from replenish import SequencedReplacement
 from replenish.lab import compare
 from replenish.lab.data import as_dataset
-from replenish.torch import reorder
+from replenish.torch import reorder, using
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,6 +64,18 @@ def test_every_loader_that_timm_makes(prefetcher: bool, endless: bool, workers: 
     for epoch in (3, 4):  # also where the first is told after the loader was made
         loader.sampler.set_epoch(epoch)
         assert [numbers.tolist() for _, numbers in loader] == stream(12 * epoch, 12 * epoch + 12)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("endless", [True, False])
+def test_loaders_that_timm_makes_in_code_that_nobody_edits(endless: bool, workers: int) -> None:
+    with using("srs", seed=5) as replacement:
+        loader = create_loader(use_multi_epochs_loader=endless, num_workers=workers)
+        seen = [numbers.tolist() for _ in range(2) for _, numbers in loader]
+    assert [(record.order, record.trained) for record in replacement.records] == [("srs, seed 5", True)]
+    with using("srs", seed=5):
+        plain = DataLoader(range(103), batch_size=8, shuffle=True, drop_last=True)
+        assert seen == [numbers.tolist() for _ in range(2) for numbers in plain]
 
 
 def test_a_batch_that_is_held_back_is_not_counted_as_trained() -> None:
