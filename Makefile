@@ -53,6 +53,7 @@ format: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sampler.py
 	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/stream_sources.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/exec.py
@@ -71,10 +72,15 @@ $(VENV)/ready: $(VENV)/ready-demo
 	$(INSTALL) --no-deps pytorchcv==0.0.74
 	touch $@
 
+# timm and fastai, and what they need that is not there: by themselves they would bring a torchvision with its own torch, and spacy.
+WITHOUT_DEPENDENCIES := torchvision==0.28.0 timm==1.0.31 fastai==2.8.12 fastcore==2.2.38 fastdownload==0.0.8 \
+	fastprogress==1.0.5 fasttransform==0.0.5 plum-dispatch==2.9.0 beartype==0.23.1
+
 $(VENV)-integrations/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-integrations
 	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		-e '.[integrations,test]'
+	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(WITHOUT_DEPENDENCIES)
 	touch $@
 
 $(VENV)-lowest/ready: pyproject.toml constraints.txt constraints-lowest.txt

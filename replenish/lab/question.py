@@ -94,9 +94,23 @@ class Question:
             warnings: What makes the numbers doubtful, beside what the verdicts say themselves.
         """
         verdicts = self.verdicts(values)
-        doubts = (*warnings, *(verdict.warning for verdict in verdicts if verdict.warning))
+        doubts = (
+            *warnings,
+            *self._without_effect_of_seeds(values),
+            *(verdict.warning for verdict in verdicts if verdict.warning),
+        )
         kept = {order: dict(values[order]) for order in self.orders}
         return Answer(self, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)))
+
+    def _without_effect_of_seeds(self, values: Values) -> list[str]:
+        """Return a warning of orders whose runs differ in the seed alone and not in the metric."""
+        equal = [order for order in self.orders if len(values[order]) > 1 == len(set(values[order].values()))]
+        if not equal:
+            return []
+        return [
+            f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
+            f"and its order, or the metric be saturated or too coarse"
+        ]
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,6 +20,9 @@ from replenish.torch import lightning_epochs
 # The calls from a loop to a sampler: a dozen in Accelerate, with a wrapper or two around each sampler.
 CALLS_AWAY = 24
 
+# The methods of Hugging Face's Trainer in which a loader's pass begins or its first batch is taken.
+TRAINER_BEGINS_AN_EPOCH = ("_inner_training_loop", "_run_epoch", "get_batch_samples")
+
 
 def _callers() -> Iterator[tuple[CodeType, Any]]:
     """Yield the code and the `self` of the methods that led here, the nearest first."""
@@ -46,13 +49,14 @@ class LoaderIterator:
     Args:
         iterator: It.
         shard: Accelerate's prepared loader around it, which looks one batch ahead; or None.
+        prefetched: Whether timm's PrefetchLoader is around it, which looks one batch ahead and does not tell.
 
     Attributes:
         stateful: Whether it is one of torchdata's, which keeps count of what its workers prefetch by itself.
         skips: Whether Accelerate skips the first batches.
     """
 
-    def __init__(self, iterator: Any, shard: Any) -> None:
+    def __init__(self, iterator: Any, shard: Any, *, prefetched: bool) -> None:
         self.stateful = _is_of(iterator, "torchdata.", "_StatefulBaseDataLoaderIter")
         self.has_workers = bool(iterator._num_workers)
         self._shard = None if shard is None else weakref.ref(shard)
@@ -61,6 +65,7 @@ class LoaderIterator:
         # Its fields, and not itself, or its workers would not end with it. They are let go when it ends.
         self._fields: dict[str, Any] = vars(iterator)
         self._ended = weakref.ref(iterator, self._keep_the_count)
+        self._prefetched = prefetched
 
     def _keep_the_count(self, _: object) -> None:
         self._fields, self._shard = {"_num_yielded": self._given()}, None
@@ -70,6 +75,11 @@ class LoaderIterator:
         batches: int = self._fields["_num_yielded"]
         shard = None if self._shard is None else self._shard()
         return batches - 1 if shard is not None and not shard.end_of_dataloader else batches
+
+    @property
+    def may_be_ahead(self) -> bool:
+        """Whether the loop may not have been given the last batch that was counted, which nobody can tell."""
+        return self._prefetched and self._ended() is not None
 
     def handed_on(self, *, all_given: bool = False) -> int | None:
         """Return how many of a sampler's items its batches had that the loop was given, or None if nobody knows."""
@@ -108,6 +118,7 @@ def loader_that_draws(num_replicas: int) -> LoaderIterator | None:
         ValueError: Accelerate divides the batches once more, or hands them on in another order.
     """
     iterator = shard = None
+    prefetched = False
     for _, caller in _callers():
         if iterator is None and isinstance(caller, _BaseDataLoaderIter):
             iterator = caller
@@ -120,7 +131,9 @@ def loader_that_draws(num_replicas: int) -> LoaderIterator | None:
             )
         elif _is_of(caller, "accelerate.", "DataLoaderShard"):
             shard = caller
-    return None if iterator is None else LoaderIterator(iterator, shard)
+        elif _is_of(caller, "timm.", "PrefetchLoader"):
+            prefetched = True
+    return None if iterator is None else LoaderIterator(iterator, shard, prefetched=prefetched)
 
 
 def _check_division(shard: Any, num_replicas: int) -> None:
@@ -166,6 +179,35 @@ def check_stream_is_resumed(*, told: bool) -> None:
             f"loader should be torchdata's StatefulDataLoader to resume a stream within an epoch, of which "
             f"{batches.current.ready} batches were trained, but got a {type(loader).__name__}; or save at epochs' ends"
         )
+
+
+def check_trainer_goes_on(epoch: int, steps_per_epoch: int) -> None:
+    """Refuse a stream that Hugging Face's Trainer resumes in an epoch of which the stream was not told.
+
+    The Trainer sets the epoch of loaders that Accelerate prepared, and of no other. Where it is behind the stream, the
+    Trainer was told to train anew.
+
+    Args:
+        epoch: The epoch that the stream would begin.
+        steps_per_epoch: The batches of an epoch.
+    """
+    for code, caller in _callers():
+        if not _is_of(caller, "transformers.", "Trainer"):
+            continue
+        if code.co_name not in TRAINER_BEGINS_AN_EPOCH:  # the nearest: it may evaluate in the midst of training
+            return
+        updates = -(-steps_per_epoch // caller.args.gradient_accumulation_steps)
+        if epoch < (trained := caller.state.global_step // updates):
+            raise ValueError(
+                f"loader should be prepared, by self.accelerator.prepare(loader) in get_train_dataloader, for the "
+                f"Trainer to tell the stream that it goes on with epoch {trained}, but the stream would begin epoch "
+                f"{epoch}"
+            )
+
+
+def is_restored_by_a_loader() -> bool:
+    """Whether a loader's iterator puts a dataset where it was: torchdata's do so when a pass begins."""
+    return any(isinstance(caller, _BaseDataLoaderIter) for _, caller in _callers())
 
 
 def is_numbered_by_a_loader() -> bool:

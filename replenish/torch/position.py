@@ -236,6 +236,11 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
                         "step should be given to state_dict(), since workers prefetch through a sampler that is not "
                         "known here and only the loop knows how many steps it has trained, but got None"
                     )
+                if latest.loader is not None and latest.loader.may_be_ahead:
+                    raise ValueError(
+                        "step should be given to state_dict(), since timm's PrefetchLoader holds a batch back and only "
+                        "the loop knows how many steps it has trained, but got None"
+                    )
                 place = latest.start + handed
             else:
                 place = checks.step(step) * size

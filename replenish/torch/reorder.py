@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
@@ -11,6 +12,7 @@ from torch.utils.data.distributed import DistributedSampler
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.registry import ORDERS, build_order
 from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler
+from replenish.torch.fastai_loader import check_gives_every_sample, is_fastai_loader, with_batches
 from replenish.torch.position import PositionedSampler
 from replenish.torch.replicas import current_replicas
 
@@ -26,7 +28,8 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
 
     Args:
         loader: A DataLoader over a dataset with a length, that shuffles all of it or none, on one process or divided
-            by a DistributedSampler; or an object with such a DataLoader in its attribute `loader`.
+            by a DistributedSampler; an object with such a DataLoader in its attribute `loader`; or a DataLoader of
+            fastai, on one process.
         order: A name of `replenish.orders.registry.ORDERS`, or an `Order` of as many samples as the dataset.
         seed: Chooses the draws of an order given by its name; the same on all processes.
 
@@ -35,6 +38,10 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
         >>> len(loader), next(iter(loader)).tolist() == next(iter(SRSBatchSampler(range(100), 10, seed=1)))
         (10, True)
     """
+    if is_fastai_loader(loader):
+        check_gives_every_sample(loader)
+        theirs: Any = loader
+        return with_batches(theirs, _batch_sampler(theirs.n, theirs.bs, theirs.drop_last, order, seed, 1, 0))
     if not isinstance(loader, DataLoader):
         if isinstance(getattr(loader, "loader", None), DataLoader):  # timm's PrefetchLoader, say
             wrapper: Any = copy.copy(loader)
@@ -42,14 +49,22 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
             return wrapper
         raise TypeError(f"loader should be a torch DataLoader, but got a {type(loader).__name__}")
     batches, repeats = _batches_of(loader)
-    num_replicas, rank = _division(batches.sampler, len(loader.dataset))  # type: ignore[arg-type]
-    new = _batch_sampler(loader, batches, order, seed, num_replicas, rank)
+    num_samples = len(loader.dataset)  # type: ignore[arg-type]
+    num_replicas, rank = _division(batches.sampler, num_samples)
+    # A loader's batch is that of one process; ours are over all.
+    batch_size = batches.batch_size * (1 if isinstance(batches, PositionedSampler) else num_replicas)
+    new = _batch_sampler(num_samples, batch_size, bool(batches.drop_last), order, seed, num_replicas, rank)
     clone = copy.copy(loader)
     # torch forbids to assign them, lest a loader that has begun should not notice: the clone has not.
     vars(clone).update(batch_sampler=repeats(new), sampler=new, _iterator=None)
-    if "iterator" in vars(clone):  # loaders that repeat for ever keep the iterator that they began when they were made
-        vars(clone)["iterator"] = DataLoader.__iter__(clone)
+    if vars(clone).get("iterator") is not None:  # loaders that repeat for ever keep the iterator that they began
+        vars(clone)["iterator"] = _begun_when_asked(clone)
     return clone
+
+
+def _begun_when_asked(loader: DataLoader[Any]) -> Iterator[Any]:
+    """Yield a loader's batches; workers that are started before would read from where `set_epoch` has not been yet."""
+    yield from DataLoader.__iter__(loader)
 
 
 def _batches_of(loader: DataLoader[Any]) -> tuple[Any, Any]:
@@ -96,17 +111,14 @@ def _division(sampler: Any, num_samples: int) -> tuple[int, int]:
 
 
 def _batch_sampler(
-    loader: DataLoader[Any], old: Any, order: str | Order, seed: int, num_replicas: int, rank: int
+    num_samples: int, batch_size: int, drop_last: bool, order: str | Order, seed: int, num_replicas: int, rank: int
 ) -> OrderBatchSampler:
-    num_samples = len(loader.dataset)  # type: ignore[arg-type]
-    # A loader's batch is that of one process; ours are over all.
-    batch_size = old.batch_size if isinstance(old, PositionedSampler) else old.batch_size * num_replicas
     ranks = {"num_replicas": num_replicas, "rank": rank}
     if order == "srs":
-        return SRSBatchSampler(range(num_samples), batch_size, seed=seed, drop_last=bool(old.drop_last), **ranks)
+        return SRSBatchSampler(range(num_samples), batch_size, seed=seed, drop_last=drop_last, **ranks)
     if isinstance(order, str):
         can_drop = order in ORDERS and "drop_last" in ORDERS[order].options
-        options = {"drop_last": True} if can_drop and old.drop_last else {}
+        options = {"drop_last": True} if can_drop and drop_last else {}
         return OrderBatchSampler(build_order(order, num_samples, batch_size, seed=seed, **options), **ranks)
     check_order(order)
     if (order.num_samples, order.batch_size) != (num_samples, batch_size):

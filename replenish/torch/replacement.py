@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import weakref
 from collections.abc import Callable, Iterator
@@ -44,6 +45,10 @@ class Replacement:
 
     def index_sampler(self, loader: DataLoader[Any], own: IndexSampler, place: Place) -> IndexSampler:
         """Return what a loader is to iterate instead of `own`, which is that itself if it does not shuffle."""
+        if type(own).__name__ == "_RepeatSampler":  # timm's and ultralytics' have one, around the batches of all epochs
+            again = copy.copy(own)
+            again.sampler = self.index_sampler(loader, own.sampler, place)
+            return again
         draws = draws_of(own, loader.dataset)
         if isinstance(draws, str):
             self._leave_alone(loader, draws, place)

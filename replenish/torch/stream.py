@@ -14,7 +14,12 @@ from replenish.stream.pooled import PooledStream
 from replenish.stream.shards import batches_together, share_of_source, shares_of_length
 from replenish.stream.sources import Source, check_not_divided
 from replenish.stream.window import seed_of_part
-from replenish.torch.loaders import check_stream_is_resumed, is_numbered_by_a_loader
+from replenish.torch.loaders import (
+    check_stream_is_resumed,
+    check_trainer_goes_on,
+    is_numbered_by_a_loader,
+    is_restored_by_a_loader,
+)
 from replenish.torch.replicas import current_replicas
 
 T = TypeVar("T")
@@ -104,10 +109,13 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
                 f"Shards(..., lengths=...), or repeat=True with steps_per_epoch"
             )
         check_not_divided(source, self.num_replicas)
-        # In shared memory, so that workers that persist hear of a new epoch: [the epoch set, how often one was set].
-        self._set = torch.zeros(2, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        # In shared memory, so that workers that persist hear of a new epoch: [the epoch of the next pass, how often
+        # `set_epoch` was called, with what].
+        self._set = torch.zeros(3, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         # And what is heard of the workers: how many there are, and how many epochs each has brought to their end.
         self._ended = torch.zeros(1 + MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        # How often `set_epoch` had been called when each began its latest pass.
+        self._began = torch.zeros(MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         self._restored: int | None = None  # in a worker: the epoch of a state, for the first pass after it
         self._kept: tuple[tuple[int, int], PooledStream[T]] | None = None
         self._iterator_read = False
@@ -130,7 +138,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
                 f"but it is None and epoch is {epoch}"
             )
         self._ended.zero_()
-        self._set[0] = epoch
+        self._set[0] = self._set[2] = epoch
         self._set[1] += 1
 
     def state_dict(self) -> dict[str, int]:
@@ -144,6 +152,9 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         epoch = checks.integer("epoch in state", state_dict.get("epoch"), minimum=0, maximum=2**40)
         if (info := get_worker_info()) is None:
             self._set[0] = epoch
+            if not is_restored_by_a_loader():
+                self._ended.zero_()
+                self._set[2] = epoch
             return
         self._restored = epoch
         # Where the state was taken at the end of a pass, the next one is begun by workers that get no state.
@@ -244,7 +255,10 @@ class _StreamPass(Iterator[list[T]], Generic[T]):
     def _make_at_the_start(self) -> None:
         """Make the stream, if it is not made: not before, since a loader may load a state into a new pass."""
         if not self._begun:
+            if self._dataset.steps_per_epoch is not None:
+                check_trainer_goes_on(self._epoch, self._dataset.steps_per_epoch)
             self._make()
+            self._dataset._began[self._worker] = self._moves
             if self._stream is not None and self._stream.step != self._start:
                 self._go_to_the_start(self._stream)
 
@@ -310,6 +324,7 @@ class _StreamPass(Iterator[list[T]], Generic[T]):
         if differing:
             raise ValueError("state should be of an equal division of the source, but " + ", ".join(differing))
         epoch, before = checks.integer("epoch in state", state_dict["epoch"], minimum=0), dict(vars(self))
+        self._check_told(epoch)
         try:
             self._begin(epoch)
             self._make()
@@ -321,6 +336,18 @@ class _StreamPass(Iterator[list[T]], Generic[T]):
             raise
         if self._is_over(state_dict["pass"]):
             self._take_note_of_the_end()
+
+    def _check_told(self, epoch: int) -> None:
+        """Refuse a state of another epoch than `set_epoch` has named for this pass: a loader goes on with its state.
+
+        The next epoch is right too, where the state is of the end of one: a loader begins that pass without a state.
+        """
+        moves, told = int(self._dataset._set[1]), int(self._dataset._set[2])
+        if moves > int(self._dataset._began[self._worker]) and told not in (epoch, epoch + 1):
+            raise ValueError(
+                f"set_epoch should name the epoch {epoch} of the loader's state, with the rest of which the loader "
+                f"goes on, or the next if it was over, but got {told}; go elsewhere after that pass, or load no state"
+            )
 
     def _is_over(self, state: Mapping[str, Any] | None) -> bool:
         """Whether a state is of the end of a pass, though nobody has asked for more."""

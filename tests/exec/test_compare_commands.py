@@ -62,6 +62,15 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert 3 <= len(list(tmp_path.glob("runs/*/srs/*"))) < 12
 
 
+def test_a_script_that_ignores_its_seed_is_told_of_before_the_verdict(tmp_path: Path) -> None:
+    command = f"python {QUICK} --seed 0 --out {{folder}}/{{seed}}.json"
+    done = compare("--command", command, "--metric", SCORE, "--seeds=2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    # Reshuffling shows every sample once whatever its seed, and the script adds nothing of its own.
+    assert "Warning: all seeds gave the same value with reshuffling: the training may not use" in done.stderr
+    assert done.stdout.startswith("Undecided between srs and reshuffling")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

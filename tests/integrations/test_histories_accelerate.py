@@ -16,7 +16,7 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from contracts import as_lists
 from integration_support import joined
 from torch.utils.data import DataLoader
-from ways import holds
+from ways import exact, refused
 
 from replenish import SequencedReplacement
 from replenish.integrations.accelerate import Progress
@@ -50,7 +50,6 @@ WAYS_TO_SAVE = {
 @pytest.mark.parametrize("name", WAYS_TO_SAVE)
 @pytest.mark.parametrize("kind", ["batches", "indices"])
 def test_histories(name: str, kind: str, tmp_path: Path) -> None:
-    holds("Accelerate", name)
     prepared, counts = WAYS_TO_SAVE[name]
     for seed in range(35):
         draw, step, seen = random.Random(seed), 0, []
@@ -75,12 +74,11 @@ def test_histories(name: str, kind: str, tmp_path: Path) -> None:
                         break
             accelerator.save_state(str(tmp_path / str(seed)))
             _fresh = [state._reset_state() for state in (AcceleratorState, GradientState, PartialState)]
-        assert seen == STREAM[:step], seed
+        exact("Accelerate", name, seen=seen, whole=STREAM[:step], where=seed)
 
 
 @pytest.mark.parametrize("kind", ["batches", "indices"])
 def test_skip_first_batches(kind: str) -> None:
-    holds("Accelerate", "`skip_first_batches`")
     for seed in range(35):
         draw = random.Random(seed)
         accelerator = Accelerator(cpu=True)
@@ -95,18 +93,18 @@ def test_skip_first_batches(kind: str) -> None:
                 seen.append(batch)
                 step += 1
                 assert sampler.state_dict()["step"] == step
-        assert seen == STREAM[first:step], seed
+        exact("Accelerate", "`skip_first_batches`", seen=seen, whole=STREAM[first:step], where=seed)
 
 
 def test_what_was_restored_is_not_skipped_again() -> None:
     """As in a script that skips by itself, to which the sampler was registered too."""
-    holds("Accelerate", "`skip_first_batches` of a sampler that a state has put there")
     for kind in ("batches", "indices"):
         accelerator = Accelerator(cpu=True)
         sampler, loader = make(kind)
         loader = accelerator.prepare(loader)
         sampler.load_state_dict(make(kind)[0].state_dict(step=14))
-        with pytest.raises(ValueError, match="skip_first_batches should be 0 for a sampler .* at step 14"):
+        way = "`skip_first_batches` of a sampler that a state has put there"
+        with refused("Accelerate", way, match="skip_first_batches should be 0 for a sampler .* at step 14"):
             next(iter(accelerator.skip_first_batches(loader, 4)))
         assert next(iter(loader)) == STREAM[14]
 
@@ -114,7 +112,6 @@ def test_what_was_restored_is_not_skipped_again() -> None:
 @pytest.mark.parametrize("kind", ["batches", "indices"])
 def test_prepared_on_several_processes(kind: str) -> None:
     """As on n processes, whose shares are prepared one after the other; other scripts run them at once."""
-    holds("Accelerate", "prepared on n processes, `split_batches=True`")
 
     def rank(number: int, of: int, step: int) -> Any:
         sampler, loader = make(kind, num_replicas=1, rank=0)
@@ -126,31 +123,28 @@ def test_prepared_on_several_processes(kind: str) -> None:
         step, of = draw.randint(0, 50), draw.choice([2, 5])
         loaders = [rank(number, of, step) for number in range(of)]
         shares = [[batch for _ in range(2) for batch in loader] for loader in loaders]
-        assert joined(shares) == STREAM[step : (step // 10 + 2) * 10]
+        whole = STREAM[step : (step // 10 + 2) * 10]
+        exact("Accelerate", "prepared on n processes, `split_batches=True`", seen=joined(shares), whole=whole)
 
 
 def test_what_it_would_divide_once_more_is_refused() -> None:
-    holds(
-        "Accelerate",
-        "prepared on n processes, without `split_batches`",
-        "prepared, and a sampler that knows its rank",
-    )
+    undivided = "prepared on n processes, without `split_batches`"
+    divided = "prepared, and a sampler that knows its rank"
     for kind in ("batches", "indices"):
         options = {"num_processes": 2, "process_index": 0}
         _, loader = make(kind)
-        with pytest.raises(ValueError, match="split_batches should be True in Accelerate's DataLoaderConfiguration"):
+        with refused("Accelerate", undivided, match="split_batches should be True in Accelerate's DataLoaderConfig"):
             next(iter(prepare_data_loader(loader, **options)))
         _, loader = make(kind, num_replicas=2, rank=0)
         for split in (False, True):
             if kind == "indices" and split:
                 continue  # Accelerate itself refuses to split a batch of 5
-            with pytest.raises(ValueError, match="num_replicas should be 1, with rank=0, for a loader that Accelerate"):
+            with refused("Accelerate", divided, match="num_replicas should be 1, with rank=0, for a loader that Acc"):
                 next(iter(prepare_data_loader(loader, **options, split_batches=split)))
 
 
 def test_dispatched_batches_are_refused() -> None:
-    holds("Accelerate", "`dispatch_batches=True`")
     config = DataLoaderConfiguration(dispatch_batches=True, split_batches=True)
     loader = Accelerator(cpu=True, dataloader_config=config).prepare(make("batches")[1])
-    with pytest.raises(ValueError, match="dispatch_batches should be False"):
+    with refused("Accelerate", "`dispatch_batches=True`", match="dispatch_batches should be False"):
         next(iter(loader))

@@ -16,7 +16,7 @@ from contracts import as_lists
 from lightning.fabric import Fabric
 from lightning.pytorch.callbacks import ModelCheckpoint
 from torch.utils.data import DataLoader, TensorDataset
-from ways import holds
+from ways import exact, refused
 
 from replenish import SequencedReplacement
 from replenish.torch import SRSBatchSampler, SRSSampler
@@ -101,7 +101,7 @@ def fit(way: dict[str, Any], checkpoint: Any = None, callbacks: tuple[Any, ...] 
     return module.seen, trainer
 
 
-def stopped_by_max_steps(way: dict[str, Any], draw: random.Random, folder: Path) -> None:
+def stopped_by_max_steps(name: str, way: dict[str, Any], draw: random.Random, folder: Path) -> None:
     """`fit` to a step, `save_checkpoint`, and again to a farther one, which any number of times."""
     steps = sorted(draw.sample(range(1, 50), 3))
     whole, _ = fit(way, max_steps=steps[-1], max_epochs=-1)
@@ -111,10 +111,10 @@ def stopped_by_max_steps(way: dict[str, Any], draw: random.Random, folder: Path)
         checkpoint = folder / f"{step}.ckpt"
         trainer.save_checkpoint(checkpoint)
         seen += more
-    assert seen == whole, (way, steps)
+    exact("Lightning Trainer", name, seen=seen, whole=whole, where=(way, steps))
 
 
-def saved_by_a_callback(way: dict[str, Any], draw: random.Random, folder: Path, every: int | None) -> None:
+def saved_by_a_callback(name: str, way: dict[str, Any], draw: random.Random, folder: Path, every: int | None) -> None:
     """A run that was killed after one of its checkpoints; each of them is as good as another."""
     epochs = draw.randint(2, 3)
     options = {} if every is None else {"every_n_train_steps": every}
@@ -125,7 +125,8 @@ def saved_by_a_callback(way: dict[str, Any], draw: random.Random, folder: Path, 
     for checkpoint in draw.sample(saved, min(2, len(saved))):
         progress = torch.load(checkpoint, weights_only=False)["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         rest, _ = fit(way, checkpoint, **ends)
-        assert rest == whole[progress["total"]["ready"] :], (way, ends, checkpoint.name)
+        left = whole[progress["total"]["ready"] :]
+        exact("Lightning Trainer", name, seen=rest, whole=left, where=(way, ends, checkpoint.name))
 
 
 TRAINER: dict[str, dict[str, Any]] = {
@@ -160,7 +161,6 @@ def several_at_once(draw: random.Random) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINER)
 def test_trainer(name: str, tmp_path: Path) -> None:
-    holds("Lightning Trainer", name)
     for seed in range(4 if name == "workers" else 22):
         draw = random.Random(seed)
         way = {**TRAINER[name], "kind": draw.choice(["batches", "indices"])}
@@ -172,9 +172,9 @@ def test_trainer(name: str, tmp_path: Path) -> None:
         every = way.pop("every", 0)
         folder = tmp_path / str(seed)
         if every == 0 or draw.random() < 0.4:
-            stopped_by_max_steps(way, draw, folder)
+            stopped_by_max_steps(name, way, draw, folder)
         else:
-            saved_by_a_callback(way, draw, folder, every)
+            saved_by_a_callback(name, way, draw, folder, every)
 
 
 def test_the_stream_is_what_is_trained_on() -> None:
@@ -187,33 +187,34 @@ def test_the_stream_is_what_is_trained_on() -> None:
 
 def test_overfit_batches(tmp_path: Path) -> None:
     """The same batches in every epoch; `SRSSampler` is replaced by the Trainer, which says so."""
-    holds("Lightning Trainer", "`overfit_batches`, at an epoch's end", "`overfit_batches`, within an epoch")
     way = {"kind": "batches", "overfit_batches": 3}
     seen, trainer = fit(way, max_epochs=2)
     assert seen == 2 * STREAM[:3]
     trainer.save_checkpoint(tmp_path / "end.ckpt")
-    assert fit(way, tmp_path / "end.ckpt", max_epochs=4)[0] == 2 * STREAM[:3]
+    rest, _ = fit(way, tmp_path / "end.ckpt", max_epochs=4)
+    exact("Lightning Trainer", "`overfit_batches`, at an epoch's end", seen=rest, whole=2 * STREAM[:3])
     _, trainer = fit(way, max_steps=5)
     trainer.save_checkpoint(tmp_path / "within.ckpt")
-    with pytest.raises(ValueError, match="overfit_batches should be 0 to resume within an epoch"):
+    message = "overfit_batches should be 0 to resume within an epoch"
+    with refused("Lightning Trainer", "`overfit_batches`, within an epoch", match=message):
         fit(way, tmp_path / "within.ckpt", max_steps=8)
 
 
 def test_a_state_of_optimizer_steps_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    holds("Lightning Trainer", "a state saved with `global_step` under accumulation")
+    row = "a state saved with `global_step` under accumulation"
     way = {"kind": "batches", "accumulate_grad_batches": 3}
     monkeypatch.setattr(Data, "state_dict", lambda self: self.sampler.state_dict(step=self.trainer.global_step))
     _, trainer = fit(way, max_steps=2)
     trainer.save_checkpoint(tmp_path / "c.ckpt")
-    with pytest.raises(ValueError, match=r"state should be of the batch that the Trainer was at, 6 batches into"):
+    with refused("Lightning Trainer", row, match="state should be of the batch that the Trainer was at, 6 batches"):
         fit(way, tmp_path / "c.ckpt", max_steps=4)
 
 
 def test_a_stateful_loader_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    holds("Lightning Trainer", "torchdata's `StatefulDataLoader`")
+    row, message = "torchdata's `StatefulDataLoader`", "loader should be torch's own DataLoader for Lightning's Trainer"
     stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
     monkeypatch.setitem(Data.train_dataloader.__globals__, "DataLoader", stateful)
-    with pytest.raises(ValueError, match="loader should be torch's own DataLoader for Lightning's Trainer"):
+    with refused("Lightning Trainer", row, match=message):
         fit({"kind": "batches"}, max_epochs=1)
 
 
@@ -221,7 +222,7 @@ def test_a_stateful_loader_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("look", [False, True])
 def test_fabric(kind: str, look: bool) -> None:
     """It calls `set_epoch` with the number of passes of this process, which says nothing of the run."""
-    holds("Lightning Fabric", "whole epochs, `set_epoch` by Fabric", "a look at the data first")
+    ways = ["whole epochs, `set_epoch` by Fabric", *(["a look at the data first"] if look else [])]
 
     def start(state: Any) -> tuple[Any, Any]:
         data = Data(kind, 0)
@@ -243,4 +244,4 @@ def test_fabric(kind: str, look: bool) -> None:
                         break
             state = sampler.state_dict(step=step)
             assert state == sampler.state_dict()
-        assert seen == STREAM[:step], seed
+        exact("Lightning Fabric", *ways, seen=seen, whole=STREAM[:step], where=seed)

@@ -13,7 +13,7 @@ pytest.importorskip("torchdata.stateful_dataloader", reason="needs torchdata: pi
 import torch
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
-from ways import holds
+from ways import exact, refused
 
 from replenish.stream import PooledStream
 from replenish.torch import PooledIterableDataset
@@ -68,35 +68,34 @@ class TestLightning:
         return sorted(folder.glob("*.ckpt"), key=lambda path: int(path.stem.partition("=")[2]))
 
     def test_any_step(self, tmp_path: Path) -> None:
-        holds("streams, Lightning Trainer", "`StatefulDataLoader`, and the dataset's state in a data module")
+        way = "`StatefulDataLoader`, and the dataset's state in a data module"
         for every in (None, 3):
             for path in self.saved(tmp_path / str(every), StatefulDataLoader, every)[:-1]:
                 step = int(path.stem.partition("=")[2])
-                assert self.fit(StatefulDataLoader, path, max_epochs=3) == stream(step, 30), (every, step)
+                rest = self.fit(StatefulDataLoader, path, max_epochs=3)
+                exact("streams, Lightning Trainer", way, seen=rest, whole=stream(step, 30), where=(every, step))
 
     def test_a_plain_loader(self, tmp_path: Path) -> None:
-        holds(
-            "streams, Lightning Trainer",
-            "`DataLoader`, at epochs' ends, with a data module",
-            "`DataLoader`, within an epoch",
-        )
+        way = "`DataLoader`, at epochs' ends, with a data module"
         for path in self.saved(tmp_path / "ends", DataLoader, None)[:-1]:
             step = int(path.stem.partition("=")[2])
-            assert self.fit(DataLoader, path, max_epochs=3) == stream(step, 30)
+            rest = self.fit(DataLoader, path, max_epochs=3)
+            exact("streams, Lightning Trainer", way, seen=rest, whole=stream(step, 30), where=step)
         within = self.saved(tmp_path / "within", DataLoader, 7)[0]
-        with pytest.raises(ValueError, match="StatefulDataLoader to resume a stream within an epoch, of which 7"):
+        message = "StatefulDataLoader to resume a stream within an epoch, of which 7"
+        with refused("streams, Lightning Trainer", "`DataLoader`, within an epoch", match=message):
             self.fit(DataLoader, within, max_epochs=3)
 
     def test_a_dataset_that_is_told_nothing(self, tmp_path: Path) -> None:
-        holds("streams, Lightning Trainer", "at epochs' ends, without a data module")
         path = self.saved(tmp_path, StatefulDataLoader, None, carried=False)[0]
-        with pytest.raises(ValueError, match=r"dataset\.state_dict\(\) should be in the checkpoint, kept by a data"):
+        message = r"dataset\.state_dict\(\) should be in the checkpoint, kept by a data"
+        with refused("streams, Lightning Trainer", "at epochs' ends, without a data module", match=message):
             self.fit(StatefulDataLoader, path, carried=False, max_epochs=3)
 
 
 def test_accelerate(tmp_path: Path) -> None:
     """The loader is not prepared, and is what is registered."""
-    holds("streams, Accelerate", "`register_for_checkpointing` of a `StatefulDataLoader`")
+    way = "`register_for_checkpointing` of a `StatefulDataLoader`"
     accelerate = pytest.importorskip("accelerate")
     for seed in range(20):
         seen: list[list[int]] = []
@@ -112,35 +111,47 @@ def test_accelerate(tmp_path: Path) -> None:
                     if len(seen) == stop:
                         break
             accelerator.save_state(str(tmp_path / str(seed)))
-        assert seen == stream(0, len(seen)), seed
+        exact("streams, Accelerate", way, seen=seen, whole=stream(0, len(seen)), where=seed)
 
 
-@pytest.mark.parametrize("prepared", [True, False])
-def test_the_hugging_face_trainer(prepared: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("prepared", "workers"), [(True, 0), (False, 0), (False, 2)])
+def test_the_hugging_face_trainer(prepared: bool, workers: int, tmp_path: Path) -> None:
     """It sets the epoch of a loader that Accelerate prepared, and of no other; it skips by reading again."""
-    holds("streams, Hugging Face Trainer", "loader prepared, one process", "loader not prepared")
     transformers = pytest.importorskip("transformers")
     from test_histories_transformers import Model
 
+    def make(data: Any) -> Any:
+        def collate(items: list[int]) -> dict[str, torch.Tensor]:
+            return {"index": torch.tensor(items), "labels": torch.zeros(len(items))}
+
+        return DataLoader(data, batch_size=None, collate_fn=collate, num_workers=workers)
+
     class Trainer(transformers.Trainer):  # type: ignore[misc]
         def get_train_dataloader(self) -> Any:
-            def collate(items: list[int]) -> dict[str, torch.Tensor]:
-                return {"index": torch.tensor(items), "labels": torch.zeros(len(items))}
+            return self.accelerator.prepare(make(self.train_dataset)) if prepared else make(self.train_dataset)
 
-            loader = DataLoader(self.train_dataset, batch_size=None, collate_fn=collate)
-            return self.accelerator.prepare(loader) if prepared else loader
+        def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
+            return make(self.eval_dataset)
 
-    def train(resume: Any, **saves: Any) -> list[list[int]]:
+    def train(resume: Any, **options: Any) -> list[list[int]]:
         arguments = transformers.TrainingArguments(
             output_dir=str(tmp_path), use_cpu=True, report_to="none", disable_tqdm=True, dataloader_pin_memory=False,
-            logging_strategy="no", max_steps=25, **saves,
+            logging_strategy="no", max_steps=25, **options,
         )  # fmt: skip
-        trainer = Trainer(model=Model(), args=arguments, train_dataset=dataset())
+        trainer = Trainer(model=Model(), args=arguments, train_dataset=dataset(), eval_dataset=dataset())
         trainer.train(resume_from_checkpoint=resume)
         return trainer.model.seen
 
-    assert train(None, save_steps=4) == stream(0, 25)
+    whole = train(None, save_steps=4, eval_strategy="steps", eval_steps=12)
+    if not workers:  # which have a part of the source each
+        assert whole == stream(0, 25)
     for step in (4, 12, 20):
-        rest = train(str(tmp_path / f"checkpoint-{step}"), save_strategy="no")
-        # Not told of its epoch, the stream begins with epoch 0.
-        assert (rest == stream(step, 25)) is (prepared or step < 10), step
+        checkpoint = str(tmp_path / f"checkpoint-{step}")
+        if prepared or step < 10:
+            way = "loader prepared, one process" if prepared else "loader not prepared, in the first epoch"
+            rest = train(checkpoint, save_strategy="no")
+            exact("streams, Hugging Face Trainer", way, seen=rest, whole=whole[step:], where=step)
+            continue
+        message = rf"loader should be prepared, .* goes on with epoch {step // 10}, but the stream would begin epoch 0"
+        with refused("streams, Hugging Face Trainer", "loader not prepared, in a later epoch", match=message):
+            train(checkpoint, save_strategy="no")

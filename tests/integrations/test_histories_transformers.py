@@ -18,7 +18,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from transformers import Trainer, TrainingArguments
 from transformers import __version__ as transformers_version
-from ways import holds
+from ways import exact, refused
 
 from replenish import SequencedReplacement
 from replenish.integrations.transformers import SRSTrainer
@@ -68,7 +68,7 @@ def options_for(draw: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("block", range(4))
 def test_histories(block: int, tmp_path: Path) -> None:
     """Killed after any of its checkpoints; gone on with another accumulation, by steps or by epochs."""
-    holds("Hugging Face Trainer", "`max_steps`, `num_train_epochs`", "gradient accumulation")
+    ways = ("`max_steps`, `num_train_epochs`", "gradient accumulation")
     for seed in range(50 * block, 50 * block + 50):
         draw, folder = random.Random(seed), tmp_path / str(seed)
         ends = draw.choice([{"max_steps": draw.randint(3, 24)}, {"num_train_epochs": draw.randint(1, 2)}])
@@ -81,14 +81,14 @@ def test_histories(block: int, tmp_path: Path) -> None:
         for step in draw.sample(saved, min(1 + (seed % 4 == 0), len(saved))):
             shutil.copytree(folder / f"checkpoint-{step}", resumed := tmp_path / f"{seed}-{step}")
             rest = train(folder, str(resumed), **ends, save_strategy="no", **evaluates, **options_for(draw))
-            assert rest == STREAM[step : len(whole)], (seed, step)
+            exact("Hugging Face Trainer", *ways, seen=rest, whole=whole[step:], where=(seed, step))
 
 
 def test_workers(tmp_path: Path) -> None:
-    holds("Hugging Face Trainer", "workers")
     options = {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, "dataloader_num_workers": 2}
     assert train(tmp_path, None, max_steps=13, save_steps=13, **options) == STREAM[:13]
-    assert train(tmp_path, True, max_steps=24, save_strategy="no", **options) == STREAM[13:24]
+    rest = train(tmp_path, True, max_steps=24, save_strategy="no", **options)
+    exact("Hugging Face Trainer", "workers", seen=rest, whole=STREAM[13:24])
 
 
 class WithASampler(Trainer):
@@ -107,19 +107,20 @@ def test_a_loader_of_ones_own(kind: type[Trainer], tmp_path: Path) -> None:
     """The Trainer sets the epoch and skips what was trained of it, whoever made the loader."""
     if kind is WithALoader and int(transformers_version.split(".")[0]) < 5:
         pytest.skip("before version 5 the Trainer sets the epoch of prepared loaders alone")
-    holds("Hugging Face Trainer", "a loader of one's own with `SRSBatchSampler` or `SRSSampler`")
+    way = "a loader of one's own with `SRSBatchSampler` or `SRSSampler`"
     options = {"gradient_accumulation_steps": 1, "per_device_train_batch_size": 12, "max_steps": 22}
     assert train(tmp_path, None, kind, save_steps=5, **options) == STREAM[:22]
     for step in (5, 10, 20):
         resumed = str(tmp_path / f"checkpoint-{step}")
-        assert train(tmp_path, resumed, kind, save_strategy="no", **options) == STREAM[step:22]
+        rest = train(tmp_path, resumed, kind, save_strategy="no", **options)
+        exact("Hugging Face Trainer", way, seen=rest, whole=STREAM[step:22], where=step)
 
 
 def test_samples_grouped_by_length_are_refused(tmp_path: Path) -> None:
-    holds("Hugging Face Trainer", "`group_by_length`")
+    message = "train_sampling_strategy should be 'random'.*but got 'group_by_length'"
     options = {"gradient_accumulation_steps": 1, "per_device_train_batch_size": 12, "max_steps": 2}
     name = {"train_sampling_strategy": "group_by_length"}
     if "train_sampling_strategy" not in TrainingArguments.__dataclass_fields__:
         name = {"group_by_length": True}
-    with pytest.raises(ValueError, match="train_sampling_strategy should be 'random'.*but got 'group_by_length'"):
+    with refused("Hugging Face Trainer", "`group_by_length`", match=message):
         train(tmp_path, None, **options, **name)

@@ -24,7 +24,7 @@ from integration_support import (
     run,
     stream,
 )
-from ways import holds
+from ways import exact
 
 from replenish import RandomReshuffling, SequencedReplacement
 from replenish.integrations.grain import OrderSampler
@@ -86,12 +86,11 @@ def test_workers_get_whole_batches(world: int, workers: int) -> None:
 
 @pytest.mark.parametrize("trained", [0, 7, 25, 31])
 def test_checkpoint_and_restore(trained: int) -> None:
-    holds("grain", "grain's own state")
     first = iter(loader(OrderSampler(order())))
     seen = lists(first, trained)
     resumed = iter(loader(OrderSampler(order())))
     resumed.set_state(first.get_state())
-    assert seen + lists(resumed, 40) == stream(0, trained + 40)
+    exact("grain", "grain's own state", seen=seen + lists(resumed, 40), whole=stream(0, trained + 40))
     assert lists(first, 5) == stream(trained, trained + 5)
 
 
@@ -155,23 +154,24 @@ def test_example(workers: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2, 3])
-def test_a_start_leaves_every_records_generator_as_it_is(workers: int) -> None:
+def test_a_start_leaves_every_record_and_its_generator_as_they_are(workers: int) -> None:
     """Wherever the first record is, and whichever worker has it."""
-    holds("grain", "`start=`, with workers")
 
-    def drawn(sampler: OrderSampler, steps: int) -> dict[tuple[int, int], int]:
+    def drawn(sampler: OrderSampler, steps: int) -> dict[tuple[int, int], tuple[int, int]]:
         found, count = {}, max(1, sampler.worker_count)
         for index in range(steps * 40):
             turn, place = divmod(index // count, 40)
             step = sampler.start + turn * count + index % count
-            found[step, place] = int(sampler[index].rng.integers(2**62))
+            record = sampler[index]
+            found[step, place] = (record.record_key, int(record.rng.integers(2**62)))
         return found
 
     whole = drawn(OrderSampler(order()), 24)
-    assert len(set(whole.values())) == len(whole)
+    assert len({drawn for _, drawn in whole.values()}) == len(whole)
     for start in range(1, 9):
         part = drawn(OrderSampler(order(), worker_count=workers, start=start), 12)
-        assert part.items() <= whole.items()
+        same = {place: whole[place] for place in part}
+        exact("grain", "`start=`, with workers", seen=part, whole=same, where=start)
 
 
 def test_a_map_dataset_of_steps() -> None:

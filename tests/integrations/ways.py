@@ -1,11 +1,15 @@
 """The ways to write a loop, by stack, and what a resume gives in each: what the drivers run and the docs' table shows.
 
-Every row is held by a test that says so with `holds`, here or in tests/torch: each history of an "exact" way is
-compared with the same script not interrupted, a "refused" way must raise, and a test shows what one does that is "not
-supported".
+A row is what tests, here and in tests/torch, have seen: `exact` compares the batches of a resumed run with those of the
+same script not interrupted, `refused` wants the error, `unsupported` wants the batches to differ. Each of them fails if
+the row says something else.
 """
 
 from __future__ import annotations
+
+from typing import Any
+
+import pytest
 
 EXACT, REFUSED, UNSUPPORTED = "exact", "refused", "not supported"
 
@@ -59,8 +63,9 @@ WAYS: dict[str, dict[str, str]] = {
         "a look at the data first": EXACT,
     },
     "streams, torchdata": {
-        "`PooledIterableDataset`, any step, epochs without `set_epoch`": EXACT,
+        "`PooledIterableDataset`, any step, epochs with or without `set_epoch`": EXACT,
         "a source that cannot seek, `store_items=True`": EXACT,
+        "`set_epoch` of another epoch than that of the loader's state": REFUSED,
         "a source that divides itself among workers": EXACT,
         "a source divided among processes": REFUSED,
     },
@@ -73,7 +78,8 @@ WAYS: dict[str, dict[str, str]] = {
     "streams, Accelerate": {"`register_for_checkpointing` of a `StatefulDataLoader`": EXACT},
     "streams, Hugging Face Trainer": {
         "loader prepared, one process": EXACT,
-        "loader not prepared": UNSUPPORTED,
+        "loader not prepared, in the first epoch": EXACT,
+        "loader not prepared, in a later epoch": REFUSED,
     },
     "Hugging Face Trainer": {
         "`max_steps`, `num_train_epochs`": EXACT,
@@ -96,9 +102,27 @@ WAYS: dict[str, dict[str, str]] = {
 }
 
 
-def holds(stack: str, *ways: str) -> None:
-    """Say which rows a test holds; that each row has one is tested with the pages."""
-    assert set(ways) <= set(WAYS[stack])
+def exact(stack: str, *ways: str, seen: Any, whole: Any, where: object = "") -> None:
+    """Check that a resumed run has seen what one not interrupted sees, as the rows say."""
+    _check_rows(stack, ways, EXACT)
+    assert seen == whole, where
+
+
+def refused(stack: str, *ways: str, error: type[Exception] = ValueError, match: str) -> Any:
+    """Return a context that an error has to leave, as the rows say."""
+    _check_rows(stack, ways, REFUSED)
+    return pytest.raises(error, match=match)
+
+
+def unsupported(stack: str, *ways: str, seen: Any, whole: Any) -> None:
+    """Check that a resumed run sees something else, without an error, as the rows say."""
+    _check_rows(stack, ways, UNSUPPORTED)
+    assert seen != whole
+
+
+def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
+    assert ways, "name the rows"
+    assert {way: WAYS[stack].get(way) for way in ways} == dict.fromkeys(ways, result)
 
 
 def table() -> str:

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import gc
-import random
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made_sources import SOURCES, Forward, OfUnknownLength
 from torch.utils.data import DataLoader, get_worker_info
-from torchdata.stateful_dataloader import StatefulDataLoader
-from ways import holds
+from ways import exact, refused
 
 from replenish.stream import PooledStream, Shards
 from replenish.torch import PooledIterableDataset
-
-
-class OfUnknownLength:
-    """Seekable, and does not say how long it is."""
-
-    def __init__(self, length: int = 50) -> None:
-        self._items = length
-
-    def __call__(self, start: int) -> Iterator[int]:
-        return iter(range(start, self._items))
-
-
-class Forward:
-    """Can begin again, at its beginning alone."""
-
-    def __init__(self, length: int = 50) -> None:
-        self._items = length
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self._items))
 
 
 class DividesItself(Forward):
@@ -44,14 +23,6 @@ class DividesItself(Forward):
     def __iter__(self) -> Iterator[int]:
         info = get_worker_info()
         return iter(range(self._items) if info is None else range(info.id, self._items, info.num_workers))
-
-
-SOURCES = {
-    "a range": lambda: range(50),
-    "of unknown length": OfUnknownLength,
-    "shards": lambda: Shards([range(20), range(20, 40), range(40, 50)], list),
-    "cannot seek": Forward,
-}
 
 
 @pytest.mark.parametrize("pool_size", [4, 7, 60])
@@ -99,63 +70,8 @@ def test_a_look_at_the_data_is_not_an_epoch() -> None:
     assert next(iter(loader)) == first
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("repeat", [True, False])
-def test_resumes_at_random_places(name: str, repeat: bool, workers: int) -> None:
-    holds(
-        "streams, torchdata",
-        "`PooledIterableDataset`, any step, epochs without `set_epoch`",
-        "a source that cannot seek, `store_items=True`",
-    )
-
-    def make(every: int = 1) -> StatefulDataLoader:
-        steps = {"steps_per_epoch": 8} if repeat else {}
-        dataset = PooledIterableDataset(
-            SOURCES[name](), batch_size=4, pool_size=10, repeat=repeat, store_items=name == "cannot seek", **steps
-        )
-        return StatefulDataLoader(dataset, batch_size=None, num_workers=workers, snapshot_every_n_steps=every)
-
-    loader = make()
-    whole = [batch for _ in range(5) for batch in loader]
-    draw = random.Random(7)
-    for every in (1, 100) if workers else (1, 1, 1, 1, 1, 1, 1, 1):
-        trained, seen, loader = draw.randint(1, 30), [], make(every)
-        while len(seen) < trained:
-            for batch in loader:
-                seen.append(batch)
-                if len(seen) == trained:
-                    break
-        resumed = make(every)
-        resumed.load_state_dict(loader.state_dict())
-        seen += [batch for _ in range(3) for batch in resumed]
-        assert seen[: len(whole)] == whole[: len(seen)], trained
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("repeat", [True, False])
-def test_resumes_after_whole_passes(name: str, repeat: bool, workers: int) -> None:
-    def make() -> StatefulDataLoader:
-        steps = {"steps_per_epoch": 8} if repeat else {}
-        dataset = PooledIterableDataset(
-            SOURCES[name](), batch_size=4, pool_size=10, repeat=repeat, store_items=name == "cannot seek", **steps
-        )
-        return StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
-
-    loader = make()
-    epochs = [list(loader) for _ in range(3)]
-    for ended in (1, 2):
-        first, resumed = make(), make()
-        assert [list(first) for _ in range(ended)] == epochs[:ended]
-        resumed.load_state_dict(first.state_dict())
-        rest = list(resumed) or list(resumed)
-        assert rest == epochs[ended]
-
-
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_a_source_that_divides_itself_loses_nothing(workers: int, tmp_path: Path) -> None:
-    holds("streams, torchdata", "a source that divides itself among workers")
     sources: dict[str, Any] = {"own": DividesItself(485)}
     datasets = pytest.importorskip("datasets")
     table = datasets.Dataset.from_dict({"item": list(range(485))})
@@ -164,7 +80,8 @@ def test_a_source_that_divides_itself_loses_nothing(workers: int, tmp_path: Path
         dataset = PooledIterableDataset(source, batch_size=10, pool_size=100, repeat=False)
         batches = DataLoader(dataset, batch_size=None, collate_fn=list, num_workers=workers)
         items = [item["item"] if isinstance(item, dict) else item for batch in batches for item in batch]
-        assert sorted(items) == list(range(485)), name
+        way = "a source that divides itself among workers"
+        exact("streams, torchdata", way, seen=sorted(items), whole=list(range(485)), where=name)
 
 
 @pytest.mark.filterwarnings("ignore")  # webdataset leaves files to the garbage collector
@@ -186,11 +103,11 @@ def test_webdataset_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_source_divided_among_processes_is_refused() -> None:
-    holds("streams, torchdata", "a source divided among processes")
     datasets = pytest.importorskip("datasets")
     from datasets.distributed import split_dataset_by_node
 
     table = datasets.Dataset.from_dict({"item": list(range(485))}).to_iterable_dataset(num_shards=4)
     divided = split_dataset_by_node(table, rank=0, world_size=2)
-    with pytest.raises(ValueError, match="source should not be divided among processes"):
+    message = "source should not be divided among processes"
+    with refused("streams, torchdata", "a source divided among processes", match=message):
         PooledIterableDataset(divided, batch_size=10, pool_size=100, steps_per_epoch=5, num_replicas=2, rank=0)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import TensorDataset
 
+from replenish.lab import compare
 from replenish.lab.data import DataError, Dataset, as_dataset, load
 
 LABELS = np.arange(20) % 2
@@ -33,23 +36,10 @@ class Pictures(TorchDataset[Any]):
         return Image.fromarray(self.images[index]), int(LABELS[index])
 
 
-class FakeHuggingFace:
-    """What `datasets.Dataset` has of columns, features and items."""
-
-    column_names = ("image", "label")
-
-    def __init__(self) -> None:
-        kinds = {"Image": (), "ClassLabel": ["even", "odd"]}
-        self.features = {
-            column: type(kind, (), {"names": names})()
-            for column, (kind, names) in zip(self.column_names, kinds.items(), strict=True)
-        }
-
-    def __len__(self) -> int:
-        return 20
-
-    def __getitem__(self, key: Any) -> Any:
-        return LABELS.tolist() if key == "label" else {"image": Image.fromarray(IMAGES[key]), "label": 0}
+def hugging_face(part: slice = slice(None)) -> datasets.Dataset:
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["even", "odd"])})
+    pictures = [Image.fromarray(image) for image in IMAGES[part]]
+    return datasets.Dataset.from_dict({"image": pictures, "label": LABELS[part].tolist()}, features=features)
 
 
 def channels_first(values: np.ndarray[Any, Any]) -> torch.Tensor:
@@ -66,9 +56,10 @@ def channels_first(values: np.ndarray[Any, Any]) -> torch.Tensor:
         TensorDataset(channels_first(IMAGES).float() / 255, torch.from_numpy(LABELS)),
         TensorDataset(channels_first(IMAGES), torch.from_numpy(LABELS)),
         Pictures(),
-        FakeHuggingFace(),
+        hugging_face(),
+        hugging_face().with_format("torch"),
     ],
-    ids=["arrays", "column", "tensors", "floats", "float tensors", "torch", "pillow", "hugging face"],
+    ids=["arrays", "column", "tensors", "floats", "float tensors", "torch", "pillow", "hugging face", "its tensors"],
 )
 def test_all_kinds_are_the_same_data(data: Any) -> None:
     found, plain = as_dataset(data), as_dataset((IMAGES, LABELS))
@@ -76,7 +67,7 @@ def test_all_kinds_are_the_same_data(data: Any) -> None:
     for name in ("train_images", "train_labels", "test_images", "test_labels"):
         assert np.array_equal(getattr(found, name), getattr(plain, name)), name
     assert len(found.test_labels) == 4
-    named = isinstance(data, (Pictures, FakeHuggingFace))
+    named = isinstance(data, (Pictures, datasets.Dataset))
     assert found.class_names == (("even", "odd") if named else ("0", "1"))
 
 
@@ -87,14 +78,25 @@ def test_all_kinds_are_the_same_data(data: Any) -> None:
         {"train": (IMAGES[:12], LABELS[:12]), "test": (IMAGES[12:], LABELS[12:])},
         {"train": (IMAGES[:12], LABELS[:12]), "validation": (IMAGES[12:], LABELS[12:])},
         [Pictures(IMAGES[:12]), TensorDataset(channels_first(IMAGES[12:]), torch.from_numpy(LABELS[12:]))],
+        datasets.DatasetDict(train=hugging_face(slice(12)), test=hugging_face(slice(12, None))),
     ],
-    ids=["keras", "by name", "validation", "two datasets"],
+    ids=["keras", "by name", "validation", "two datasets", "hugging face"],
 )
 def test_splits_of_your_own_are_kept(data: Any) -> None:
     found = as_dataset(data, name="mine")
     assert np.array_equal(found.train_images, IMAGES[:12])
     assert np.array_equal(found.test_images, IMAGES[12:])
     assert found.name == "mine"
+
+
+def test_a_dataset_of_hugging_face_is_compared(tmp_path: Path) -> None:
+    recipe = {"model": lambda: nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), "epochs": 1, "batch_size": 4, "seeds": 2}
+    found, plain = (
+        compare(data, orders=("reshuffling", "srs"), runs=tmp_path / name, **recipe)
+        for name, data in (("theirs", hugging_face()), ("arrays", (IMAGES, LABELS)))
+    )
+    assert found.verdicts[0].outcome == "undecided"
+    assert found.errors == plain.errors
 
 
 def test_grey_images_of_several_sizes() -> None:

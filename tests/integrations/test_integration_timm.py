@@ -1,0 +1,111 @@
+"""timm and torchvision themselves: timm's loaders with another order, and networks of both by name in `compare`."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if importlib.util.find_spec("timm") is None:
+    pytest.skip("needs timm", allow_module_level=True)
+
+import torch
+from contracts import as_lists
+from integration_support import EXAMPLES, check_log, run
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+from torchvision_operators import __file__ as with_torchvision
+from torchvision_operators import import_torchvision
+
+from replenish import SequencedReplacement
+from replenish.lab import compare
+from replenish.lab.data import as_dataset
+from replenish.torch import reorder, using
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imported() -> None:
+    import_torchvision()
+
+
+class Numbered(Dataset[Any]):
+    """Images with their numbers for targets; timm sets the transform."""
+
+    transform: Any = None
+
+    def __len__(self) -> int:
+        return 103
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transform(Image.new("RGB", (32, 32))), index
+
+
+def create_loader(**options: Any) -> Any:
+    import timm.data
+
+    defaults = {"is_training": True, "num_workers": 0, "device": torch.device("cpu")}
+    return timm.data.create_loader(Numbered(), (3, 32, 32), 8, **{**defaults, **options})
+
+
+def stream(start: int, stop: int) -> list[list[int]]:
+    return as_lists(SequencedReplacement(103, 8, seed=5).batches(start, stop))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("endless", [True, False])
+@pytest.mark.parametrize("prefetcher", [True, False])
+def test_every_loader_that_timm_makes(prefetcher: bool, endless: bool, workers: int) -> None:
+    theirs = create_loader(use_prefetcher=prefetcher, use_multi_epochs_loader=endless, num_workers=workers)
+    loader = reorder(theirs, seed=5)
+    assert type(loader) is type(theirs)
+    assert len(loader) == len(theirs) == 12
+    for epoch in (3, 4):  # also where the first is told after the loader was made
+        loader.sampler.set_epoch(epoch)
+        assert [numbers.tolist() for _, numbers in loader] == stream(12 * epoch, 12 * epoch + 12)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("endless", [True, False])
+def test_loaders_that_timm_makes_in_code_that_nobody_edits(endless: bool, workers: int) -> None:
+    with using("srs", seed=5) as replacement:
+        loader = create_loader(use_multi_epochs_loader=endless, num_workers=workers)
+        seen = [numbers.tolist() for _ in range(2) for _, numbers in loader]
+    assert [(record.order, record.trained) for record in replacement.records] == [("srs, seed 5", True)]
+    with using("srs", seed=5):
+        plain = DataLoader(range(103), batch_size=8, shuffle=True, drop_last=True)
+        assert seen == [numbers.tolist() for _ in range(2) for numbers in plain]
+
+
+def test_a_batch_that_is_held_back_is_not_counted_as_trained() -> None:
+    loader = reorder(create_loader(), seed=5)
+    for step, _ in enumerate(loader, 1):
+        if step < 12:
+            with pytest.raises(ValueError, match=r"given to state_dict\(\), since timm's PrefetchLoader"):
+                loader.sampler.state_dict()
+        assert loader.sampler.state_dict(step)["step"] == step
+    assert loader.sampler.state_dict()["step"] == 12
+
+
+def test_what_cannot_work_says_so() -> None:
+    with pytest.raises(TypeError, match="batch sampler of torch, .* but got a ScheduledBatchSampler"):
+        reorder(create_loader(input_size_choices=[32, 48]))
+
+
+def test_the_page(tmp_path: Path) -> None:
+    for start, stop in ((0, 7), (7, 30)):
+        run(Path(with_torchvision), EXAMPLES / "train_timm.py", tmp_path, "--until", stop)
+        check_log(tmp_path, start, stop)
+
+
+@pytest.mark.parametrize("model", ["timm:test_resnet", "torchvision:mobilenet_v3_small"])
+def test_networks_by_name_and_a_dataset_of_torchvision(model: str, tmp_path: Path) -> None:
+    import torchvision.datasets
+
+    images = as_dataset(torchvision.datasets.FakeData(size=40, image_size=(3, 16, 16), num_classes=2))
+    found = compare(images, model=model, orders=("reshuffling", "srs"), seeds=2, epochs=1, batch_size=16, runs=tmp_path)
+    assert found.verdicts[0].outcome == "undecided"
+    assert f"{model}@" in "".join(path.read_text() for path in tmp_path.rglob("config.json"))
+    with pytest.raises(ValueError, match=rf"{model.partition(':')[0]} could not make 'nonesuch'"):
+        compare(images, model=f"{model.partition(':')[0]}:nonesuch", epochs=1, runs=tmp_path)
