@@ -73,6 +73,7 @@ $(VENV)/ready: $(VENV)/ready-demo
 	touch $@
 
 # timm and fastai, and what they need that is not there: by themselves they would bring a torchvision with its own torch, and spacy.
+# In a folder apart: Lightning and transformers import a torchvision that they find, and this one has no operators for a CPU.
 WITHOUT_DEPENDENCIES := torchvision==0.28.0 timm==1.0.31 fastai==2.8.12 fastcore==2.2.38 fastdownload==0.0.8 \
 	fastprogress==1.0.5 fasttransform==0.0.5 plum-dispatch==2.9.0 beartype==0.23.1
 
@@ -80,7 +81,8 @@ $(VENV)-integrations/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-integrations
 	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		-e '.[integrations,test]'
-	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(WITHOUT_DEPENDENCIES)
+	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+		--target $(VENV)-integrations/vision $(WITHOUT_DEPENDENCIES)
 	touch $@
 
 $(VENV)-lowest/ready: pyproject.toml constraints.txt constraints-lowest.txt

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from torchvision_operators import import_torchvision, is_installed
 
-if importlib.util.find_spec("fastai") is None:
+if not is_installed("fastai"):
     pytest.skip("needs fastai", allow_module_level=True)
 
 import torch
@@ -17,7 +17,6 @@ from contracts import as_lists
 from integration_support import EXAMPLES, check_log, run
 from torch import nn
 from torchvision_operators import __file__ as with_torchvision
-from torchvision_operators import import_torchvision
 
 from replenish import SequencedReplacement
 from replenish.torch import reorder

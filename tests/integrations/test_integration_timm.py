@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
+from torchvision_operators import import_torchvision, is_installed
 
-if importlib.util.find_spec("timm") is None:
+if not is_installed("timm"):
     pytest.skip("needs timm", allow_module_level=True)
 
 import torch
@@ -17,7 +17,6 @@ from integration_support import EXAMPLES, check_log, run
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 from torchvision_operators import __file__ as with_torchvision
-from torchvision_operators import import_torchvision
 
 from replenish import SequencedReplacement
 from replenish.lab import compare
