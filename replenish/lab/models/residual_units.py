@@ -98,8 +98,7 @@ class ResidualUnit(nn.Module):
 
     def middle(self, x: Tensor, bn: Callable[[Tensor], Tensor]) -> Tensor:
         """Return `x` through BN, ReLU, dropout and the second convolution: in every unit the same."""
-        out: Tensor = self.conv2(self.dropout(F.relu(bn(x), inplace=True)))
-        return out
+        return self.conv2(self.dropout(F.relu(bn(x), inplace=True)))
 
 
 class Original(ResidualUnit):
@@ -107,8 +106,7 @@ class Original(ResidualUnit):
 
     def branch(self, x: Tensor) -> Tensor:
         """Return the residual, before the addition."""
-        out: Tensor = self.bn2(self.middle(self.conv1(x), self.bn1))
-        return out
+        return self.bn2(self.middle(self.conv1(x), self.bn1))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
@@ -176,6 +174,27 @@ class FullPreactivation(ResidualUnit):
         # Where the shape changes the projection sees the activated input, as in Zagoruyko's code.
         shortcut: Tensor = self.shortcut(active) if self.changes_shape else x
         return self.middle(self.conv1(active), self.bn2).add_(shortcut)
+
+
+def three_stages(
+    channels: int, width: int, units: int, make: Callable[[int, int, int], nn.Module]
+) -> tuple[nn.Sequential, int]:
+    """Return three stages of so many units and the channels that they end with: the width doubles, the image halves.
+
+    Args:
+        channels: Channels that come in.
+        width: Channels of the first stage.
+        units: Units of a stage.
+        make: Makes a unit of (in_channels, out_channels, stride).
+    """
+    stages = nn.Sequential()
+    for stage in range(3):
+        members = nn.Sequential()
+        for index in range(units):
+            members.append(make(channels, width * 2**stage, 2 if stage and not index else 1))
+            channels = width * 2**stage
+        stages.append(members)
+    return stages, channels
 
 
 UNITS: dict[str, type[ResidualUnit]] = {
