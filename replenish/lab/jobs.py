@@ -32,8 +32,8 @@ class Job:
     tensorboard: bool = False
     command: str = ""
 
-    def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
-        """Train here and now, and return the result."""
+    def run(self, watch: Callable[[dict[str, Any]], None] | None = None, **own: Any) -> dict[str, Any]:
+        """Train here and now, and return the result; `own` are a network and data, as `train` takes them."""
         if (result := self.ended()) is not None:
             if watch is not None:
                 watch({"event": "end", "result": result})
@@ -47,6 +47,7 @@ class Job:
             watch=watch,
             tensorboard=self.tensorboard,
             command=self.command,
+            **own,
         )
 
     def ended(self) -> dict[str, Any] | None:
