@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from replenish.lab.statistics import ANY, COVERAGE, Interval, PairedDifference, paired_difference
+from replenish.lab.statistics import ANY, COVERAGE, Interval, PairedDifference, half_width, paired_difference
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 #: With fewer seeds nothing is decided, since two differences say next to nothing about their spread.
@@ -142,19 +142,11 @@ def _interval(
 ) -> Interval | None:
     if difference.mean is None or not difference.deviation or difference.n < FEWEST_SEEDS:
         return None
-    half = _half_width(difference.n, difference.deviation, level, anytime)
+    half = (anytime_half_width if anytime else half_width)(difference.n, difference.deviation, level)
     if math.isinf(half):
         return None
     widest = possible[1] - possible[0]
     return Interval(max(difference.mean - half, -widest), min(difference.mean + half, widest), 1 - level)
-
-
-def _half_width(n: int, deviation: float, level: float, anytime: bool) -> float:
-    if anytime:
-        return anytime_half_width(n, deviation, level)
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
-
-    return float(stdtrit(n - 1, 1 - level / 2)) * deviation / math.sqrt(n)
 
 
 def _outcome(interval: Interval | None, margin: float | None, higher_is_better: bool) -> Outcome:

@@ -29,10 +29,7 @@ FILES, FOLDERS, EXTENSIONS = (b"0", b"\0", b"7"), (b"5",), (b"x", b"g", b"L", b"
 def read_files(path: Path, folder: str, names: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the files of `names` that an archive has in `folder`, with their contents, and stop when it had all.
 
-    Args:
-        path: The archive; nothing is unpacked.
-        folder: The folder inside it that everything has to be in.
-        names: File names without the folder.
+    Nothing is unpacked, and everything in the archive has to be in that folder.
 
     Raises:
         DataError: It is damaged or cut short, or holds what no official archive has.
