@@ -28,11 +28,7 @@ def comparison_configs(
 ) -> tuple[Dataset, list[RunConfig]]:
     """Return the data, and a config for each order, which differ in the order alone unless asked otherwise.
 
-    Args:
-        data: As of `replenish.lab.compare`.
-        model: A network's name, or what makes one.
-        orders: The orders' names.
-        recipe: Fields of `RunConfig`; a mapping in the place of a value has one for each order.
+    The arguments are those of `replenish.lab.compare`: a mapping in a field's place has a value for each order.
 
     Raises:
         TypeError: A field of `recipe` is not one of `RunConfig`.

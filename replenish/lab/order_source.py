@@ -25,15 +25,10 @@ OF_A_STATE = {"version", "stream", "step", "order", "num_samples", "batch_size"}
 
 @dataclass(frozen=True)
 class OrderSource:
-    """An order whose steps can be asked about.
+    """An order whose steps can be asked about, and what it is the order of, for people.
 
-    Attributes:
-        order: The order.
-        about: What it is the order of, for people.
-        steps_per_epoch: How many steps make an effective epoch there.
-        steps: How many steps have been taken, where that is known.
-        dataset: What the samples are, where the data are at hand.
-        remark: Why they are not, or nothing.
+    Where that is known, it has the steps that have been taken, and the data, if they are at hand; else a remark says
+    why they are not.
     """
 
     order: Order

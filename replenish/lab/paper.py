@@ -26,16 +26,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Table2Row:
-    """A row of table 2.
+    """A row of table 2, as printed, "" where nothing is: whose method, the depth with its factor, the test errors.
 
-    Attributes:
-        name: The part of the experiments' names between `table2/` and the dataset.
-        method: As printed.
-        reference: Whose figures these are; "ours" is the paper's own word for its authors' runs.
-        depth: Depth, with the widening factor or the growth rate, as printed; "" where nothing is.
-        parameters: As printed; "" where nothing is.
-        cifar10: Test error on CIFAR-10.
-        cifar100: Test error on CIFAR-100.
+    The name is the part of the experiments' names between `table2/` and the dataset; "ours" in the reference is the
+    paper's own word for its authors' runs.
     """
 
     name: str

@@ -85,14 +85,7 @@ class Question:
         besides: Mapping[str, Values] | None = None,
         warnings: Sequence[str] = (),
     ) -> Answer:
-        """Return the verdicts with their numbers.
-
-        Args:
-            values: The metric by order and seed.
-            stopped: Why there are fewer seeds than asked for, if there are.
-            besides: Further numbers by what they are, then by order and seed.
-            warnings: What makes the numbers doubtful, beside what the verdicts say themselves.
-        """
+        """Return the verdicts with their numbers; the arguments are those of `Answer`."""
         verdicts = self.verdicts(values)
         doubts = (*warnings, *(verdict.warning for verdict in verdicts if verdict.warning))
         kept = {order: dict(values[order]) for order in self.orders}

@@ -24,14 +24,7 @@ _SHORT, _LONG = 0.1, 2.0  # gaps in effective epochs
 
 @dataclass(frozen=True)
 class OrderNoise:
-    """One order: what was measured, and its laws.
-
-    Attributes:
-        order: The order.
-        spectrum: Its noise, in bands of frequencies.
-        gaps: The gaps between two visits of a sample.
-        gap_law: Their law.
-    """
+    """One order: its noise, in bands of frequencies, and the gaps between two visits of a sample, with their law."""
 
     order: CursorOrder
     spectrum: MeasuredSpectrum

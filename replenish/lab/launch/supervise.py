@@ -51,14 +51,8 @@ def supervise(
 ) -> list[dict[str, Any]]:
     """Start every job that has not ended, `parallel` at once, and return how all ended.
 
-    Args:
-        jobs: What to run.
-        parallel: How many at once.
-        watch: Told of what happens.
-        start: Starts a job.
-        stop_at_failure: Whether the others are stopped, so that they save, when one could not be run.
-        seconds_to_save: How long tasks that are asked to stop are waited for.
-        seconds_for_files: How long another machine's files may take to be seen here.
+    With `stop_at_failure` the others are stopped, so that they save, when one could not be run. Tasks that are asked to
+    stop are waited for so many `seconds_to_save`; another machine's files may take `seconds_for_files` to be seen here.
 
     Raises:
         Stopped: By a signal; every run has been asked to save where it stands.

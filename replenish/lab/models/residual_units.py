@@ -50,18 +50,14 @@ def normalized_projection(in_channels: int, out_channels: int, stride: int) -> n
     return nn.Sequential(projection(in_channels, out_channels, stride), nn.BatchNorm2d(out_channels))
 
 
-ShortcutMaker: TypeAlias = Callable[[int, int, int], nn.Module]
+#: Of (in_channels, out_channels, stride).
+ModuleMaker: TypeAlias = Callable[[int, int, int], nn.Module]
 
 
 class ResidualUnit(nn.Module):
-    """What the five units share: two convolutions, two normalizations, a shortcut.
+    """What the five units share: two convolutions with dropout between them, two normalizations, a shortcut.
 
-    Args:
-        in_channels: Channels that come in.
-        out_channels: Channels that go out.
-        stride: Stride of the first convolution, and of the shortcut.
-        dropout: Probability of dropping a value between the two convolutions.
-        shortcut: Makes, from (in_channels, out_channels, stride), the shortcut of a unit that changes the shape.
+    The stride is that of the first convolution and of the shortcut, which `shortcut` makes if the shape changes.
     """
 
     #: Whether the first normalization stands before the first convolution.
@@ -73,7 +69,7 @@ class ResidualUnit(nn.Module):
         out_channels: int,
         stride: int = 1,
         dropout: float = 0.0,
-        shortcut: ShortcutMaker = projection,
+        shortcut: ModuleMaker = projection,
     ) -> None:
         super().__init__()
         self.bn1 = nn.BatchNorm2d(in_channels if self.normalizes_input else out_channels)
@@ -176,17 +172,8 @@ class FullPreactivation(ResidualUnit):
         return self.middle(self.conv1(active), self.bn2).add_(shortcut)
 
 
-def three_stages(
-    channels: int, width: int, units: int, make: Callable[[int, int, int], nn.Module]
-) -> tuple[nn.Sequential, int]:
-    """Return three stages of so many units and the channels that they end with: the width doubles, the image halves.
-
-    Args:
-        channels: Channels that come in.
-        width: Channels of the first stage.
-        units: Units of a stage.
-        make: Makes a unit of (in_channels, out_channels, stride).
-    """
+def three_stages(channels: int, width: int, units: int, make: ModuleMaker) -> tuple[nn.Sequential, int]:
+    """Return three stages of so many units and the channels that they end with: the width doubles, the image halves."""
     stages = nn.Sequential()
     for stage in range(3):
         members = nn.Sequential()

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from replenish.lab.models import arguments, layout
 from replenish.lab.models.initialise import he_normal
 from replenish.lab.models.residual_units import (
+    ModuleMaker,
     Original,
     PaddedShortcut,
-    ShortcutMaker,
     global_average,
     normalized_projection,
     three_stages,
 )
 
-SHORTCUTS: dict[str, ShortcutMaker] = {"pad": PaddedShortcut, "projection": normalized_projection}
+SHORTCUTS: dict[str, ModuleMaker] = {"pad": PaddedShortcut, "projection": normalized_projection}
 
 
 class StochasticDepthUnit(Original):
@@ -33,7 +33,7 @@ class StochasticDepthUnit(Original):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, stride: int, shortcut: ShortcutMaker, survival: float
+        self, in_channels: int, out_channels: int, stride: int, shortcut: ModuleMaker, survival: float
     ) -> None:
         super().__init__(in_channels, out_channels, stride, shortcut=shortcut)
         self.survival = survival

@@ -25,12 +25,8 @@ _MIDDLE = (0.3162, 3.1623)  # those between are those of prediction 1
 class BandValue:
     """One order in one band, over the seeds.
 
-    Attributes:
-        kappa: The mean kappa of the directions, geometrically.
-        measured: The variance over that under independent draws.
-        law: What the law says of the same directions.
-        excess: Measured minus law, with Student's 95 % interval.
-        directions: How many directions of all seeds.
+    The mean kappa of the directions is geometric; the variance is over that under independent draws; the excess is
+    measured minus law, with Student's 95 % interval.
     """
 
     kappa: float
@@ -52,11 +48,7 @@ class BandValue:
 
 @dataclass(frozen=True)
 class Results:
-    """All runs of an experiment.
-
-    Attributes:
-        records: Those of the runs, by seed.
-    """
+    """All runs of an experiment, as their records by seed."""
 
     records: dict[int, dict[str, Any]]
 

@@ -69,13 +69,7 @@ WHITE = "independent"
 
 @dataclass(frozen=True)
 class Arm:
-    """An order with its sizes.
-
-    Attributes:
-        order: Its name in the list of orders.
-        label: Its name for people.
-        make: Of (N, B, seed).
-    """
+    """An order with its sizes: its name in the list of orders, one for people, and what makes it of (N, B, seed)."""
 
     order: str
     label: str

@@ -32,14 +32,8 @@ BEST_EPOCH = "(chosen on the test set, for information)"
 class Entry:
     """What a row is about: an experiment or an order, its runs, and the experiment that it is compared with.
 
-    Attributes:
-        name: The experiment's, or the order's.
-        group: Its runs.
-        row: Its row in the paper's table, if it has one.
-        data: The paper's name of its data.
-        against: The name of the experiment that it is compared with.
-        reference: The runs of that; None where there are none, or for that experiment itself.
-        comparable: Whether the runs are at the paper's own scale.
+    It has its row in the paper's table and the paper's name of its data, if there are any; `reference` are the runs of
+    what it is compared with, unless it is that itself; `comparable`, whether runs are at the paper's own scale.
     """
 
     name: str

@@ -187,15 +187,7 @@ class Figure:
 def pairs_figure(
     values: Mapping[str, Mapping[int, float]], orders: Mapping[str, str], label: str, name: str, caption: str
 ) -> Figure:
-    """Return every seed's value by order, a line joining those of one seed.
-
-    Args:
-        values: The values by what they are named and by seed.
-        orders: The order of each, for its look.
-        label: What the values are.
-        name: The figure's name within its page.
-        caption: A sentence or two.
-    """
+    """Return every seed's value, by name and seed, a line joining those of one seed; `orders` gives each its look."""
     columns = list(values.values())
     joined = [
         Series(f"seed {seed}", range(len(columns)), [by_seed.get(seed) for by_seed in columns], kind="join")

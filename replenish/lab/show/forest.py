@@ -21,16 +21,8 @@ _LABELS, _AXIS, _NUMBERS, _VERDICTS, _WIDTH = 16, 372, 700, 872, 1050
 class ForestRow:
     """A row: a mean with its interval and what is said of it; without a mean, the verdict alone is shown.
 
-    Attributes:
-        label: What is compared.
-        mean: Its estimate.
-        interval: Its interval.
-        numbers: The same in words.
-        verdict: What is said of it.
-        order: The order whose colour it has.
-        strong: Whether it is the one that counts most.
-        heading: Whether it is no effect at all but a heading of those beneath.
-        provisional: Whether it rests on a part of the data, so that nothing is said of it yet.
+    It has the colour of an order. The one that counts most is strong; one that rests on a part of the data, so that
+    nothing is said of it yet, is provisional; a heading is no effect at all.
     """
 
     label: str
