@@ -37,8 +37,6 @@ def comparison_configs(
     fields = {field.name for field in dataclasses.fields(RunConfig)} - {"dataset", "model", "order", "seed"}
     if odd := set(recipe) - fields:
         raise TypeError(f"compare takes fields of RunConfig, but got {', '.join(sorted(odd))}")
-    if isinstance(orders, str) or len(set(orders)) != len(orders) or len(orders) < 2:
-        raise ValueError(f"orders should be two or more different orders, but got {', '.join(orders) or 'none'}")
     plain: dict[str, Any] = {"pool_size": None, "sequence": "shuffled"}  # which only SRS has
 
     def config_of(order: str, fields: Mapping[str, Any]) -> RunConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,24 +63,13 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "config": self.config.to_dict(),
-            "folder": str(self.folder),
-            "hardware": self.hardware.to_dict(),
-            "tensorboard": self.tensorboard,
-            "command": self.command,
-        }
+        return {**asdict(self), "config": self.config.to_dict(), "folder": str(self.folder)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Job:
         """Return the job that `to_dict` wrote."""
-        return cls(
-            RunConfig.from_dict(values["config"]),
-            Path(values["folder"]),
-            Hardware(**values["hardware"]),
-            values["tensorboard"],
-            values["command"],
-        )
+        config, folder = RunConfig.from_dict(values["config"]), Path(values["folder"])
+        return cls(**{**values, "config": config, "folder": folder, "hardware": Hardware(**values["hardware"])})
 
 
 def plan(

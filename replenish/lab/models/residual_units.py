@@ -62,6 +62,8 @@ class ResidualUnit(nn.Module):
 
     #: Whether the first normalization stands before the first convolution.
     normalizes_input = False
+    #: What stands before the network's first unit, behind the first convolution, and what behind its last unit.
+    stem, tail = "BN ReLU", ""
 
     def __init__(
         self,
@@ -81,16 +83,6 @@ class ResidualUnit(nn.Module):
         self.shortcut: nn.Module = nn.Identity()
         if self.changes_shape:
             self.shortcut = shortcut(in_channels, out_channels, stride)
-
-    @staticmethod
-    def stem(channels: int) -> list[nn.Module]:
-        """Return what stands between the network's first convolution and its first unit."""
-        return [nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
-
-    @staticmethod
-    def tail(channels: int) -> list[nn.Module]:
-        """Return what stands between the network's last unit and the average over the image."""
-        return []
 
     def middle(self, x: Tensor, bn: Callable[[Tensor], Tensor]) -> Tensor:
         """Return `x` through BN, ReLU, dropout and the second convolution: in every unit the same."""
@@ -131,15 +123,8 @@ class ReLUBeforeAddition(ResidualUnit):
 class ReLUOnlyPreactivation(ResidualUnit):
     """Figure 4(d): the ReLU moves before the convolution, the normalization does not."""
 
-    @staticmethod
-    def stem(channels: int) -> list[nn.Module]:
-        """Return BN alone, since the first unit begins with the ReLU."""
-        return [nn.BatchNorm2d(channels)]
-
-    @staticmethod
-    def tail(channels: int) -> list[nn.Module]:
-        """Return the extra activation after the last addition (He et al., appendix)."""
-        return [nn.ReLU()]
+    # The first unit begins with the ReLU; the extra activation after the last addition is in He et al.'s appendix.
+    stem, tail = "BN", "ReLU"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
@@ -153,16 +138,8 @@ class FullPreactivation(ResidualUnit):
     """Figure 4(e), He et al.'s proposal and the unit of Zagoruyko and Komodakis's published code."""
 
     normalizes_input = True
-
-    @staticmethod
-    def stem(channels: int) -> list[nn.Module]:
-        """Return nothing, since the first unit begins with BN and ReLU."""
-        return []
-
-    @staticmethod
-    def tail(channels: int) -> list[nn.Module]:
-        """Return the extra activation after the last addition (He et al., appendix)."""
-        return [nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
+    # The first unit begins with BN and ReLU; for the last, see above.
+    stem, tail = "", "BN ReLU"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
@@ -170,6 +147,12 @@ class FullPreactivation(ResidualUnit):
         # Where the shape changes the projection sees the activated input, as in Zagoruyko's code.
         shortcut: Tensor = self.shortcut(active) if self.changes_shape else x
         return self.middle(self.conv1(active), self.bn2).add_(shortcut)
+
+
+def activation(words: str, channels: int) -> list[nn.Module]:
+    """Return the layers that the words name: BN, ReLU, both or none; a ReLU overwrites only what BN gave."""
+    layers: list[nn.Module] = [nn.BatchNorm2d(channels)] if "BN" in words else []
+    return [*layers, nn.ReLU(inplace=bool(layers))] if "ReLU" in words else layers
 
 
 def three_stages(channels: int, width: int, units: int, make: ModuleMaker) -> tuple[nn.Sequential, int]:

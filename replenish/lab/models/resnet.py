@@ -14,6 +14,7 @@ from replenish.lab.models.residual_units import (
     ModuleMaker,
     Original,
     PaddedShortcut,
+    activation,
     global_average,
     normalized_projection,
     three_stages,
@@ -94,7 +95,7 @@ class ResNet(nn.Module):
         make = SHORTCUTS[arguments.choice("shortcut", shortcut, list(SHORTCUTS))]
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
-        self.stem = nn.Sequential(stem, *Original.stem(16))
+        self.stem = nn.Sequential(stem, *activation(Original.stem, 16))
         alive = (1.0 - position / (3 * units) * (1.0 - survival) for position in itertools.count(1))
 
         def unit(inside: int, outside: int, stride: int) -> nn.Module:

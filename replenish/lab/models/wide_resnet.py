@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from replenish import checks
 from replenish.lab.models import arguments, layout
 from replenish.lab.models.initialise import he_normal
-from replenish.lab.models.residual_units import UNITS, global_average, three_stages
+from replenish.lab.models.residual_units import UNITS, activation, global_average, three_stages
 
 
 class WideResNet(nn.Module):
@@ -55,9 +55,9 @@ class WideResNet(nn.Module):
         dropout = arguments.fraction("dropout", dropout, below=1.0)
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
-        self.stem = nn.Sequential(stem, *kind.stem(16))
+        self.stem = nn.Sequential(stem, *activation(kind.stem, 16))
         self.stages, channels = three_stages(16, 16 * width, units, partial(kind, dropout=dropout))
-        self.tail = nn.Sequential(*kind.tail(channels))
+        self.tail = nn.Sequential(*activation(kind.tail, channels))
         self.classifier = nn.Linear(channels, num_classes)
         he_normal(self)
 

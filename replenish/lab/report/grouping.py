@@ -138,13 +138,9 @@ def _executed(run: RunRecord) -> dict[str, Any]:
 
 def origins(groups: Iterable[Group]) -> tuple[Origin, ...]:
     """Return the commands and commits that made the runs of some groups, with how many each made."""
-    runs = {run.path: run for group in groups for run in group.runs if run.result is not None}
-    counts: dict[tuple[str, str], int] = {}
-    for run in runs.values():
-        result = run.result or {}
-        key = (str(result.get("command") or "unknown"), str(result.get("commit") or "unknown"))
-        counts[key] = counts.get(key, 0) + 1
-    return tuple(Origin(command, commit, count) for (command, commit), count in sorted(counts.items()))
+    results = {run.path: run.result for group in groups for run in group.runs if run.result is not None}
+    made = [[str(each.get(name) or "unknown") for name in ("command", "commit")] for each in results.values()]
+    return tuple(Origin(*pair, made.count([*pair])) for pair in sorted({(command, commit) for command, commit in made}))
 
 
 def _by_seed(runs: Iterable[RunRecord]) -> tuple[RunRecord, ...]:

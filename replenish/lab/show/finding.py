@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from replenish.lab.show.axis import round_step
+from replenish.lab.show.axis import round_reach
 from replenish.lab.statistics import PairedDifference, signed
 
 
@@ -57,11 +56,9 @@ class Finding:
 
 def common_reach(findings: Iterable[Finding]) -> float:
     """Return how far an axis goes to either side of zero that all findings can be drawn on."""
-    numbers = [0.0]
+    numbers: list[float | None] = []
     for finding in findings:
         found = finding.difference
-        ends = () if found.interval is None else (found.interval.low, found.interval.high)
-        numbers += [abs(number) for number in (found.mean, finding.paper, *ends) if number is not None]
-    farthest = max(numbers) or 1.0
-    step = round_step(2 * farthest, 6)
-    return math.ceil(farthest / step - 1e-9) * step
+        numbers += [found.mean, finding.paper]
+        numbers += [] if found.interval is None else [found.interval.low, found.interval.high]
+    return round_reach(number for number in numbers if number is not None)
