@@ -192,11 +192,7 @@ class PlannedComparison:
     own_data: bool
 
     def run(
-        self,
-        launcher: str = "local",
-        parallel: int = 1,
-        watch: WatchJobs | None = None,
-        budget: float | None = None,
+        self, launcher: str = "local", parallel: int = 1, watch: WatchJobs | None = None, budget: float | None = None
     ) -> Comparison:
         """Execute what is not finished, and return what was found; the arguments are those of `compare`."""
         here = launcher == "local" and checks.integer("parallel", parallel, minimum=1) == 1

@@ -69,11 +69,7 @@ def comparison_configs(
 
 
 def check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
-    """Refuse runs that have ended on other data of the same name, or were executed otherwise than is asked for now.
-
-    Raises:
-        ValueError: Naming the first.
-    """
+    """Refuse runs that have ended on other data of the same name, or were executed otherwise than is asked for now."""
     for job in jobs:
         result = RunFolder(job.folder).result() if job.folder.exists() else None
         if result is None:

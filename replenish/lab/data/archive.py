@@ -11,7 +11,7 @@ import lzma
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import IO
 
 from replenish.lab.data.dataset import DataError
 
@@ -89,14 +89,10 @@ def _text(field: bytes) -> str:
     return field.partition(b"\0")[0].decode("utf-8", "replace")
 
 
-class _Reads(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
 class _Content:
     """What a compressed file holds, read forwards in pieces, to a limit."""
 
-    def __init__(self, file: _Reads, path: Path) -> None:
+    def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
         self._compressed = file.read(CHUNK)
         self._is_xz = self._compressed.startswith(b"\xfd7zXZ")

@@ -45,11 +45,7 @@ def launch(jobs: Sequence[Job], launcher: str, parallel: int, watch: WatchJobs) 
 
 
 def check_machines(jobs: Sequence[Job]) -> None:
-    """Refuse runs on several machines where no other machine will ever join.
-
-    Raises:
-        ValueError: Naming the first.
-    """
+    """Refuse runs on several machines where no other machine will ever join."""
     several = next((job.hardware.num_nodes for job in jobs if job.hardware.num_nodes > 1), None)
     if several is not None and not any(name in os.environ for name in STARTED_TOGETHER):
         raise ValueError(

@@ -107,13 +107,7 @@ class ShakeShakeUnit(nn.Module):
     """Two branches, mixed, and a shortcut."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        stride: int,
-        cardinality: int | None,
-        mix: ShakeShake,
-        relu: str,
+        self, in_channels: int, out_channels: int, stride: int, cardinality: int | None, mix: ShakeShake, relu: str
     ) -> None:
         super().__init__()
         self.branch1 = branch(in_channels, out_channels, stride, cardinality)

@@ -129,11 +129,7 @@ class Results:
 
 
 def read_results(folder: Path, name: str) -> Results:
-    """Return the records of an experiment.
-
-    Raises:
-        ValueError: There are none, or they are of different settings.
-    """
+    """Return the records of an experiment; refuses none, and records of different settings."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{name.replace('/', '-')}-seed*.json"))]
     if not records:
         raise ValueError(f"{folder} has no record of {name}; make them with: replenish run {name} --runs {folder}")

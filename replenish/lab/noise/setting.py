@@ -92,11 +92,7 @@ ARMS: dict[str, Arm] = {
 
 
 def find(name: str) -> dict[str, Setting]:
-    """Return the experiments of a name, or all of them for `noise`.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """Return the experiments of a name, or all of them for `noise`."""
     wanted = name.strip("/")
     found = {known: setting for known, setting in EXPERIMENTS.items() if wanted in (known, "noise")}
     if not found:

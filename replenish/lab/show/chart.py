@@ -80,10 +80,7 @@ class Chart:
     """One pair of axes.
 
     Attributes:
-        name: A short name without spaces.
-        x_label: What is along, with its unit.
-        y_label: What is up, with its unit.
-        series: What is drawn.
+        x_label: What is along, with its unit; `y_label`, what is up.
         references: Lines to compare with.
         x_range: The ends of the axis along; None for those of the data.
         x_names: Names in place of numbers at 0, 1, 2, ... along.

@@ -14,19 +14,13 @@ class Finding:
     """A paired difference, what it allows to be said, and what others say about the same.
 
     Attributes:
-        name: A name within the page.
-        first: What is compared.
-        second: With what.
         sentence: What the data allow to be said.
         state: "settled" (by a rule stated beforehand), "trial" (of such a rule), "difference", "equivalent", "open"
             (the interval includes no difference, or Holm's method does) or "unknown".
-        difference: First minus second.
+        difference: First minus second, in `unit`; above 0 it speaks for the first if higher is better.
         adjusted_p: Its p-value after Holm's method.
         paper: The paper's difference, where it prints both errors.
-        paper_sentence: The same in words, or "".
         order: The order of the first, for its colour.
-        unit: What the difference is in.
-        higher_is_better: Whether a difference above 0 speaks for the first.
     """
 
     name: str
