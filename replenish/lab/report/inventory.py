@@ -39,7 +39,7 @@ def notices(runs: Sequence[RunRecord], repeats: Sequence[str]) -> tuple[Notice, 
 
 
 def _diverged(run: RunRecord) -> str:
-    message = (run.result or {}).get("message")
+    message = run.told("message")
     return f"{run.path}: after {run.last_epoch} of {run.config.epochs} epochs" + (f", {message}" if message else "")
 
 
@@ -53,7 +53,7 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
         Column("Seed", lambda run: str(run.config.seed)),
         Column("Status", lambda run: run.status, numeric=False),
         Column("Epochs", lambda run: f"{run.last_epoch} of {run.config.epochs}"),
-        Column("Error", lambda run: percent(finite((run.result or {}).get("test_error"))), "last epoch, %"),
+        Column("Error", lambda run: percent(run.number("test_error")), "last epoch, %"),
         Column("Time", lambda run: duration(_seconds(run))),
         Column("Weights", lambda run: _code(run, "weights_sha256", 12), "sha256", numeric=False),
         Column("Commit", lambda run: _code(run, "commit"), numeric=False),
@@ -86,14 +86,14 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
 
 def _seconds(run: RunRecord) -> float:
     """Return how long a run took, or has taken so far."""
-    recorded = finite((run.result or {}).get("seconds"))
+    recorded = run.number("seconds")
     if recorded is None and run.metrics:
         recorded = finite(run.metrics[-1].get("seconds"))
     return recorded or 0.0
 
 
 def _code(run: RunRecord, name: str, length: int | None = None) -> Cell:
-    return Cell(str((run.result or {}).get(name) or NOTHING)[:length], code=True)
+    return Cell(str(run.told(name) or NOTHING)[:length], code=True)
 
 
 def _surroundings(result: dict[str, Any]) -> tuple[str, ...]:
