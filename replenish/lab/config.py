@@ -177,11 +177,7 @@ class RunConfig:
         _one_of("precision", self.precision, PRECISIONS)
 
     def build_order(self, num_samples: int, labels: npt.NDArray[np.int64] | None = None) -> Order:
-        """Return the run's order, over `num_samples` samples.
-
-        Args:
-            num_samples: How many training images there are.
-            labels: Their classes, for an order that needs them.
+        """Return the run's order over so many training images, with their classes for an order that needs them.
 
         Example:
             >>> RunConfig(order="reshuffling", seed=3).build_order(num_samples=50_000).steps_per_epoch

@@ -16,15 +16,7 @@ WatchJobs = Callable[[int, dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Job:
-    """One run: its config, its folder, what it runs on.
-
-    Args:
-        config: What to run.
-        folder: Where.
-        hardware: On what.
-        tensorboard: Whether to write TensorBoard events as well.
-        command: The command line, for the record.
-    """
+    """One run: what to run, where and on what; whether with TensorBoard events; the command, for the record."""
 
     config: RunConfig
     folder: Path

@@ -21,18 +21,10 @@ from replenish.lab.data.image_choice import held_out
 
 @dataclass(frozen=True)
 class KnownDataset:
-    """A dataset that has a name.
+    """A dataset that has a name: what it is, in a few words, and how much of it there is.
 
-    Args:
-        description: What it is, in a few words.
-        load: Reads the whole of it, from a folder if one is given.
-        classes: Its classes.
-        train_images: Images of its training split.
-        test_images: Images of its test split.
-        image_size: Height and width of its images.
-        channels: Channels of its images.
-        files: The files that it is in, if they are slow to decode.
-        subclasses: The subclasses by which so many images a class are counted, where there are any.
+    `load` reads the whole of it, from a folder if one is given; `files` are those that it is in, if they are slow to
+    decode; `subclasses` are those by which so many images a class are counted, where there are any.
     """
 
     description: str

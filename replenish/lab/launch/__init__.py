@@ -24,13 +24,7 @@ STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OM
 
 
 def launch(jobs: Sequence[Job], launcher: str, parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
-    """Run jobs and return their results, in their order.
-
-    Args:
-        jobs: What to run.
-        launcher: One of `LAUNCHERS`.
-        parallel: How many at once.
-        watch: Told of what happens.
+    """Run jobs by one of `LAUNCHERS`, `parallel` at once, and return their results, in their order.
 
     Raises:
         KeyboardInterrupt: Stopped by a signal; the same call goes on.

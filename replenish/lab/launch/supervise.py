@@ -6,17 +6,14 @@ import contextlib
 import importlib
 import math
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
-from types import FrameType
 from typing import Any, NoReturn, Protocol
 
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import Follower
-from replenish.lab.stopping import Stopped
+from replenish.lab.stopping import Stopped, handling
 
 SECONDS_BETWEEN_LOOKS = 0.2
 #: How long another machine's files may take to be seen here.
@@ -91,7 +88,7 @@ def supervise(
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     try:
-        with _terminating_as_interrupting():
+        with handling(_stop, signal.SIGTERM):
             while left or running:
                 while left and len(running) < parallel:
                     place = left.pop()
@@ -115,21 +112,9 @@ def supervise(
     return [result for result in results if result is not None]
 
 
-@contextmanager
-def _terminating_as_interrupting() -> Iterator[None]:
+def _stop(number: int, frame: object) -> NoReturn:
     """Let SIGTERM, which clusters send, end the waiting as Ctrl-C does."""
-
-    def raise_it(number: int, frame: FrameType | None) -> NoReturn:
-        raise Stopped("", number)
-
-    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, raise_it)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    raise Stopped("", number)
 
 
 def first_line(text: str) -> str:

@@ -34,13 +34,9 @@ SMALLEST_IMAGE = 8
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One network of the table.
+    """One network of the table: the name that `build` takes, and the class, with what the name says of its arguments.
 
-    Args:
-        name: The name that `build` takes.
-        builder: Called with `in_channels`, `num_classes`, `image_size` if it takes that, and overrides.
-        paper_row: The row or rows of the paper's table 2 that it stands for, or "" for none.
-        paper_parameters: The number of parameters printed there, such as "36.5M", or "" for none.
+    It has the row or rows of the paper's table 2 that it stands for, and the number of parameters printed there.
     """
 
     name: str

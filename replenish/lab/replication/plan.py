@@ -40,13 +40,7 @@ class Arm:
 class Comparison:
     """First minus second, seed by seed; or, with `base`, that difference minus the one of another pair of arms.
 
-    Attributes:
-        name: A short name without spaces.
-        label: What is compared, for a reader.
-        first: An arm.
-        second: The arm that is subtracted.
-        seeds: How many pairs were stated.
-        base: The pair of arms whose difference is subtracted in turn; None for a plain comparison.
+    It has the names of its arms, a label for a reader, and how many pairs were stated.
     """
 
     name: str

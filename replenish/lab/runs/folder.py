@@ -28,11 +28,7 @@ def folder_of(config: RunConfig, runs_dir: str | Path) -> Path:
 
 
 class RunFolder:
-    """The folder of one run.
-
-    Args:
-        path: The folder; it is made when the run starts.
-    """
+    """The folder of one run; it is made when the run starts."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
