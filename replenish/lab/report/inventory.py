@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ _SURROUNDINGS = ("machine", "hardware", "versions")
 
 def facts(runs: Sequence[RunRecord]) -> tuple[Fact, ...]:
     """Return the few numbers that say how much was run."""
-    counts = {status: sum(run.status == status for run in runs) for status in ("finished", "diverged", "unfinished")}
+    counts = Counter(run.status for run in runs)
     found = [Fact(f"{counts['finished']:,} of {len(runs):,}", "runs finished")]
     found += [Fact(f"{counts[status]:,}", status) for status in ("diverged", "unfinished") if counts[status]]
     found.append(Fact(f"{len({run.config.seed for run in runs}):,}", "seeds"))
@@ -45,7 +46,8 @@ def _diverged(run: RunRecord) -> str:
 
 def inventory(runs: Sequence[RunRecord]) -> Section:
     """Return the section that lists every run and the surroundings that they ran in."""
-    kinds = sorted({_surroundings(run.result) for run in runs if run.result is not None})
+    counts = Counter(_surroundings(run.result) for run in runs if run.result is not None)
+    kinds = sorted(counts)
     letters = {kind: _letters(number) for number, kind in enumerate(kinds)}
     columns = (
         Column("Folder", lambda run: Cell(run.path, code=True), numeric=False),
@@ -68,9 +70,6 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
     every = [(run.path, run) for run in runs]
     tables = [Table("runs", "Every run", columns, every, f"{len(runs):,} runs, by folder.")]
     if kinds:
-        counts = {
-            kind: sum(run.result is not None and _surroundings(run.result) == kind for run in runs) for kind in kinds
-        }
         machine = (
             Column("Machine", lambda kind: letters[kind], numeric=False),
             Column("Runs", lambda kind: f"{counts[kind]:,}"),
