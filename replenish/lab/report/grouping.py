@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,9 +138,9 @@ def _executed(run: RunRecord) -> dict[str, Any]:
 
 def origins(groups: Iterable[Group]) -> tuple[Origin, ...]:
     """Return the commands and commits that made the runs of some groups, with how many each made."""
-    results = {run.path: run.result for group in groups for run in group.runs if run.result is not None}
-    made = [[str(each.get(name) or "unknown") for name in ("command", "commit")] for each in results.values()]
-    return tuple(Origin(*pair, made.count([*pair])) for pair in sorted({(command, commit) for command, commit in made}))
+    runs = {run.path: run for group in groups for run in group.runs if run.result is not None}
+    made = Counter(tuple(str(run.told(name) or "unknown") for name in ("command", "commit")) for run in runs.values())
+    return tuple(Origin(command, commit, count) for (command, commit), count in sorted(made.items()))
 
 
 def _by_seed(runs: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
