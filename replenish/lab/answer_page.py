@@ -42,16 +42,7 @@ def answer_page(
     origins: Sequence[Origin] = (),
     figures: Sequence[Figure | None] = (),
 ) -> Page:
-    """Return the page of an answer.
-
-    Args:
-        answer: What was found.
-        title: What was trained, for the heading.
-        paragraphs: How it was trained.
-        command: The command that makes it again.
-        origins: What made the numbers.
-        figures: What else there is to see, such as curves.
-    """
+    """Return the page of an answer: what was trained and how, what was found, and what else there is to see of it."""
     question = answer.question
     caption = f"{question.metric} of every run; a line joins the runs of one seed."
     kept = {order: values for order, values in answer.values.items() if values}

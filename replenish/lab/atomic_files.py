@@ -1,9 +1,14 @@
-"""Files that are there whole or not at all, also if the machine stops: written beside their place, flushed, renamed."""
+"""Files that are there whole or not at all, also if the machine stops: written beside their place, flushed, renamed.
+
+And folders that one process alone writes to.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -24,13 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def check_place(name: str, path: Path, *suffixes: str) -> None:
-    """Refuse a place for a file, before the work is done that is to be written there.
-
-    Args:
-        name: What whoever gave the path calls it.
-        path: The place.
-        *suffixes: How the file's name may end.
-    """
+    """Refuse a place for a file, called `name` by whoever gave it, before the work is done that is to go there."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} should be the name of a {suffixes[0]} file, but got {path}")
     if not path.parent.is_dir():
@@ -49,6 +48,27 @@ def write_flushed(path: Path, content: bytes) -> None:
     except OSError:
         path.unlink(missing_ok=True)  # half a file would only take the room that is missing
         raise
+
+
+@contextmanager
+def held(folder: Path, doing: str) -> Iterator[None]:
+    """Hold a folder, made if need be, so that no other process does; however this process ends, it is free then.
+
+    Raises:
+        BlockingIOError: Another process does what `doing` says in it.
+    """
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(f"another process {doing} in {folder}; wait for it or stop it") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def flush_folder(folder: Path) -> None:

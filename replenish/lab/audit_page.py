@@ -14,10 +14,7 @@ from replenish.lab.show.page import page_html
 def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: str) -> str:
     """Return the page as HTML that needs nothing else.
 
-    Args:
-        audits: Where each loader was made, and what was found of it.
-        others: A line for each loader that was not audited.
-        command: What made the page.
+    `audits` are where each loader was made and what was found of it; `others`, lines on those that were not audited.
     """
     findings = [finding for _, one in audits for finding in one.findings]
     counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in (WRONG, LOOK)}

@@ -59,13 +59,11 @@ class OutputMetric:
         """Return the number of the last match."""
         for name in ("stdout.txt", "stderr.txt"):
             text = (folder / name).read_text(errors="replace")
-            last = None
-            for last in re.finditer(self.pattern, text, re.MULTILINE):  # noqa: B007 - the last one is wanted
-                pass
-            if last is not None:
+            if found := list(re.finditer(self.pattern, text, re.MULTILINE)):
+                last = found[-1]
                 _refuse_what_is_no_number_later(self.pattern, text[last.end() :], folder)
-                found = last.group(1) if last.re.groups else last.group()
-                return checked_metric(found, f"the metric of the run in {folder}")
+                number = last.group(1) if last.re.groups else last.group()
+                return checked_metric(number, f"the metric of the run in {folder}")
         raise ValueError(
             f"metric should be a regular expression that matches what the command prints, but {self.pattern!r} matches "
             f"nothing in {folder}/stdout.txt, which ends:\n{last_lines(folder, 'stdout.txt')}"

@@ -32,14 +32,7 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class CommandRun:
-    """A command with one order and one seed.
-
-    Attributes:
-        command: The command, with {seed} and perhaps {order} and {folder} in it.
-        order: The order's name.
-        seed: The seed.
-        folder: The run's own folder.
-    """
+    """A command, with {seed} and perhaps {order} and {folder} in it, with one order, one seed, a folder of its own."""
 
     command: str
     order: str
@@ -76,11 +69,7 @@ class CommandRun:
         return metric.read(self.folder, self.placeholders, None)
 
     def execute(self, metric: Metric, stop: threading.Event) -> None:
-        """Run the command to its end and record it.
-
-        Args:
-            metric: How its number is found.
-            stop: Ends it when set.
+        """Run the command to its end, or until `stop` is set, and record it.
 
         Raises:
             StoppedError: It was ended.

@@ -6,13 +6,13 @@ import hashlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from replenish import checks
 from replenish.exec.records import RunRecords
 from replenish.lab.answer_page import answer_page, write_page
+from replenish.lab.atomic_files import held
 from replenish.lab.command_launch import run_all, starting
 from replenish.lab.command_metric import JsonMetric, Metric
 from replenish.lab.command_run import CommandRun, StoppedError
@@ -86,7 +86,7 @@ def compare_commands(
         run_all(left, start, parallel, deadline, note)
 
     orders, stopped = question.orders, None
-    with _held(home), starting(launcher, metric, parallel, home) as start:
+    with held(home, "compares this command"), starting(launcher, metric, parallel, home) as start:
         try:
             run_seeds(question, values, run, parallel=parallel)
         except StoppedError as reason:
@@ -98,23 +98,6 @@ def compare_commands(
     answer = question.answer(values, stopped, besides={"Seconds a run": seconds})
     page = answer_page(answer, "A command of your own", (f"Command: {command}",), command=command_line)
     return answer, write_page(page, home / "report.html")
-
-
-@contextmanager
-def _held(home: Path) -> Iterator[None]:
-    """Hold the folder of a command's runs, so that no other process writes there."""
-    from filelock import FileLock, Timeout
-
-    home.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(home / ".lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise BlockingIOError(f"another process compares this command in {home}; wait for it or stop it") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _check(command: str, metric: Metric, parallel: int) -> None:

@@ -178,15 +178,8 @@ def compare(
 class PlannedComparison:
     """A comparison that has been checked and not yet run: so that it can be announced.
 
-    Attributes:
-        dataset: The data.
-        configs: A config for each order.
-        jobs: A job for each order and seed.
-        question: Which seeds, and when it is decided.
-        metric: What decides.
-        runs: The folder that the runs' folders are in.
-        make_model: Makes the network, if it has no name.
-        own_data: Whether the data is known to this process alone.
+    It has a config for each order and a job for each order and seed; what makes the network, if that has no name; and
+    whether the data are known to this process alone.
     """
 
     dataset: Dataset
@@ -199,11 +192,7 @@ class PlannedComparison:
     own_data: bool
 
     def run(
-        self,
-        launcher: str = "local",
-        parallel: int = 1,
-        watch: WatchJobs | None = None,
-        budget: float | None = None,
+        self, launcher: str = "local", parallel: int = 1, watch: WatchJobs | None = None, budget: float | None = None
     ) -> Comparison:
         """Execute what is not finished, and return what was found; the arguments are those of `compare`."""
         here = launcher == "local" and checks.integer("parallel", parallel, minimum=1) == 1
@@ -224,8 +213,9 @@ class PlannedComparison:
             places = [place for place, job in enumerate(self.jobs) if job.config.seed in seeds]
             told = _told(watch, places[0])
             jobs = [self.jobs[place] for place in places]
-            if here:
-                ended = [self._train(job, partial(told, place)) for place, job in enumerate(jobs)]
+            if here:  # in this process, which has the data already
+                own = {"model": self.make_model, "dataset": self.dataset}
+                ended = [job.run(partial(told, place), **own) for place, job in enumerate(jobs)]
             else:
                 ended = launch(jobs, launcher, parallel, told)
             for job, result in zip(jobs, ended, strict=True):
@@ -238,23 +228,6 @@ class PlannedComparison:
             raise ValueError(f"no run in {self.runs} finished, so there is nothing to compare")
         diverged = sum(result["status"] == "diverged" for result in results)
         return self._found(values, stopped, diverged)
-
-    def _train(self, job: Job, watch: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Train in this process, which has the data already."""
-        if self.make_model is None and job.ended() is not None:
-            return job.run(watch)  # which tells that it has ended
-        from replenish.lab.training import train
-
-        return train(
-            job.config,
-            job.folder,
-            hardware=job.hardware,
-            model=self.make_model,
-            dataset=self.dataset,
-            watch=watch,
-            tensorboard=job.tensorboard,
-            command=job.command,
-        )
 
     def _value(self, result: dict[str, Any], job: Job) -> float:
         if (value := result.get(self.metric.field)) is None:

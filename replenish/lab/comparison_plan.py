@@ -28,11 +28,7 @@ def comparison_configs(
 ) -> tuple[Dataset, list[RunConfig]]:
     """Return the data, and a config for each order, which differ in the order alone unless asked otherwise.
 
-    Args:
-        data: As of `replenish.lab.compare`.
-        model: A network's name, or what makes one.
-        orders: The orders' names.
-        recipe: Fields of `RunConfig`; a mapping in the place of a value has one for each order.
+    The arguments are those of `replenish.lab.compare`: a mapping in a field's place has a value for each order.
 
     Raises:
         TypeError: A field of `recipe` is not one of `RunConfig`.
@@ -41,8 +37,6 @@ def comparison_configs(
     fields = {field.name for field in dataclasses.fields(RunConfig)} - {"dataset", "model", "order", "seed"}
     if odd := set(recipe) - fields:
         raise TypeError(f"compare takes fields of RunConfig, but got {', '.join(sorted(odd))}")
-    if isinstance(orders, str) or len(set(orders)) != len(orders) or len(orders) < 2:
-        raise ValueError(f"orders should be two or more different orders, but got {', '.join(orders) or 'none'}")
     plain: dict[str, Any] = {"pool_size": None, "sequence": "shuffled"}  # which only SRS has
 
     def config_of(order: str, fields: Mapping[str, Any]) -> RunConfig:
@@ -75,11 +69,7 @@ def comparison_configs(
 
 
 def check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
-    """Refuse runs that have ended on other data of the same name, or were executed otherwise than is asked for now.
-
-    Raises:
-        ValueError: Naming the first.
-    """
+    """Refuse runs that have ended on other data of the same name, or were executed otherwise than is asked for now."""
     for job in jobs:
         result = RunFolder(job.folder).result() if job.folder.exists() else None
         if result is None:

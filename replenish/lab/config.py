@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,15 +123,15 @@ class RunConfig:
     alternating_flip: bool = _added("0.1.0", False, before=False)
 
     def __post_init__(self) -> None:
+        keep = partial(object.__setattr__, self)  # as plain numbers: numpy's are no JSON
         _text("dataset", self.dataset)
         _text("model", self.model)
-        # Kept as plain ints: numpy's are no JSON.
-        object.__setattr__(self, "seed", checks.seed(self.seed))
+        keep("seed", checks.seed(self.seed))
         for name, least in {"pad": 0, "batch_size": 1, "epochs": 1, "test_every": 1, "order_number": 0}.items():
-            object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=least))
+            keep(name, checks.integer(name, getattr(self, name), minimum=least))
         for name in ("images_per_class", "image_size", "pool_size", "clean_every"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=1))
+                keep(name, checks.integer(name, getattr(self, name), minimum=1))
         for name in ("flip", "drop_last", "held_out", "nesterov", "alternating_flip"):
             checks.boolean(name, getattr(self, name))
         if self.alternating_flip and not self.flip:
@@ -145,13 +146,11 @@ class RunConfig:
         for name, plain in {"pool_size": None, "sequence": "shuffled"}.items():
             if getattr(self, name) != plain and name not in ORDERS[self.order].options:
                 raise ValueError(f"{name} should not be given for the order {self.order!r}, which has none of it")
-        decays = self.decay_epochs
-        if decays is None and self.schedule != "steps":
-            decays = ()
-        if self.schedule != "steps" and decays:
+        decays, in_steps = self.decay_epochs, self.schedule == "steps"
+        if decays and not in_steps:
             raise ValueError(f"decay_epochs should be left out with the schedule {self.schedule!r}, but got {decays}")
         if decays is None:
-            decays = tuple(_scaled(epoch, self.epochs, PAPER_EPOCHS) for epoch in PAPER_DECAY_EPOCHS)
+            decays = tuple(epoch * self.epochs / PAPER_EPOCHS for epoch in PAPER_DECAY_EPOCHS if in_steps)
         if not isinstance(decays, (tuple, list)):
             raise TypeError(f"decay_epochs should be a tuple of numbers, but got {decays!r}")
         decays = tuple(_number("decay_epochs", epoch, above=0.0) for epoch in decays)
@@ -159,14 +158,14 @@ class RunConfig:
             raise ValueError(
                 f"decay_epochs should rise and lie before the end, which is at {self.epochs}, but got {decays}"
             )
-        object.__setattr__(self, "decay_epochs", decays)
-        object.__setattr__(self, "learning_rate", _number("learning_rate", self.learning_rate, above=0.0))
-        object.__setattr__(self, "decay_factor", _number("decay_factor", self.decay_factor, above=0.0))
+        keep("decay_epochs", decays)
+        for name in ("learning_rate", "decay_factor"):
+            keep(name, _number(name, getattr(self, name), above=0.0))
         for name in ("momentum", "weight_decay", "warm_up_epochs"):
-            object.__setattr__(self, name, _number(name, getattr(self, name), least=0.0))
+            keep(name, _number(name, getattr(self, name), least=0.0))
         for name in ("label_smoothing", "dropout"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _number(name, getattr(self, name), least=0.0, below=1.0))
+                keep(name, _number(name, getattr(self, name), least=0.0, below=1.0))
         _one_of("optimizer", self.optimizer, OPTIMIZERS)
         _one_of("schedule", self.schedule, SCHEDULES)
         if self.nesterov and (self.optimizer != "sgd" or not self.momentum):
@@ -178,11 +177,7 @@ class RunConfig:
         _one_of("precision", self.precision, PRECISIONS)
 
     def build_order(self, num_samples: int, labels: npt.NDArray[np.int64] | None = None) -> Order:
-        """Return the run's order, over `num_samples` samples.
-
-        Args:
-            num_samples: How many training images there are.
-            labels: Their classes, for an order that needs them.
+        """Return the run's order over so many training images, with their classes for an order that needs them.
 
         Example:
             >>> RunConfig(order="reshuffling", seed=3).build_order(num_samples=50_000).steps_per_epoch
@@ -213,7 +208,7 @@ class RunConfig:
     def for_epochs(self, epochs: int) -> RunConfig:
         """Return this config with another number of effective epochs, the decays scaled with it."""
         epochs = checks.integer("epochs", epochs, minimum=1)
-        decays = tuple(_scaled(epoch, epochs, self.epochs) for epoch in self.decays)
+        decays = tuple(epoch * epochs / self.epochs for epoch in self.decays)
         return dataclasses.replace(self, epochs=epochs, decay_epochs=decays)
 
     def with_seed(self, seed: int) -> RunConfig:
@@ -270,9 +265,8 @@ class RunConfig:
 
     def differences(self, other: RunConfig) -> dict[str, tuple[Any, Any]]:
         """Return the fields in which two configs differ, with both values."""
-        pairs = {
-            field.name: (getattr(self, field.name), getattr(other, field.name)) for field in dataclasses.fields(self)
-        }
+        names = (field.name for field in dataclasses.fields(self))
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
     @property
@@ -280,8 +274,7 @@ class RunConfig:
         """A name for a folder: readable, and with a hash of what `to_dict` tells but the seed, so that it is unique."""
         plain = {**self._told(), "decay_epochs": list(self.decays), "seed": None}
         digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:8]
-        data = Path(self.dataset).stem or "data"
-        parts = [data]
+        parts = [Path(self.dataset).stem or "data"]
         if self.images_per_class:
             parts.append(f"{self.images_per_class}perclass")
         if self.image_size:
@@ -323,10 +316,6 @@ class Hardware:
 def _release(version: str) -> tuple[int, ...]:
     """Return a release's number for comparing; a development version counts as before all."""
     return () if "dev" in version else tuple(int(part) for part in version.split("."))
-
-
-def _scaled(epoch: float, epochs: int, of: int) -> float:
-    return epoch * epochs / of
 
 
 def _text(name: str, value: object) -> None:

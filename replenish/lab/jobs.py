@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,7 @@ WatchJobs = Callable[[int, dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Job:
-    """One run: its config, its folder, what it runs on.
-
-    Args:
-        config: What to run.
-        folder: Where.
-        hardware: On what.
-        tensorboard: Whether to write TensorBoard events as well.
-        command: The command line, for the record.
-    """
+    """One run: what to run, where and on what; whether with TensorBoard events; the command, for the record."""
 
     config: RunConfig
     folder: Path
@@ -32,8 +24,8 @@ class Job:
     tensorboard: bool = False
     command: str = ""
 
-    def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
-        """Train here and now, and return the result."""
+    def run(self, watch: Callable[[dict[str, Any]], None] | None = None, **own: Any) -> dict[str, Any]:
+        """Train here and now, and return the result; `own` are a network and data, as `train` takes them."""
         if (result := self.ended()) is not None:
             if watch is not None:
                 watch({"event": "end", "result": result})
@@ -47,6 +39,7 @@ class Job:
             watch=watch,
             tensorboard=self.tensorboard,
             command=self.command,
+            **own,
         )
 
     def ended(self) -> dict[str, Any] | None:
@@ -62,24 +55,13 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {
-            "config": self.config.to_dict(),
-            "folder": str(self.folder),
-            "hardware": self.hardware.to_dict(),
-            "tensorboard": self.tensorboard,
-            "command": self.command,
-        }
+        return {**asdict(self), "config": self.config.to_dict(), "folder": str(self.folder)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Job:
         """Return the job that `to_dict` wrote."""
-        return cls(
-            RunConfig.from_dict(values["config"]),
-            Path(values["folder"]),
-            Hardware(**values["hardware"]),
-            values["tensorboard"],
-            values["command"],
-        )
+        config, folder = RunConfig.from_dict(values["config"]), Path(values["folder"])
+        return cls(**{**values, "config": config, "folder": folder, "hardware": Hardware(**values["hardware"])})
 
 
 def plan(

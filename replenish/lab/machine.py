@@ -16,13 +16,9 @@ PACKAGES = ("torch", "numpy", "lightning-fabric")
 def processor() -> str:
     """Return the processor's name."""
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        if names:
-            return names[0]
-    return platform.processor() or platform.machine()
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def commit() -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from replenish import state
-from replenish.lab.config import RunConfig
 from replenish.lab.data import DataError, Dataset, load
 from replenish.lab.runs import RunFolder
 from replenish.lab.runs.folder import CONFIG
@@ -25,15 +24,10 @@ OF_A_STATE = {"version", "stream", "step", "order", "num_samples", "batch_size"}
 
 @dataclass(frozen=True)
 class OrderSource:
-    """An order whose steps can be asked about.
+    """An order whose steps can be asked about, and what it is the order of, for people.
 
-    Attributes:
-        order: The order.
-        about: What it is the order of, for people.
-        steps_per_epoch: How many steps make an effective epoch there.
-        steps: How many steps have been taken, where that is known.
-        dataset: What the samples are, where the data are at hand.
-        remark: Why they are not, or nothing.
+    Where that is known, it has the steps that have been taken, and the data, if they are at hand; else a remark says
+    why they are not.
     """
 
     order: Order
@@ -98,7 +92,8 @@ def _of_run(folder: RunFolder) -> OrderSource:
     """Return the order of a run, with its data if they are here and are the ones that it was trained on."""
     config, result, metrics = folder.config(), folder.result(), folder.metrics()
     try:
-        dataset, remark = _data_of(config), ""
+        dataset = load(config.dataset, images_per_class=config.images_per_class, image_size=config.image_size)
+        remark = ""
     except (OSError, DataError) as error:
         if result is None:  # who does not know how many samples there are cannot know which
             raise
@@ -110,10 +105,6 @@ def _of_run(folder: RunFolder) -> OrderSource:
     steps = int(result["steps"]) if result else int(metrics[-1]["step"]) if metrics else None
     about = f"{config.order}, seed {config.seed}, as the run in {folder.path} draws it"
     return OrderSource(order, about, config.steps_per_epoch(count), steps, dataset, remark)
-
-
-def _data_of(config: RunConfig) -> Dataset:
-    return load(config.dataset, images_per_class=config.images_per_class, image_size=config.image_size)
 
 
 def _content(path: Path) -> object:

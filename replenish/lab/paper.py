@@ -26,16 +26,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Table2Row:
-    """A row of table 2.
+    """A row of table 2, as printed, "" where nothing is: whose method, the depth with its factor, the test errors.
 
-    Attributes:
-        name: The part of the experiments' names between `table2/` and the dataset.
-        method: As printed.
-        reference: Whose figures these are; "ours" is the paper's own word for its authors' runs.
-        depth: Depth, with the widening factor or the growth rate, as printed; "" where nothing is.
-        parameters: As printed; "" where nothing is.
-        cifar10: Test error on CIFAR-10.
-        cifar100: Test error on CIFAR-100.
+    The name is the part of the experiments' names between `table2/` and the dataset; "ours" in the reference is the
+    paper's own word for its authors' runs.
     """
 
     name: str
@@ -167,11 +161,9 @@ FIGURE2 = Figure(
 FIGURE3 = Figure(
     "figure3",
     "Figure 3: WRN-SRS with different learning-rate schedules",
-    (
-        ("figure3/srs-60-120-160", "WRN-SRS 60-120-160"),
-        ("figure3/srs-90-135-168", "WRN-SRS 90-135-168"),
-        ("figure3/srs-120-150-175", "WRN-SRS 120-150-175"),
-        ("figure3/srs-150-175-190", "WRN-SRS 150-175-190"),
+    tuple(
+        (f"figure3/srs-{decays}", f"WRN-SRS {decays}")
+        for decays in ("60-120-160", "90-135-168", "120-150-175", "150-175-190")
     ),
 )
 #: "About 23 %", the best error after a first decay at epoch 60 (section 3.2); no other line of a figure has a number.

@@ -85,14 +85,7 @@ class Question:
         besides: Mapping[str, Values] | None = None,
         warnings: Sequence[str] = (),
     ) -> Answer:
-        """Return the verdicts with their numbers.
-
-        Args:
-            values: The metric by order and seed.
-            stopped: Why there are fewer seeds than asked for, if there are.
-            besides: Further numbers by what they are, then by order and seed.
-            warnings: What makes the numbers doubtful, beside what the verdicts say themselves.
-        """
+        """Return the verdicts with their numbers; the arguments are those of `Answer`."""
         verdicts = self.verdicts(values)
         doubts = (
             *warnings,
@@ -145,9 +138,7 @@ class Answer:
 
     def lines(self) -> list[str]:
         """Return the answer for people: verdicts in words, then the numbers."""
-        found = [verdict.sentence for verdict in self.verdicts]
-        if self.stopped:
-            found.append(f"Stopped: {self.stopped}.")
+        found = self._sentences()
         width = max(map(len, self.question.orders))
         for order in self.question.orders:
             by_seed = self.values[order]
@@ -159,8 +150,15 @@ class Answer:
             found.append(f"{what}: {listed}")
         return found
 
+    def _sentences(self) -> list[str]:
+        stopped = [f"Stopped: {self.stopped}."] if self.stopped else []
+        return [*(verdict.sentence for verdict in self.verdicts), *stopped]
+
+    def _warned(self) -> list[str]:
+        return [f"Warning: {warning}." for warning in self.warnings]
+
     def __repr__(self) -> str:
-        return "\n".join([*(f"Warning: {warning}." for warning in self.warnings), *self.lines()])
+        return "\n".join([*self._warned(), *self.lines()])
 
     def _repr_html_(self) -> str:
         seeds = sorted({seed for by_seed in self.values.values() for seed in by_seed})
@@ -172,12 +170,8 @@ class Answer:
             )
             for order in self.question.orders
         ]
-        notes = [
-            *(f"Warning: {warning}." for warning in self.warnings),
-            *(verdict.sentence for verdict in self.verdicts),
-        ]
-        notes += [f"Stopped: {self.stopped}."] if self.stopped else []
-        return html_table(self.question.metric, rows, ("order", "mean", *(f"seed {seed}" for seed in seeds)), notes)
+        heads = ("order", "mean", *(f"seed {seed}" for seed in seeds))
+        return html_table(self.question.metric, rows, heads, [*self._warned(), *self._sentences()])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

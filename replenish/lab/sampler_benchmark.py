@@ -108,13 +108,7 @@ def one_epoch(num_samples: int, batch_size: int, rounds: int) -> dict[str, Calla
 
 
 def measure_epochs(num_samples: int, batch_size: int, rounds: int) -> dict[str, list[float]]:
-    """Return the seconds that an epoch took, for each of the `WAYS` and each of the rounds.
-
-    Args:
-        num_samples: N, at least B.
-        batch_size: B.
-        rounds: How many rounds count; at least 2, for quartiles.
-    """
+    """Return the seconds that an epoch took, for each of the `WAYS` and of the rounds: two or more, for quartiles."""
     checks.integer("n", num_samples, minimum=1)
     checks.integer("batch_size", batch_size, minimum=1, maximum=num_samples)
     checks.integer("rounds", rounds, minimum=2)

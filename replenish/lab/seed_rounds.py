@@ -21,12 +21,8 @@ def run_seeds(
 ) -> str | None:
     """Run seeds until the question is answered, and return why there are fewer than asked for, if there are.
 
-    Args:
-        question: Which seeds, and when it is decided.
-        values: The metric by order and seed, which `run` adds to.
-        run: Runs all orders of some seeds.
-        parallel: How many runs at once; as many seeds are run together as keep all busy.
-        budget: Seconds in all. A round is begun only if one as long as the longest before would end in time.
+    `run` runs all orders of some seeds, as many together as keep all of `parallel` busy, and adds to `values`. With a
+    budget, in seconds, a round is begun only if one as long as the longest before would end in time.
 
     Raises:
         ValueError: The first round alone took more than the budget.

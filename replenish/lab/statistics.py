@@ -103,7 +103,7 @@ def mean_with_interval(values: Iterable[float], possible: tuple[float, float] = 
     mean = math.fsum(numbers) / n
     if n < 2:
         return Estimate(mean, n, None)
-    half = _half_width(n, _deviation(numbers, mean))
+    half = half_width(n, _deviation(numbers, mean))
     low, high = max(mean - half, possible[0]), min(mean + half, possible[1])
     return Estimate(mean, n, Interval(low, high, COVERAGE))
 
@@ -136,7 +136,7 @@ def paired_difference(
         return PairedDifference(seeds, differences, mean, 0.0, None, None)
     from scipy.special import stdtr  # type: ignore[import-untyped]
 
-    half, widest = _half_width(n, deviation), possible[1] - possible[0]
+    half, widest = half_width(n, deviation), possible[1] - possible[0]
     p_value = 2 * float(stdtr(n - 1, -abs(mean) / (deviation / math.sqrt(n))))
     interval = Interval(max(mean - half, -widest), min(mean + half, widest), COVERAGE)
     return PairedDifference(seeds, differences, mean, deviation, interval, min(p_value, 1.0))
@@ -191,18 +191,18 @@ def verdict(
         return f"No seed has ended with both {first} and {second}: nothing can be said about their difference yet."
     if n == 1:
         return (
-            f"{first} ended {_place(mean, second)} on the one seed that both have: a single pair allows nothing to be "
+            f"{first} ended {place(mean, second)} on the one seed that both have: a single pair allows nothing to be "
             "said about the difference. A second seed is the least that gives an interval."
         )
     if difference.interval is None:
         same = "the same error" if abs(mean) < _NO_SPREAD else "the same difference"
         return (
-            f"{first} ended {_place(mean, second)} on each of n = {n} seeds, paired: {same} every time, "
+            f"{first} ended {place(mean, second)} on each of n = {n} seeds, paired: {same} every time, "
             "so that there is no spread to make an interval from."
         )
     low, high = difference.interval.low, difference.interval.high
     found = (
-        f"{first} ended {_place(mean, second)} ("
+        f"{first} ended {place(mean, second)} ("
         + ("mean difference 0.00 points, " if _is_level(mean) else "")
         + f"95 % interval {signed(low)} to {signed(high)}, n = {n} seeds, paired)"
     )
@@ -227,7 +227,8 @@ def signed(value: float) -> str:
     return "0.00" if text[1:] == "0.00" else text
 
 
-def _place(mean: float, second: str) -> str:
+def place(mean: float, second: str) -> str:
+    """Return where a mean difference lies: above, below or level with the second."""
     if _is_level(mean):
         return f"level with {second}"
     return f"{abs(mean):.2f} points {'above' if mean > 0 else 'below'} {second}"
@@ -237,7 +238,8 @@ def _is_level(mean: float) -> bool:
     return round(abs(mean), 2) == 0
 
 
-def _half_width(n: int, deviation: float, level: float = 1 - COVERAGE) -> float:
+def half_width(n: int, deviation: float, level: float = 1 - COVERAGE) -> float:
+    """Return half the width of Student's interval of a mean of `n` values with this standard deviation."""
     from scipy.special import stdtrit
 
     return float(stdtrit(n - 1, 1 - level / 2)) * deviation / math.sqrt(n)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 class Stopped(KeyboardInterrupt):
@@ -29,17 +30,24 @@ class StopRequest:
 
 
 @contextmanager
+def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
+    """Have signals handled so for a while."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+@contextmanager
 def stop_signals() -> Iterator[StopRequest]:
     """Let Ctrl-C and a cluster's SIGTERM be noticed between two steps, so that the run can be saved."""
     request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
+    with handling(request.ask, signal.SIGINT, signal.SIGTERM):
         yield request
-        return
-    before = {number: signal.signal(number, request.ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield request
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if request.asked:  # so late that the run ended; whoever started it still has to stop
         signal.raise_signal(request.asked)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from replenish.lab.statistics import ANY, COVERAGE, Interval, PairedDifference, paired_difference
+from replenish.lab.statistics import ANY, COVERAGE, Interval, PairedDifference, half_width, paired_difference
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 #: With fewer seeds nothing is decided, since two differences say next to nothing about their spread.
@@ -95,8 +95,8 @@ def decide(
     outcome = _outcome(interval, margin, higher_is_better)
     needed = _seeds_needed(difference, level, margin) if outcome == "undecided" and anytime else None
     warning = _warning(difference)
-    sentence = _sentence(outcome, first, second, difference, interval, margin, anytime, needed, warning, unit)
-    return Verdict(outcome, sentence, first, second, difference, interval, margin, anytime, needed, warning)
+    found = Verdict(outcome, "", first, second, difference, interval, margin, anytime, needed, warning)
+    return replace(found, sentence=_sentence(found, unit))
 
 
 def anytime_half_width(n: int, deviation: float, level: float = 1 - COVERAGE) -> float:
@@ -142,19 +142,11 @@ def _interval(
 ) -> Interval | None:
     if difference.mean is None or not difference.deviation or difference.n < FEWEST_SEEDS:
         return None
-    half = _half_width(difference.n, difference.deviation, level, anytime)
+    half = (anytime_half_width if anytime else half_width)(difference.n, difference.deviation, level)
     if math.isinf(half):
         return None
     widest = possible[1] - possible[0]
     return Interval(max(difference.mean - half, -widest), min(difference.mean + half, widest), 1 - level)
-
-
-def _half_width(n: int, deviation: float, level: float, anytime: bool) -> float:
-    if anytime:
-        return anytime_half_width(n, deviation, level)
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
-
-    return float(stdtrit(n - 1, 1 - level / 2)) * deviation / math.sqrt(n)
 
 
 def _outcome(interval: Interval | None, margin: float | None, higher_is_better: bool) -> Outcome:
@@ -192,45 +184,34 @@ def _warning(difference: PairedDifference) -> str | None:
     return None
 
 
-def _sentence(
-    outcome: Outcome,
-    first: str,
-    second: str,
-    difference: PairedDifference,
-    interval: Interval | None,
-    margin: float | None,
-    anytime: bool,
-    needed: int | None,
-    warning: str | None,
-    unit: str,
-) -> str:
+def _sentence(verdict: Verdict, unit: str) -> str:
+    first, second, difference, interval = verdict.first, verdict.second, verdict.difference, verdict.interval
     if difference.mean is None:
         return f"Undecided between {first} and {second}: no seed has ended with both."
     n = f"n = {difference.n} seed{'s' if difference.n > 1 else ''}, paired"
     if interval is not None:
-        looks = ", valid at every look" if anytime else ""
+        looks = ", valid at every look" if verdict.anytime else ""
         n = f"{100 * interval.coverage:.3g} % interval {interval.low:+.3g} to {interval.high:+.3g}{looks}, {n}"
     of_unit = f" {unit}" if unit else ""
     size = f"{abs(difference.mean):.3g}{of_unit} {'higher' if difference.mean > 0 else 'lower'}"
-    if outcome == "equivalent":
-        return f"{first} and {second} are equivalent within {margin:g}{of_unit}: {first} {size} ({n})."
-    if outcome != "undecided":
-        return f"{first} is {outcome} than {second}: {size} ({n})."
-    help_ = _what_would_help(difference, anytime, needed, warning)
-    return f"Undecided between {first} and {second}: {first} {size} ({n}). {help_}"
+    if verdict.outcome == "equivalent":
+        return f"{first} and {second} are equivalent within {verdict.margin:g}{of_unit}: {first} {size} ({n})."
+    if verdict.outcome != "undecided":
+        return f"{first} is {verdict.outcome} than {second}: {size} ({n})."
+    return f"Undecided between {first} and {second}: {first} {size} ({n}). {_what_would_help(verdict)}"
 
 
-def _what_would_help(difference: PairedDifference, anytime: bool, needed: int | None, warning: str | None) -> str:
-    if warning is not None:
-        return warning[0].upper() + warning[1:] + "."
-    if not anytime:
+def _what_would_help(verdict: Verdict) -> str:
+    if verdict.warning is not None:
+        return verdict.warning[0].upper() + verdict.warning[1:] + "."
+    if not verdict.anytime:
         return (
             "Seeds may be added only to a comparison that looks after every seed, with an interval that holds at all "
             "looks; or state a larger number before its first run."
         )
-    if needed is None:
+    if verdict.seeds_needed is None:
         return f"More than {MOST_SEEDS:,} seeds would be needed; a margin, below which it does not matter, would help."
-    more = needed - difference.n
+    more = verdict.seeds_needed - verdict.difference.n
     return (
         f"About {more} more seed{'s' if more > 1 else ''} would decide, if mean and spread stay as they are; runs that "
         f"fluctuate less, or a larger test set, would need fewer."

@@ -174,7 +174,13 @@ def test_runs_of_a_seed_start_from_the_same_weights(digits: Dataset, tmp_path: P
 
 def test_more_seeds_cost_only_themselves(digits: Dataset, runs: Path, found: Comparison) -> None:
     before = {path: path.stat().st_mtime_ns for path in runs.rglob("result.json")}
-    again = compare(digits, model=small_network, seeds=4, epochs=2, runs=runs)
+    ended: list[int] = []
+
+    def watch(place: int, event: dict[str, Any]) -> None:
+        ended.extend([place] if event["event"] == "end" else [])
+
+    again = compare(digits, model=small_network, seeds=4, epochs=2, runs=runs, watch=watch)
+    assert ended == list(range(12))  # those that had ended before are told of too
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert len(list(runs.rglob("result.json"))) == len(before) + 3
     assert {seed: error for seed, error in again.errors["srs"].items() if seed < 3} == found.errors["srs"]

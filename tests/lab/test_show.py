@@ -30,7 +30,7 @@ from replenish.lab.show.page import page_html, palette_css
 from replenish.lab.show.picture import figure_picture
 from replenish.lab.show.png import figures_png
 from replenish.lab.show.svg import chart_svg, finding_svg, swatch
-from replenish.lab.show.terminal import print_section
+from replenish.lab.show.terminal import print_findings, print_table
 from replenish.lab.statistics import Interval, paired_difference
 from replenish.palette import HUES, look_of
 
@@ -200,12 +200,14 @@ def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     assert "[the page](a%20page.html)" in markdown
     assert not re.search(r"(?<!\\)</?b>", re.sub(r"`+.*?`+|^    .*$", "", markdown, flags=re.MULTILINE))
     assert "| Numbers: length |" in markdown
-    written = io.StringIO()
-    print_section(page.sections[0], Console(file=written, width=100))
+    (table, _), written = page.sections[0].blocks, io.StringIO()
+    assert isinstance(table, Table)
+    print_table(table, Console(file=written, width=100))
+    print_findings(page.sections[0].findings, Console(file=written, width=100))
     assert NASTY in written.getvalue()
     assert f"* sentence {NASTY}" in written.getvalue()
     narrow = io.StringIO()
-    print_section(page.sections[0], Console(file=narrow, width=30))
+    print_table(table, Console(file=narrow, width=30))
     assert "also shows:" in " ".join(narrow.getvalue().split())  # and what the others are
     assert narrow.getvalue().count("│") < written.getvalue().count("│")
 

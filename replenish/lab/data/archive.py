@@ -11,7 +11,7 @@ import lzma
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import IO
 
 from replenish.lab.data.dataset import DataError
 
@@ -29,10 +29,7 @@ FILES, FOLDERS, EXTENSIONS = (b"0", b"\0", b"7"), (b"5",), (b"x", b"g", b"L", b"
 def read_files(path: Path, folder: str, names: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the files of `names` that an archive has in `folder`, with their contents, and stop when it had all.
 
-    Args:
-        path: The archive; nothing is unpacked.
-        folder: The folder inside it that everything has to be in.
-        names: File names without the folder.
+    Nothing is unpacked, and everything in the archive has to be in that folder.
 
     Raises:
         DataError: It is damaged or cut short, or holds what no official archive has.
@@ -92,14 +89,10 @@ def _text(field: bytes) -> str:
     return field.partition(b"\0")[0].decode("utf-8", "replace")
 
 
-class _Reads(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
 class _Content:
     """What a compressed file holds, read forwards in pieces, to a limit."""
 
-    def __init__(self, file: _Reads, path: Path) -> None:
+    def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path = file, path
         self._compressed = file.read(CHUNK)
         self._is_xz = self._compressed.startswith(b"\xfd7zXZ")

@@ -17,11 +17,6 @@ def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
     of the sizes. All sums are of integers below 2**53, held in float64, so they are exact and the
     result (rounded to the nearest grey level, halves up) is the same on every machine.
 
-    Args:
-        images: uint8 array of (images, height, width, channels).
-        height: New height.
-        width: New width.
-
     Example:
         >>> import numpy as np
         >>> column = np.array([0, 90, 30], dtype=np.uint8).reshape(1, 3, 1, 1)

@@ -55,11 +55,6 @@ class AugmentationDraws:
     *global* batch are drawn and a process takes its own, so the result does not depend on the number of
     processes; two copies of one sample in a batch are two places, each with a crop of its own.
 
-    Args:
-        augmentation: What may happen.
-        seed: The seed.
-        batch_size: Places in a global batch.
-
     Example:
         >>> draws = AugmentationDraws(Augmentation(), seed=0, batch_size=64)
         >>> rows, columns, flips = draws.at(1000)
@@ -93,10 +88,6 @@ class AugmentationDraws:
 
 class AlternatingFlips:
     """Which visits of an image are mirrored: every second one; whether the first is, is drawn for each image.
-
-    Args:
-        seed: The seed.
-        num_images: How many images there are.
 
     Example:
         >>> flips = AlternatingFlips(seed=0, num_images=10)

@@ -37,13 +37,7 @@ LAYOUT = 2
 
 
 def decoded_once(files: Iterable[Path], cut: Mapping[str, Any], decode: Callable[[], Dataset]) -> Dataset:
-    """Return what `decode` returns, from the disk if it has been decoded before.
-
-    Args:
-        files: All files that the data come from.
-        cut: Plain values that say how they are cut down.
-        decode: Reads and cuts them.
-    """
+    """Return what `decode` returns, from the disk if these files have been cut down so before."""
     key = _key(files, cut)
     if key is None:
         return decode()

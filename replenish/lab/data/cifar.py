@@ -20,12 +20,7 @@ from replenish.lab.data.unpickle import read_plain_pickle
 
 
 def load_cifar(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> Dataset:
-    """Read one of the CIFARs into memory, in the official order.
-
-    Args:
-        files: One of `CIFARS`.
-        root: Where to look; see `data_root`.
-    """
+    """Read one of the CIFARs into memory, in the official order, from where `data_root` says."""
     contents = read_verified(files, _found(files, root))
     names = _entry(files, contents.pop(files.meta[0]), files.meta[0], files.names_key)
     if not isinstance(names, list) or not all(isinstance(name, bytes) for name in names):

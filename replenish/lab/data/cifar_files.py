@@ -15,18 +15,8 @@ ENVIRONMENT = "REPLENISH_DATA"
 class CifarFiles:
     """What an official archive holds, and where it comes from.
 
-    Args:
-        name: The name for `load`.
-        folder: The folder inside the archive.
-        archive: The archive's name without its suffix.
-        url: The archive's home.
-        archive_md5: md5 of the official `.tar.gz`.
-        train: File names and md5s of the training split, in order.
-        test: The same for the test split.
-        meta: The same for the file of class names.
-        label_key: The key of the labels in a batch.
-        names_key: The key of the class names in the meta file.
-        subclass_key: The key of finer labels in a batch, if images are to be counted by these.
+    A split is its files in order, each a name and an md5; `meta` is the file of class names. The keys are those of the
+    labels in a batch, of the names in that file, and of finer labels in a batch, if images are to be counted by these.
     """
 
     name: str

@@ -48,11 +48,8 @@ def get(
     A folder that is there already is verified and left; an archive that is there is unpacked and left;
     otherwise the official archive is downloaded, verified, unpacked and removed.
 
-    Args:
-        files: `CIFAR10` or `CIFAR100`.
-        root: The folder to put it in, made if need be; by default as in `data_root`.
-        url: Another address of the same archive, such as a mirror; its md5 must be the official one.
-        progress: Called as the download goes on.
+    It is put into `root`, made if need be, by default as in `data_root`. `url` is another address of the same archive,
+    such as a mirror; its md5 must be the official one.
     """
     if url is not None:
         _check_url(url)  # also where it is not needed: a mistake in it would else be found another day
@@ -72,13 +69,9 @@ def get(
 
 
 def fetch(url: str, target: Path, md5: str, *, progress: Progress | None = None) -> None:
-    """Download `url` to `target`; what an earlier try left in `target`.part is not fetched again.
+    """Download `url`, of https or of this machine, to `target`, which appears when it is whole and its md5 is right.
 
-    Args:
-        url: An https address, or an http address of this machine.
-        target: The file to make; it appears when it is whole and its md5 is right.
-        md5: The md5 that it must have.
-        progress: Called as the download goes on.
+    What an earlier try left in `target`.part is not fetched again.
     """
     _check_url(url)
     part = target.with_name(target.name + ".part")
@@ -105,13 +98,7 @@ def _check_url(url: str) -> None:
 
 
 def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
-    """Unpack an archive into `root`: the whole folder, verified, or nothing.
-
-    Args:
-        files: What the archive should hold.
-        archive: The archive; it is left as it is, and what is verified of it is all that is written.
-        root: Where the folder is put.
-    """
+    """Unpack an archive into `root`: the whole folder, verified, or nothing; only what is verified is written."""
     contents = read_verified(files, archive)
     target = root / files.folder
     _clear_stale(root, files.folder)

@@ -31,12 +31,7 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
     With `train` and `test` inside (or `val`, where there is no `test`), those are the splits, and must have the same
     classes; without, a fifth of every class is held out for testing, chosen by `seed`. Images become one channel if all
     are grey and three otherwise; transparency is dropped and the orientation that a camera noted is applied.
-
-    Args:
-        path: The folder.
-        image_size: Height and width to which each image is brought by area average; without it, all
-            images must have one size.
-        seed: The seed of the split.
+    They are brought to `image_size` by area average; without it, all must have one size.
     """
     splits = _splits(path)
     if splits is None:

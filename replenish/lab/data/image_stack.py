@@ -40,13 +40,9 @@ def stack(
 ) -> UInt8Array:
     """Return images as one array: one channel if all are grey, three otherwise.
 
-    Args:
-        count: How many.
-        decode: Returns one, as (height, width, 1 or 3).
-        image_size: Height and width to bring each to, by area average; without it all must have one size.
-        name_of: What an image is called, for messages.
-        where: What they are together, for messages.
-        workers: How many threads decode; Pillow and numpy let others work meanwhile.
+    `decode` returns one, as (height, width, 1 or 3), in one of `workers` threads: Pillow and numpy let others work
+    meanwhile. It is brought to `image_size` by area average; without that all must have one size. In messages `name_of`
+    says what an image is called, and `where` what they are together.
 
     Raises:
         DataError: The images differ in size.

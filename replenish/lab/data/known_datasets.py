@@ -11,26 +11,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from replenish.lab.data.cifar import cifar_paths, load_cifar
 from replenish.lab.data.cifar_files import CIFAR10, CIFAR100, CIFAR100_COARSE, CifarFiles
 from replenish.lab.data.dataset import Dataset
-from replenish.lab.data.digits import load_digits
+from replenish.lab.data.image_choice import held_out
 
 
 @dataclass(frozen=True)
 class KnownDataset:
-    """A dataset that has a name.
+    """A dataset that has a name: what it is, in a few words, and how much of it there is.
 
-    Args:
-        description: What it is, in a few words.
-        load: Reads the whole of it, from a folder if one is given.
-        classes: Its classes.
-        train_images: Images of its training split.
-        test_images: Images of its test split.
-        image_size: Height and width of its images.
-        channels: Channels of its images.
-        files: The files that it is in, if they are slow to decode.
-        subclasses: The subclasses by which so many images a class are counted, where there are any.
+    `load` reads the whole of it, from a folder if one is given; `files` are those that it is in, if they are slow to
+    decode; `subclasses` are those by which so many images a class are counted, where there are any.
     """
 
     description: str
@@ -46,6 +40,20 @@ class KnownDataset:
     def kept_images(self, images_per_class: int | None) -> int:
         """Return how many training images there are if each class keeps so many, or all."""
         return self.train_images if images_per_class is None else images_per_class * (self.subclasses or self.classes)
+
+
+def load_digits() -> Dataset:
+    """Return the 1797 handwritten digits of 8 x 8 pixels that come with scikit-learn, in a fixed split."""
+    # Imported here: scikit-learn takes a second to import, and only these digits need it.
+    from sklearn import datasets
+
+    bunch = datasets.load_digits()
+    # Grey levels from 0 to 16 become 0 to 255, to the nearest.
+    images = ((bunch.images.astype(np.int64) * 255 + 8) // 16).astype(np.uint8)[..., np.newaxis]
+    labels = bunch.target.astype(np.int64)
+    test = held_out(labels, 10, 0, "digits")
+    names = tuple(str(digit) for digit in range(10))
+    return Dataset(images[~test], labels[~test], images[test], labels[test], names, "digits")
 
 
 def _cifar(files: CifarFiles, description: str, classes: int, subclasses: int | None = None) -> KnownDataset:

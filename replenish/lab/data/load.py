@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from replenish import checks
 from replenish.lab.data.cache import decoded_once
@@ -55,28 +56,13 @@ def load(
     seed = checks.seed(seed)
     size = None if image_size is None else size_pair(image_size)
     source = find_source(name, root)
+    cut: dict[str, Any] = {"images_per_class": images_per_class, "classes": classes, "image_size": size}
+    cut |= {"seed": seed, "held_out": held_out}
 
     def read() -> Dataset:
-        return reduce(
-            source.load(size, seed),
-            images_per_class=images_per_class,
-            classes=classes,
-            image_size=image_size,
-            seed=seed,
-            held_out=held_out,
-        )
+        return reduce(source.load(size, seed), **cut)
 
-    if source.files is None:
-        return read()
-    cut = {
-        "name": source.name,
-        "images_per_class": images_per_class,
-        "classes": classes,
-        "image_size": size,
-        "seed": seed,
-        "held_out": held_out,
-    }
-    return decoded_once(source.files(), cut, read)
+    return read() if source.files is None else decoded_once(source.files(), {"name": source.name, **cut}, read)
 
 
 @dataclass(frozen=True)

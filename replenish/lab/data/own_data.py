@@ -78,24 +78,21 @@ def _splits(data: Any) -> tuple[Any, Any]:
 
 def _split(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
     """Return the images, the labels and, if it tells them, the names of the classes of one split."""
-    names = None
     if isinstance(split, (tuple, list)) and len(split) == 2 and all(map(_is_array, split)):
         images, labels = split
-        read = images.__getitem__
-    elif hasattr(split, "features") and hasattr(split, "column_names"):  # Hugging Face's
-        images, labels, names = _columns(split, what)
-        read = lambda index: split[index][images]  # noqa: E731
-        return _stacked(read, len(split), size, what), _labels(labels, what), names
-    elif hasattr(split, "__getitem__") and hasattr(split, "__len__"):
+        if len(images) != len(labels):
+            raise DataError(f"{what} has {len(images)} images and {len(labels)} labels")
+        return _stacked(images.__getitem__, len(images), size, what), _labels(labels, what), None
+    if hasattr(split, "features") and hasattr(split, "column_names"):  # Hugging Face's
+        column, labels, names = _columns(split, what)
+        images = _stacked(lambda index: split[index][column], len(split), size, what)
+        return images, _labels(labels, what), names
+    if hasattr(split, "__getitem__") and hasattr(split, "__len__"):
         return _of_torch(split, size, what)
-    else:
-        raise DataError(
-            f"{what} should be (images, labels), a dataset with a length, or a Hugging Face dataset, but got "
-            f"{type(split).__name__}"
-        )
-    if len(images) != len(labels):
-        raise DataError(f"{what} has {len(images)} images and {len(labels)} labels")
-    return _stacked(read, len(images), size, what), _labels(labels, what), names
+    raise DataError(
+        f"{what} should be (images, labels), a dataset with a length, or a Hugging Face dataset, but got "
+        f"{type(split).__name__}"
+    )
 
 
 def _of_torch(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:

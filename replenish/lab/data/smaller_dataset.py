@@ -48,12 +48,11 @@ def reduce(
         ((40, 4, 4, 1), ('3', '8'))
     """
     seed = checks.seed(seed)
-    train = np.arange(len(dataset.train_labels))
     test = np.arange(len(dataset.test_labels))
     class_names = dataset.class_names
     new_label: Int64Array = np.arange(dataset.num_classes)
 
-    kept = np.ones(len(train), dtype=bool)
+    kept = np.ones(len(dataset.train_labels), dtype=bool)
     if classes is not None:
         chosen = chosen_classes(dataset, classes)
         class_names = tuple(dataset.class_names[index] for index in chosen)
@@ -70,7 +69,7 @@ def reduce(
             f"held_out=True wants training images that are not kept, but images_per_class={images_per_class} keeps all "
             f"of {dataset.name}"
         )
-    train = train[kept]
+    train = np.flatnonzero(kept)
 
     height, width = dataset.image_size if image_size is None else size_pair(image_size)
     whole = len(train) == len(kept) and len(test) == len(dataset.test_labels) and classes is None

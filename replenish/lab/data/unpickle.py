@@ -18,11 +18,9 @@ from replenish.lab.data.dataset import DataError
 
 
 def read_plain_pickle(content: bytes, what: str) -> object:
-    """Return what a pickle of dicts, lists, numbers, byte strings and uint8 arrays holds.
+    """Return what a pickle of dicts, lists, numbers, byte strings and uint8 arrays holds; `what` is for the message.
 
-    Args:
-        content: The pickle. Strings of Python 2 come out as bytes.
-        what: What the pickle is, for the message.
+    Strings of Python 2 come out as bytes.
 
     Raises:
         DataError: If it is damaged, or names anything but numpy's array.

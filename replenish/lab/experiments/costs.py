@@ -29,9 +29,7 @@ class DataSize:
 class RunCost:
     """The cost of one run, with its tests and the measurements of its clean loss.
 
-    Args:
-        parameters: Of the network.
-        multiply_adds: Of all forward and backward passes; a backward pass counts as two forward passes.
+    Multiply-adds are those of all passes; a backward pass counts as two forward passes.
     """
 
     parameters: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 from replenish.lab.config import RunConfig
 
@@ -40,10 +41,7 @@ def mini(config: RunConfig) -> RunConfig:
     100 training images a class instead of 500 or 5,000, of 16 x 16 pixels instead of 32 x 32, crops padded by 2
     instead of 4, a small network of the same kind, 40 effective epochs instead of 200. All test images stay.
     """
-    small = dataclasses.replace(
-        config, images_per_class=100, image_size=16, pad=2, model=MINI_NETWORKS.get(config.model, config.model)
-    )
-    return small.for_epochs(40)
+    return _small(config, 40, images_per_class=100, image_size=16, pad=2)
 
 
 def digits(config: RunConfig) -> RunConfig:
@@ -51,10 +49,12 @@ def digits(config: RunConfig) -> RunConfig:
 
     8 x 8 pixels, crops padded by 1, no mirror images (a mirrored 2 is no 2), 20 effective epochs.
     """
-    small = dataclasses.replace(
-        config, dataset="digits", pad=1, flip=False, model=MINI_NETWORKS.get(config.model, config.model)
-    )
-    return small.for_epochs(20)
+    return _small(config, 20, dataset="digits", pad=1, flip=False)
+
+
+def _small(config: RunConfig, epochs: int, **data: Any) -> RunConfig:
+    model = MINI_NETWORKS.get(config.model, config.model)
+    return dataclasses.replace(config, model=model, **data).for_epochs(epochs)
 
 
 SCALES: dict[str, Callable[[RunConfig], RunConfig]] = {"full": full, "mini": mini, "digits": digits}

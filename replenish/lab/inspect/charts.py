@@ -109,25 +109,23 @@ def _gaps(inspection: Inspection) -> Figure:
 
 
 def _classes(inspection: Inspection) -> Figure:
-    identity, shuffled = inspection.identity.classes, inspection.found["SRS"].classes
-    assert identity is not None  # both were measured with labels
-    assert shuffled is not None
+    identity, shuffled = inspection.first_class
     x, (high, low) = (np.arange(PARTS_PER_EPOCH) / PARTS_PER_EPOCH).tolist(), inspection.laws.swing
     # A small pool swings far more than a class that is not a single sample can follow.
     levels = [Reference(low, f"{low:.2f}: a sample just before its refill")]
-    if high < 1.5 * float(np.nanmax(identity.rates[:, 0])):
+    if high < 1.5 * float(np.nanmax(identity)):
         levels.append(Reference(high, f"{high:.2f}: a sample just refilled"))
     series = (
-        Series("SRS, shuffled", x, _values(shuffled.rates[:, 0]), kind="steps", order="srs"),
-        Series(IDENTITY, x, _values(identity.rates[:, 0]), kind="steps", order="srs"),
+        Series("SRS, shuffled", x, _values(shuffled), kind="steps", order="srs"),
+        Series(IDENTITY, x, _values(identity), kind="steps", order="srs"),
         Series("identity, closed form", x, _values(inspection.laws.class_rates), kind="law"),
     )
     label = "rate of the first class; 1 is its share"
     caption = (
         f"Data sorted in {inspection.classes} classes and refilled in their own order (identity) have the first "
-        f"class swing once an epoch, from {lowest_to_highest(identity.rates[:, 0])} times its share: most after "
+        f"class swing once an epoch, from {lowest_to_highest(identity)} times its share: most after "
         f"its turn in the sequence. With the default, a shuffled sequence, it is "
-        f"{lowest_to_highest(shuffled.rates[:, 0])}."
+        f"{lowest_to_highest(shuffled)}."
     )
     chart = Chart("classes", "part of an effective epoch", label, series, tuple(levels))
     return Figure("classes", "Rate of a class over an epoch, sorted data", caption, (chart,))

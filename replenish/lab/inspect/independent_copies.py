@@ -41,10 +41,8 @@ def part_edges(steps_per_epoch: int, epochs: int) -> Integers:
 class GapLaw:
     """The gaps of a run, as `replenish.diagnostics.Measurement` has them.
 
-    Attributes:
-        shares: Which part of the gaps is how long, in parts of `1 / PARTS_PER_EPOCH` of an effective epoch.
-        mean: The mean, in effective epochs.
-        repeats: Which part is a single step.
+    Their shares by length, in parts of `1 / PARTS_PER_EPOCH` of an effective epoch; the mean, in effective epochs; and
+    which part is a single step.
     """
 
     shares: Floats

@@ -24,14 +24,7 @@ _SHORT, _LONG = 0.1, 2.0  # gaps in effective epochs
 
 @dataclass(frozen=True)
 class OrderNoise:
-    """One order: what was measured, and its laws.
-
-    Attributes:
-        order: The order.
-        spectrum: Its noise, in bands of frequencies.
-        gaps: The gaps between two visits of a sample.
-        gap_law: Their law.
-    """
+    """One order: its noise, in bands of frequencies, and the gaps between two visits of a sample, with their law."""
 
     order: CursorOrder
     spectrum: MeasuredSpectrum
@@ -41,16 +34,13 @@ class OrderNoise:
     @property
     def cycles(self) -> list[float]:
         """The frequencies of the bands, in cycles an effective epoch."""
-        return [float(f"{each:.4g}") for each in self.spectrum.frequencies * self._steps]
+        steps = self.order.num_samples / self.order.batch_size
+        return [float(f"{each:.4g}") for each in self.spectrum.frequencies * steps]
 
     @property
     def law(self) -> list[float]:
         """The law of the noise at the frequencies of the bands, without lines."""
         return theory.noise_spectrum(self.order, self.spectrum.frequencies).continuous.tolist()
-
-    @property
-    def _steps(self) -> float:
-        return self.order.num_samples / self.order.batch_size
 
 
 def measure_noise(orders: Mapping[str, CursorOrder], starts: Mapping[str, int], epochs: int) -> dict[str, OrderNoise]:

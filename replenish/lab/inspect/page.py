@@ -53,9 +53,7 @@ def picture(inspection: Inspection) -> bytes:
 def _facts(inspection: Inspection) -> tuple[Fact, ...]:
     """Return three figures that say most."""
     srs, replacement = inspection.found["SRS"], inspection.found["replacement"]
-    identity, shuffled = inspection.identity.classes, srs.classes
-    assert identity is not None  # both were measured with labels
-    assert shuffled is not None
+    identity, shuffled = inspection.first_class
     return (
         Fact(
             f"{100 * srs.unseen[-1]:.1f} %",
@@ -69,10 +67,10 @@ def _facts(inspection: Inspection) -> tuple[Fact, ...]:
             f"closed form {inspection.laws.count_spread:.2f}; replacement {replacement.count_spread[-1]:.2f}",
         ),
         Fact(
-            lowest_to_highest(identity.rates[:, 0]),
+            lowest_to_highest(identity),
             "is the rate of a class over an epoch, if the data are sorted and refilled in their own order",
             f"closed form {lowest_to_highest(inspection.laws.class_rates)}; with the default, a shuffled sequence, "
-            f"{lowest_to_highest(shuffled.rates[:, 0])}",
+            f"{lowest_to_highest(shuffled)}",
         ),
     )
 

@@ -77,6 +77,14 @@ class Inspection:
     laws: Laws
     noise: dict[str, OrderNoise]
 
+    @property
+    def first_class(self) -> tuple[Floats, Floats]:
+        """The rates of the first class over an epoch: data refilled in their own order, and shuffled."""
+        identity, shuffled = self.identity.classes, self.found["SRS"].classes
+        assert identity is not None  # both were measured with labels
+        assert shuffled is not None
+        return identity.rates[:, 0], shuffled.rates[:, 0]
+
 
 def inspect_orders(
     num_samples: int,

@@ -24,13 +24,7 @@ STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OM
 
 
 def launch(jobs: Sequence[Job], launcher: str, parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
-    """Run jobs and return their results, in their order.
-
-    Args:
-        jobs: What to run.
-        launcher: One of `LAUNCHERS`.
-        parallel: How many at once.
-        watch: Told of what happens.
+    """Run jobs by one of `LAUNCHERS`, `parallel` at once, and return their results, in their order.
 
     Raises:
         KeyboardInterrupt: Stopped by a signal; the same call goes on.
@@ -45,11 +39,7 @@ def launch(jobs: Sequence[Job], launcher: str, parallel: int, watch: WatchJobs) 
 
 
 def check_machines(jobs: Sequence[Job]) -> None:
-    """Refuse runs on several machines where no other machine will ever join.
-
-    Raises:
-        ValueError: Naming the first.
-    """
+    """Refuse runs on several machines where no other machine will ever join."""
     several = next((job.hardware.num_nodes for job in jobs if job.hardware.num_nodes > 1), None)
     if several is not None and not any(name in os.environ for name in STARTED_TOGETHER):
         raise ValueError(

@@ -15,10 +15,6 @@ from rich.text import Text
 class RunsGrid:
     """Shows runs, each at the row of its arm and the column of its seed: how far it is, and then its test error.
 
-    Args:
-        places: The arm and the seed of each run.
-        console: A terminal that can show what changes in place.
-
     Example:
         >>> import io
         >>> console = Console(file=io.StringIO(), force_terminal=True, width=80)

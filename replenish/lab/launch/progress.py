@@ -51,10 +51,6 @@ def tell_progress(folder: Path) -> Callable[[dict[str, Any]], None]:
 class Follower:
     """Tells a watch what is new of a run that another process executes, each time that it looks.
 
-    Args:
-        job: The run.
-        watch: Told of "start", "step", "epoch", "warning", "stopped" and "end".
-
     Example:
         >>> import tempfile
         >>> from pathlib import Path

@@ -39,7 +39,11 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
         return supervise(jobs, parallel, watch, partial(_Task, None))
     ray = extra("ray", "ray")
     for job in unfinished:
-        _check_one_process(job.hardware)
+        if job.hardware.devices * job.hardware.num_nodes > 1:
+            raise ValueError(
+                f"on Ray each run has one process, but got devices={job.hardware.devices} and "
+                f"num_nodes={job.hardware.num_nodes}; use the launcher 'slurm', or torchrun with the launcher 'local'"
+            )
         RunFolder(job.folder).claim(job.config)
     with connected(ray):
         for place, job in enumerate(jobs):
@@ -97,14 +101,6 @@ def _execute(values: dict[str, Any], folder: str) -> None:
         if stopped.signal_number == signal.SIGTERM:  # the machine is wanted back, and the run has saved
             os._exit(1)  # Ray starts what was lost with its process again, but not what ended with an exception
         raise
-
-
-def _check_one_process(hardware: Hardware) -> None:
-    if hardware.devices * hardware.num_nodes > 1:
-        raise ValueError(
-            f"on Ray each run has one process, but got devices={hardware.devices} and num_nodes={hardware.num_nodes}; "
-            f"use the launcher 'slurm', or torchrun with the launcher 'local'"
-        )
 
 
 def _resources(hardware: Hardware) -> dict[str, int]:

@@ -6,17 +6,14 @@ import contextlib
 import importlib
 import math
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
-from types import FrameType
 from typing import Any, NoReturn, Protocol
 
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import Follower
-from replenish.lab.stopping import Stopped
+from replenish.lab.stopping import Stopped, handling
 
 SECONDS_BETWEEN_LOOKS = 0.2
 #: How long another machine's files may take to be seen here.
@@ -51,14 +48,8 @@ def supervise(
 ) -> list[dict[str, Any]]:
     """Start every job that has not ended, `parallel` at once, and return how all ended.
 
-    Args:
-        jobs: What to run.
-        parallel: How many at once.
-        watch: Told of what happens.
-        start: Starts a job.
-        stop_at_failure: Whether the others are stopped, so that they save, when one could not be run.
-        seconds_to_save: How long tasks that are asked to stop are waited for.
-        seconds_for_files: How long another machine's files may take to be seen here.
+    With `stop_at_failure` the others are stopped, so that they save, when one could not be run. Tasks that are asked to
+    stop are waited for so many `seconds_to_save`; another machine's files may take `seconds_for_files` to be seen here.
 
     Raises:
         Stopped: By a signal; every run has been asked to save where it stands.
@@ -97,7 +88,7 @@ def supervise(
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     try:
-        with _terminating_as_interrupting():
+        with handling(_stop, signal.SIGTERM):
             while left or running:
                 while left and len(running) < parallel:
                     place = left.pop()
@@ -121,21 +112,9 @@ def supervise(
     return [result for result in results if result is not None]
 
 
-@contextmanager
-def _terminating_as_interrupting() -> Iterator[None]:
+def _stop(number: int, frame: object) -> NoReturn:
     """Let SIGTERM, which clusters send, end the waiting as Ctrl-C does."""
-
-    def raise_it(number: int, frame: FrameType | None) -> NoReturn:
-        raise Stopped("", number)
-
-    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, raise_it)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    raise Stopped("", number)
 
 
 def first_line(text: str) -> str:

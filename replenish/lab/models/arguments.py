@@ -16,14 +16,7 @@ def shape(in_channels: object, num_classes: object) -> tuple[int, int]:
 
 
 def fraction(name: str, value: object, *, above: float | None = None, below: float | None = None) -> float:
-    """Return `value` as a float in [0, 1], or raise.
-
-    Args:
-        name: The argument's name, for the message.
-        value: What the caller gave.
-        above: Excludes this value and everything under it.
-        below: Excludes this value and everything over it.
-    """
+    """Return `value` as a float in [0, 1], and above and below these limits if they are given, or raise."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} should be a number, but got {value!r} of type {type(value).__name__}")
     low = f"[{0.0}" if above is None else f"({above}"
@@ -45,10 +38,8 @@ def choice(name: str, value: object, options: Sequence[str]) -> str:
 def units_per_stage(depth: object, *, layers: int, outside: int) -> int:
     """Return n of `depth = layers * n + outside`, or raise, naming the nearest depths that are possible.
 
-    Args:
-        depth: The number of layers with weights, as the architectures' papers count them.
-        layers: Layers that one more unit in every stage adds.
-        outside: Layers outside the stages.
+    The depth is the number of layers with weights, as the architectures' papers count them; one more unit in every
+    stage adds `layers`.
     """
     depth = checks.integer("depth", depth, minimum=layers + outside)
     units, rest = divmod(depth - outside, layers)

@@ -24,8 +24,7 @@ class NormalizedConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the block's output, of the input's height and width."""
-        out: Tensor = self.dropout(self.conv(F.relu(self.bn(x), inplace=True)))
-        return out
+        return self.dropout(self.conv(F.relu(self.bn(x), inplace=True)))
 
 
 class DenseLayer(nn.Sequential):
@@ -112,5 +111,4 @@ class DenseNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        logits: Tensor = self.classifier(global_average(self.tail(self.features(layout.fast(images)))))
-        return logits
+        return self.classifier(global_average(self.tail(self.features(layout.fast(images)))))

@@ -24,8 +24,7 @@ class Maxout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the maximum over the pieces, which lie one after the other in dimension 1."""
-        out: Tensor = self.linear(x)
-        return reduce(torch.maximum, out.chunk(self.pieces, dim=1))
+        return reduce(torch.maximum, self.linear(x).chunk(self.pieces, dim=1))
 
 
 def maxout_conv(in_channels: int, out_channels: int, pieces: int) -> Maxout:
@@ -55,13 +54,7 @@ class FitNet(nn.Module):
     """
 
     def __init__(
-        self,
-        in_channels: int = 3,
-        num_classes: int = 10,
-        *,
-        pieces: int = 2,
-        hidden: int = 500,
-        hidden_pieces: int = 5,
+        self, in_channels: int = 3, num_classes: int = 10, *, pieces: int = 2, hidden: int = 500, hidden_pieces: int = 5
     ) -> None:
         super().__init__()
         in_channels, num_classes = arguments.shape(in_channels, num_classes)
@@ -81,5 +74,4 @@ class FitNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        logits: Tensor = self.classifier(self.hidden(torch.amax(self.features(layout.fast(images)), dim=(2, 3))))
-        return logits
+        return self.classifier(self.hidden(torch.amax(self.features(layout.fast(images)), dim=(2, 3))))

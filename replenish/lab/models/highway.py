@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from replenish.lab.models import arguments, layout
 from replenish.lab.models.dropout import Dropout
 from replenish.lab.models.initialise import glorot_uniform
+from replenish.lab.models.residual_units import global_average
 
 #: (channels, highway layers) of the three stages of the 19-layer network.
 STAGES = ((32, 4), (80, 5), (128, 5))
@@ -57,12 +58,7 @@ class HighwayNetwork(nn.Module):
     """
 
     def __init__(
-        self,
-        in_channels: int = 3,
-        num_classes: int = 10,
-        *,
-        dropout: float = 0.2,
-        gate_bias: float = -2.0,
+        self, in_channels: int = 3, num_classes: int = 10, *, dropout: float = 0.2, gate_bias: float = -2.0
     ) -> None:
         super().__init__()
         channels, num_classes = arguments.shape(in_channels, num_classes)
@@ -86,6 +82,4 @@ class HighwayNetwork(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        features: Tensor = self.features(layout.fast(images))
-        logits: Tensor = self.classifier(self.dropout(features.mean(dim=(2, 3))))
-        return logits
+        return self.classifier(self.dropout(global_average(self.features(layout.fast(images)))))

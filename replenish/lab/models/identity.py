@@ -28,9 +28,6 @@ def network_digest(make: Callable[[], nn.Module]) -> str:
     own modules' classes, and the function that makes it with what is bound to it. What `forward` reads from
     elsewhere, such as a global variable or a file, cannot be seen.
 
-    Args:
-        make: Makes the network, with fresh weights from torch's generator.
-
     Raises:
         TypeError: It makes something else.
     """

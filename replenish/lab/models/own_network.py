@@ -29,15 +29,10 @@ def is_own(name: str) -> bool:
 
 
 def own_network(name: str, channels: int, classes: int, image_size: int | tuple[int, int], **more: Any) -> MakeNetwork:
-    """Return what makes the network, called with those of these arguments that it takes.
+    """Return what makes the network, called with `in_channels`, `num_classes` and `image_size` as far as it takes them.
 
-    Args:
-        name: `module:function`, as from the folder that the command was given in; `torchvision:resnet18`;
-            `timm:resnet18`. With a digest behind `@`, the network has to have that.
-        channels: Given as `in_channels` (timm: `in_chans`).
-        classes: Given as `num_classes`.
-        image_size: Given as `image_size`: height and width if they differ.
-        **more: Further arguments, which the function has to take.
+    The name is `module:function`, as from the folder that the command was given in; `torchvision:resnet18`; or
+    `timm:resnet18`. With a digest behind `@`, the network has to have that. What is given besides it has to take.
 
     Raises:
         ValueError: There is no such function, it takes other arguments, or makes another network than the digest says.

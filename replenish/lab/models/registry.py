@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
@@ -33,13 +34,9 @@ SMALLEST_IMAGE = 8
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One network of the table.
+    """One network of the table: the name that `build` takes, and the class, with what the name says of its arguments.
 
-    Args:
-        name: The name that `build` takes.
-        builder: Called with `in_channels`, `num_classes`, `image_size` if it takes that, and overrides.
-        paper_row: The row or rows of the paper's table 2 that it stands for, or "" for none.
-        paper_parameters: The number of parameters printed there, such as "36.5M", or "" for none.
+    It has the row or rows of the paper's table 2 that it stands for, and the number of parameters printed there.
     """
 
     name: str
@@ -53,59 +50,55 @@ class ModelEntry:
         return [name for name in taken if name not in ("in_channels", "num_classes", "image_size")]
 
 
-def _wrn(match: re.Match[str]) -> Callable[..., nn.Module]:
-    depth, width = int(match["depth"]), int(match["width"])
-    return functools.partial(WideResNet, depth=depth, width=width, unit="bn_after_addition", dropout=PAPER_DROPOUT)
-
-
-def _wide_resnet(match: re.Match[str]) -> Callable[..., nn.Module]:
-    depth, width = int(match["depth"]), int(match["width"])
-    unit = (match["unit"] or "original").replace("-", "_")
-    return functools.partial(WideResNet, depth=depth, width=width, unit=unit, dropout=PAPER_DROPOUT)
-
-
-def _resnet(match: re.Match[str]) -> Callable[..., nn.Module]:
-    return functools.partial(ResNet, depth=int(match["depth"]), survival=0.5 if match["drop"] else 1.0)
-
-
-def _densenet(match: re.Match[str]) -> Callable[..., nn.Module]:
-    depth, growth = int(match["depth"]), int(match["growth"])
-    return functools.partial(DenseNet, depth=depth, growth=growth, bottleneck=bool(match["bc"]))
-
-
-def _shake_shake(match: re.Match[str]) -> Callable[..., nn.Module]:
-    depth, width = int(match["depth"]), int(match["width"])
+def _shake_shake(match: re.Match[str]) -> dict[str, Any]:
     if match["groups"] is None:
-        return functools.partial(ShakeShakeNet, depth=depth, width=width)
+        return {}
     # Gastaldi's result on CIFAR-100, the one in the paper's table, is that of an even backward pass.
-    groups = int(match["groups"])
-    return functools.partial(ShakeShakeNet, depth=depth, width=width, cardinality=groups, backward_mode="even")
+    return {"cardinality": int(match["groups"]), "backward_mode": "even"}
 
 
 _UNIT = "|".join(unit.replace("_", "-") for unit in UNITS)
-#: (the pattern for people, the pattern, what builds a network from its match)
-_FAMILIES: list[tuple[str, str, Callable[[re.Match[str]], Callable[..., nn.Module]]]] = [
-    ("wrn-<depth>-<width>", r"wrn-(?P<depth>\d+)-(?P<width>\d+)", _wrn),
+#: (the pattern for people, the pattern, the class, its arguments beside the sizes that the match names)
+_FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str]], dict[str, Any]]]] = [
+    (
+        "wrn-<depth>-<width>",
+        r"wrn-(?P<depth>\d+)-(?P<width>\d+)",
+        WideResNet,
+        lambda match: {"unit": "bn_after_addition", "dropout": PAPER_DROPOUT},
+    ),
     (
         "wide-resnet-<depth>-<width>[-<unit>]",
         rf"wide-resnet-(?P<depth>\d+)-(?P<width>\d+)(-(?P<unit>{_UNIT}))?",
-        _wide_resnet,
+        WideResNet,
+        lambda match: {"unit": (match["unit"] or "original").replace("-", "_"), "dropout": PAPER_DROPOUT},
     ),
-    ("resnet-<depth>[-stochastic-depth]", r"resnet-(?P<depth>\d+)(?P<drop>-stochastic-depth)?", _resnet),
-    ("densenet[-bc]-<depth>-<growth>", r"densenet(?P<bc>-bc)?-(?P<depth>\d+)-(?P<growth>\d+)", _densenet),
+    (
+        "resnet-<depth>[-stochastic-depth]",
+        r"resnet-(?P<depth>\d+)(?P<drop>-stochastic-depth)?",
+        ResNet,
+        lambda match: {"survival": 0.5 if match["drop"] else 1.0},
+    ),
+    (
+        "densenet[-bc]-<depth>-<growth>",
+        r"densenet(?P<bc>-bc)?-(?P<depth>\d+)-(?P<growth>\d+)",
+        DenseNet,
+        lambda match: {"bottleneck": bool(match["bc"])},
+    ),
     (
         "shake-shake-<depth>-2x[<groups>x]<width>d",
         r"shake-shake-(?P<depth>\d+)-2x((?P<groups>\d+)x)?(?P<width>\d+)d",
+        ShakeShakeNet,
         _shake_shake,
     ),
 ]
-PATTERNS: tuple[str, ...] = tuple(pattern for pattern, _, _ in _FAMILIES)
+PATTERNS: tuple[str, ...] = tuple(pattern for pattern, *_ in _FAMILIES)
 
 
 def _family_builder(name: str) -> Callable[..., nn.Module] | None:
-    for _, pattern, builder in _FAMILIES:
+    for _, pattern, kind, more in _FAMILIES:
         if match := re.fullmatch(pattern, name, flags=re.ASCII):
-            return builder(match)
+            sizes = {size: int(match[size]) for size in ("depth", "width", "growth") if size in match.re.groupindex}
+            return functools.partial(kind, **sizes, **more(match))
     return None
 
 

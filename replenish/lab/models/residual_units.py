@@ -50,22 +50,20 @@ def normalized_projection(in_channels: int, out_channels: int, stride: int) -> n
     return nn.Sequential(projection(in_channels, out_channels, stride), nn.BatchNorm2d(out_channels))
 
 
-ShortcutMaker: TypeAlias = Callable[[int, int, int], nn.Module]
+#: Of (in_channels, out_channels, stride).
+ModuleMaker: TypeAlias = Callable[[int, int, int], nn.Module]
 
 
 class ResidualUnit(nn.Module):
-    """What the five units share: two convolutions, two normalizations, a shortcut.
+    """What the five units share: two convolutions with dropout between them, two normalizations, a shortcut.
 
-    Args:
-        in_channels: Channels that come in.
-        out_channels: Channels that go out.
-        stride: Stride of the first convolution, and of the shortcut.
-        dropout: Probability of dropping a value between the two convolutions.
-        shortcut: Makes, from (in_channels, out_channels, stride), the shortcut of a unit that changes the shape.
+    The stride is that of the first convolution and of the shortcut, which `shortcut` makes if the shape changes.
     """
 
     #: Whether the first normalization stands before the first convolution.
     normalizes_input = False
+    #: What stands before the network's first unit, behind the first convolution, and what behind its last unit.
+    stem, tail = "BN ReLU", ""
 
     def __init__(
         self,
@@ -73,7 +71,7 @@ class ResidualUnit(nn.Module):
         out_channels: int,
         stride: int = 1,
         dropout: float = 0.0,
-        shortcut: ShortcutMaker = projection,
+        shortcut: ModuleMaker = projection,
     ) -> None:
         super().__init__()
         self.bn1 = nn.BatchNorm2d(in_channels if self.normalizes_input else out_channels)
@@ -86,20 +84,9 @@ class ResidualUnit(nn.Module):
         if self.changes_shape:
             self.shortcut = shortcut(in_channels, out_channels, stride)
 
-    @staticmethod
-    def stem(channels: int) -> list[nn.Module]:
-        """Return what stands between the network's first convolution and its first unit."""
-        return [nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
-
-    @staticmethod
-    def tail(channels: int) -> list[nn.Module]:
-        """Return what stands between the network's last unit and the average over the image."""
-        return []
-
     def middle(self, x: Tensor, bn: Callable[[Tensor], Tensor]) -> Tensor:
         """Return `x` through BN, ReLU, dropout and the second convolution: in every unit the same."""
-        out: Tensor = self.conv2(self.dropout(F.relu(bn(x), inplace=True)))
-        return out
+        return self.conv2(self.dropout(F.relu(bn(x), inplace=True)))
 
 
 class Original(ResidualUnit):
@@ -107,8 +94,7 @@ class Original(ResidualUnit):
 
     def branch(self, x: Tensor) -> Tensor:
         """Return the residual, before the addition."""
-        out: Tensor = self.bn2(self.middle(self.conv1(x), self.bn1))
-        return out
+        return self.bn2(self.middle(self.conv1(x), self.bn1))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
@@ -137,15 +123,8 @@ class ReLUBeforeAddition(ResidualUnit):
 class ReLUOnlyPreactivation(ResidualUnit):
     """Figure 4(d): the ReLU moves before the convolution, the normalization does not."""
 
-    @staticmethod
-    def stem(channels: int) -> list[nn.Module]:
-        """Return BN alone, since the first unit begins with the ReLU."""
-        return [nn.BatchNorm2d(channels)]
-
-    @staticmethod
-    def tail(channels: int) -> list[nn.Module]:
-        """Return the extra activation after the last addition (He et al., appendix)."""
-        return [nn.ReLU()]
+    # The first unit begins with the ReLU; the extra activation after the last addition is in He et al.'s appendix.
+    stem, tail = "BN", "ReLU"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
@@ -159,16 +138,8 @@ class FullPreactivation(ResidualUnit):
     """Figure 4(e), He et al.'s proposal and the unit of Zagoruyko and Komodakis's published code."""
 
     normalizes_input = True
-
-    @staticmethod
-    def stem(channels: int) -> list[nn.Module]:
-        """Return nothing, since the first unit begins with BN and ReLU."""
-        return []
-
-    @staticmethod
-    def tail(channels: int) -> list[nn.Module]:
-        """Return the extra activation after the last addition (He et al., appendix)."""
-        return [nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
+    # The first unit begins with BN and ReLU; for the last, see above.
+    stem, tail = "", "BN ReLU"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
@@ -176,6 +147,24 @@ class FullPreactivation(ResidualUnit):
         # Where the shape changes the projection sees the activated input, as in Zagoruyko's code.
         shortcut: Tensor = self.shortcut(active) if self.changes_shape else x
         return self.middle(self.conv1(active), self.bn2).add_(shortcut)
+
+
+def activation(words: str, channels: int) -> list[nn.Module]:
+    """Return the layers that the words name: BN, ReLU, both or none; a ReLU overwrites only what BN gave."""
+    layers: list[nn.Module] = [nn.BatchNorm2d(channels)] if "BN" in words else []
+    return [*layers, nn.ReLU(inplace=bool(layers))] if "ReLU" in words else layers
+
+
+def three_stages(channels: int, width: int, units: int, make: ModuleMaker) -> tuple[nn.Sequential, int]:
+    """Return three stages of so many units and the channels that they end with: the width doubles, the image halves."""
+    stages = nn.Sequential()
+    for stage in range(3):
+        members = nn.Sequential()
+        for index in range(units):
+            members.append(make(channels, width * 2**stage, 2 if stage and not index else 1))
+            channels = width * 2**stage
+        stages.append(members)
+    return stages, channels
 
 
 UNITS: dict[str, type[ResidualUnit]] = {

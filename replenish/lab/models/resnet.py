@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,14 +11,16 @@ from torch import Tensor, nn
 from replenish.lab.models import arguments, layout
 from replenish.lab.models.initialise import he_normal
 from replenish.lab.models.residual_units import (
+    ModuleMaker,
     Original,
     PaddedShortcut,
-    ShortcutMaker,
+    activation,
     global_average,
     normalized_projection,
+    three_stages,
 )
 
-SHORTCUTS: dict[str, ShortcutMaker] = {"pad": PaddedShortcut, "projection": normalized_projection}
+SHORTCUTS: dict[str, ModuleMaker] = {"pad": PaddedShortcut, "projection": normalized_projection}
 
 
 class StochasticDepthUnit(Original):
@@ -30,7 +34,7 @@ class StochasticDepthUnit(Original):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, stride: int, shortcut: ShortcutMaker, survival: float
+        self, in_channels: int, out_channels: int, stride: int, shortcut: ModuleMaker, survival: float
     ) -> None:
         super().__init__(in_channels, out_channels, stride, shortcut=shortcut)
         self.survival = survival
@@ -91,23 +95,16 @@ class ResNet(nn.Module):
         make = SHORTCUTS[arguments.choice("shortcut", shortcut, list(SHORTCUTS))]
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
-        self.stem = nn.Sequential(stem, *Original.stem(16))
-        self.stages = nn.Sequential()
-        channels, position = 16, 0
-        for stage in range(3):
-            members = nn.Sequential()
-            for index in range(units):
-                position += 1
-                alive = 1.0 - position / (3 * units) * (1.0 - survival)
-                out = 16 * 2**stage
-                stride = 2 if stage and not index else 1
-                members.append(StochasticDepthUnit(channels, out, stride, make, alive))
-                channels = out
-            self.stages.append(members)
+        self.stem = nn.Sequential(stem, *activation(Original.stem, 16))
+        alive = (1.0 - position / (3 * units) * (1.0 - survival) for position in itertools.count(1))
+
+        def unit(inside: int, outside: int, stride: int) -> nn.Module:
+            return StochasticDepthUnit(inside, outside, stride, make, next(alive))
+
+        self.stages, channels = three_stages(16, 16, units, unit)
         self.classifier = nn.Linear(channels, num_classes)
         he_normal(self)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        logits: Tensor = self.classifier(global_average(self.stages(self.stem(layout.fast(images)))))
-        return logits
+        return self.classifier(global_average(self.stages(self.stem(layout.fast(images)))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from replenish import checks
 from replenish.lab.models import arguments, layout
 from replenish.lab.models.initialise import he_normal
-from replenish.lab.models.residual_units import global_average
+from replenish.lab.models.residual_units import global_average, three_stages
 
 FORWARD = ("shake", "even")
 BACKWARD = ("shake", "even", "keep")
@@ -59,8 +60,7 @@ class ShakeShake(nn.Module):
             return torch.lerp(second, first, 0.5)
         alpha = self._weight(self.forward_mode, first)
         beta = alpha if self.backward_mode == "keep" else self._weight(self.backward_mode, first)
-        mixed: Tensor = _Mix.apply(first, second, alpha, beta)  # type: ignore[no-untyped-call]
-        return mixed
+        return _Mix.apply(first, second, alpha, beta)  # type: ignore[no-untyped-call]
 
 
 class ShiftedShortcut(nn.Module):
@@ -79,8 +79,7 @@ class ShiftedShortcut(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the shortcut's output."""
         shifted = F.pad(x, (1, -1, 1, -1))
-        out: Tensor = self.bn(torch.cat((self.conv1(x), self.conv2(shifted)), dim=1))
-        return out
+        return self.bn(torch.cat((self.conv1(x), self.conv2(shifted)), dim=1))
 
 
 def branch(in_channels: int, out_channels: int, stride: int, cardinality: int | None) -> nn.Sequential:
@@ -108,13 +107,7 @@ class ShakeShakeUnit(nn.Module):
     """Two branches, mixed, and a shortcut."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        stride: int,
-        cardinality: int | None,
-        mix: ShakeShake,
-        relu: str,
+        self, in_channels: int, out_channels: int, stride: int, cardinality: int | None, mix: ShakeShake, relu: str
     ) -> None:
         super().__init__()
         self.branch1 = branch(in_channels, out_channels, stride, cardinality)
@@ -187,21 +180,13 @@ class ShakeShakeNet(nn.Module):
         self.stem = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels))
         if relu == "after":
             self.stem.append(nn.ReLU(inplace=True))
-        self.stages = nn.Sequential()
-        for stage in range(3):
-            out = width * 2**stage * (1 if cardinality is None else 4)
-            members = nn.Sequential()
-            for index in range(units):
-                stride = 2 if stage and not index else 1
-                # Without state of its own, one mix serves all units; each call draws anew.
-                members.append(ShakeShakeUnit(channels, out, stride, cardinality, mix, relu))
-                channels = out
-            self.stages.append(members)
+        # Without state of its own, one mix serves all units; each call draws anew.
+        unit = partial(ShakeShakeUnit, cardinality=cardinality, mix=mix, relu=relu)
+        self.stages, channels = three_stages(channels, width * (1 if cardinality is None else 4), units, unit)
         self.tail: nn.Module = nn.ReLU() if relu == "before" else nn.Identity()
         self.classifier = nn.Linear(channels, num_classes)
         he_normal(self)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        logits: Tensor = self.classifier(global_average(self.tail(self.stages(self.stem(layout.fast(images))))))
-        return logits
+        return self.classifier(global_average(self.tail(self.stages(self.stem(layout.fast(images))))))

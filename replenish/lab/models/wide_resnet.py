@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor, nn
 
 from replenish import checks
 from replenish.lab.models import arguments, layout
 from replenish.lab.models.initialise import he_normal
-from replenish.lab.models.residual_units import UNITS, global_average
+from replenish.lab.models.residual_units import UNITS, activation, global_average, three_stages
 
 
 class WideResNet(nn.Module):
@@ -53,19 +55,12 @@ class WideResNet(nn.Module):
         dropout = arguments.fraction("dropout", dropout, below=1.0)
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
-        self.stem = nn.Sequential(stem, *kind.stem(16))
-        self.stages = nn.Sequential()
-        channels = 16
-        for stage, stride in enumerate((1, 2, 2)):
-            wide = 16 * 2**stage * width
-            rest = (kind(wide, wide, 1, dropout) for _ in range(units - 1))
-            self.stages.append(nn.Sequential(kind(channels, wide, stride, dropout), *rest))
-            channels = wide
-        self.tail = nn.Sequential(*kind.tail(channels))
+        self.stem = nn.Sequential(stem, *activation(kind.stem, 16))
+        self.stages, channels = three_stages(16, 16 * width, units, partial(kind, dropout=dropout))
+        self.tail = nn.Sequential(*activation(kind.tail, channels))
         self.classifier = nn.Linear(channels, num_classes)
         he_normal(self)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        logits: Tensor = self.classifier(global_average(self.tail(self.stages(self.stem(layout.fast(images))))))
-        return logits
+        return self.classifier(global_average(self.tail(self.stages(self.stem(layout.fast(images))))))

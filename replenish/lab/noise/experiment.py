@@ -32,11 +32,7 @@ def run_noise(
     command: str,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Path:
-    """Make a run and write its record, unless it is there; return where.
-
-    Raises:
-        ValueError: The record that is there is of another setting.
-    """
+    """Make a run and write its record, unless it is there; return where. The record of another setting is refused."""
     path = record_path(folder, name, seed)
     if path.exists():
         if json.loads(path.read_text())["setting"] != setting.config():

@@ -55,15 +55,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Plateau:
-    """A minimum of the loss.
+    """A minimum of the loss, with the length of the gradient and the share of training images classified wrongly there.
 
-    Attributes:
-        weights: Where it is.
-        curvatures: The eigenvalues of the Hessian there, from flat to sharp.
-        directions: The eigenvectors, one a column.
-        loss: The loss there.
-        gradient: The length of the gradient there.
-        error: The share of training images that are classified wrongly.
+    Curvatures are the eigenvalues of the Hessian, from flat to sharp; directions its eigenvectors, one a column.
     """
 
     weights: Tensor

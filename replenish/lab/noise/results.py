@@ -25,12 +25,8 @@ _MIDDLE = (0.3162, 3.1623)  # those between are those of prediction 1
 class BandValue:
     """One order in one band, over the seeds.
 
-    Attributes:
-        kappa: The mean kappa of the directions, geometrically.
-        measured: The variance over that under independent draws.
-        law: What the law says of the same directions.
-        excess: Measured minus law, with Student's 95 % interval.
-        directions: How many directions of all seeds.
+    The mean kappa of the directions is geometric; the variance is over that under independent draws; the excess is
+    measured minus law, with Student's 95 % interval.
     """
 
     kappa: float
@@ -52,11 +48,7 @@ class BandValue:
 
 @dataclass(frozen=True)
 class Results:
-    """All runs of an experiment.
-
-    Attributes:
-        records: Those of the runs, by seed.
-    """
+    """All runs of an experiment, as their records by seed."""
 
     records: dict[int, dict[str, Any]]
 
@@ -137,11 +129,7 @@ class Results:
 
 
 def read_results(folder: Path, name: str) -> Results:
-    """Return the records of an experiment.
-
-    Raises:
-        ValueError: There are none, or they are of different settings.
-    """
+    """Return the records of an experiment; refuses none, and records of different settings."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{name.replace('/', '-')}-seed*.json"))]
     if not records:
         raise ValueError(f"{folder} has no record of {name}; make them with: replenish run {name} --runs {folder}")

@@ -6,12 +6,10 @@ that counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from replenish.orders import BatchedReplacement, IndependentDraws, RandomReshuffling, SequencedReplacement, ShuffleOnce
-from replenish.orders.protocol import Order
+from replenish.orders import Order, build_order
 
 
 @dataclass(frozen=True)
@@ -69,40 +67,31 @@ WHITE = "independent"
 
 @dataclass(frozen=True)
 class Arm:
-    """An order with its sizes.
-
-    Attributes:
-        order: Its name in the list of orders.
-        label: Its name for people.
-        make: Of (N, B, seed).
-    """
+    """An order: its name in the list of orders, one for people, and k = M/N if it has a pool."""
 
     order: str
     label: str
-    make: Callable[[int, int, int], Order]
+    pool: float | None = None
 
-
-def _pool(size: Callable[[int], int]) -> Callable[[int, int, int], Order]:
-    return lambda n, b, seed: SequencedReplacement(n, b, seed=seed, pool_size=size(n))
+    def make(self, num_samples: int, batch_size: int, seed: int) -> Order:
+        """Return the order."""
+        options = {} if self.pool is None else {"pool_size": int(self.pool * num_samples)}
+        return build_order(self.order, num_samples, batch_size, seed=seed, **options)
 
 
 ARMS: dict[str, Arm] = {
-    WHITE: Arm("independent", "independent draws", lambda n, b, seed: IndependentDraws(n, b, seed=seed)),
-    "replacement": Arm("replacement", "replacement", lambda n, b, seed: BatchedReplacement(n, b, seed=seed)),
-    "srs-4": Arm("srs", "SRS, k = 4", _pool(lambda n: 4 * n)),
-    "srs": Arm("srs", "SRS, k = 1", _pool(lambda n: n)),
-    "reshuffling": Arm("reshuffling", "reshuffling", lambda n, b, seed: RandomReshuffling(n, b, seed=seed)),
-    "srs-quarter": Arm("srs", "SRS, k = 1/4", _pool(lambda n: n // 4)),
-    "shuffle-once": Arm("shuffle-once", "shuffle once", lambda n, b, seed: ShuffleOnce(n, b, seed=seed)),
+    WHITE: Arm("independent", "independent draws"),
+    "replacement": Arm("replacement", "replacement"),
+    "srs-4": Arm("srs", "SRS, k = 4", 4),
+    "srs": Arm("srs", "SRS, k = 1", 1),
+    "reshuffling": Arm("reshuffling", "reshuffling"),
+    "srs-quarter": Arm("srs", "SRS, k = 1/4", 0.25),
+    "shuffle-once": Arm("shuffle-once", "shuffle once"),
 }
 
 
 def find(name: str) -> dict[str, Setting]:
-    """Return the experiments of a name, or all of them for `noise`.
-
-    Raises:
-        ValueError: There is none.
-    """
+    """Return the experiments of a name, or all of them for `noise`."""
     wanted = name.strip("/")
     found = {known: setting for known, setting in EXPERIMENTS.items() if wanted in (known, "noise")}
     if not found:

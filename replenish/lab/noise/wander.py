@@ -27,15 +27,7 @@ def variances(
     """Return the variance in time of the weights of each training, (trainings, directions).
 
     All start in the minimum and go side by side: each has its own weights and batches, and a step of all is one
-    computation.
-
-    Args:
-        problem: The network and its data.
-        plateau: Where to start.
-        directions: Unit vectors, one a column.
-        trainings: The learning rate and the order of each.
-        setting: How long, and how often the weights are read.
-        progress: Told now and then what part is done.
+    computation. The directions are unit vectors, one a column; of each training the learning rate and the order.
     """
     rates = torch.tensor([rate for rate, _ in trainings], dtype=torch.float64)
     settling = setting.settling_epochs * setting.steps_per_epoch

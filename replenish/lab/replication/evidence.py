@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from replenish.lab.experiments.costs import known_data
 from replenish.lab.replication.plan import ARMS, LEARNT, Arm
-from replenish.lab.runs import RunRecord, finite
+from replenish.lab.runs import RunRecord
 
 #: The first reading is on the test images; the second on the training images that were not used.
 Reading = Literal["test_error", "held_out_error"]
@@ -56,7 +56,7 @@ class ArmRuns:
         )
 
     def _number(self, run: RunRecord, name: str) -> float:
-        value = finite((run.result or {}).get(name))
+        value = run.number(name)
         if value is None:
             raise ValueError(f"{run.path} should have a number {name!r} in its result, but has none")
         return value
@@ -82,8 +82,8 @@ class Evidence:
         """
         runs = [run for name in names for run in self.arms[name].runs.values()]
         for run in runs:
-            for earlier in (run.result or {}).get("earlier_hardware") or []:
-                _same("hardware", (run.path, earlier), (run.path, (run.result or {}).get("hardware")))
+            for earlier in run.told("earlier_hardware") or []:
+                _same("hardware", (run.path, earlier), (run.path, run.told("hardware")))
             for what in _ALIKE:
                 # A diverged run stops early; its steps are no choice of ours.
                 if what != "steps" or "diverged" not in (run.status, runs[0].status):
@@ -99,7 +99,7 @@ class Evidence:
         both = [seed for seed in range(seeds) if seed in one.runs and seed in two.runs]
         for seed in both:
             for what in _PAIRED:
-                _same(what, *((each.path, (each.result or {}).get(what)) for each in (one.runs[seed], two.runs[seed])))
+                _same(what, *((each.path, each.told(what)) for each in (one.runs[seed], two.runs[seed])))
         errors = one.errors(reading), two.errors(reading)
         return {seed: errors[0][seed] - errors[1][seed] for seed in both}
 
@@ -129,12 +129,10 @@ def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> 
 
 def _told(run: RunRecord, what: str) -> Any:
     """Return what a result says; of the versions those of others, since our code is named by its commit."""
-    told = (run.result or {}).get(what)
-    return (
-        {name: version for name, version in told.items() if name != "replenish"}
-        if what == "versions" and told
-        else told
-    )
+    told = run.told(what)
+    if what == "versions" and told:
+        return {name: version for name, version in told.items() if name != "replenish"}
+    return told
 
 
 def _same(what: str, first: tuple[str, Any], second: tuple[str, Any]) -> None:

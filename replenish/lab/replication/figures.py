@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from replenish.lab.replication.evidence import ArmRuns, Evidence
+from replenish.lab.replication.evidence import Evidence
 from replenish.lab.replication.judgement import Judged, Judgement
 from replenish.lab.replication.plan import MARGIN
 from replenish.lab.replication.training_loss import ARMS as LOSS_ARMS
@@ -31,7 +31,8 @@ _GROUPS = (
 def rates_picture(evidence: Evidence) -> str:
     """Return the curves of error against learning rate, with 95 % intervals of the means; arms not run are left out."""
     series = [_curve(evidence, order) for order in ("reshuffling", "srs")]
-    shifted = [_mean(evidence.arms[f"rates/reshuffling-{rate}"]) for rate in RATES[1:]]
+    larger = [evidence.arms[f"rates/reshuffling-{rate}"] for rate in RATES[1:]]
+    shifted = [statistics.fmean(arm.errors().values()) if arm.runs else None for arm in larger]
     series.append(Series("SRS, if it were reshuffling at √3 times the rate", (0.04, 1.04), shifted, kind="law"))
     if evidence.arms["rates/replacement-paper"].runs:
         series.append(_curve(evidence, "replacement"))
@@ -94,10 +95,6 @@ def _curve(evidence: Evidence, order: str) -> Series:
         note=f"n = {', '.join(str(len(arm.runs)) for _, arm in known)}" if known else "not run yet",
         whiskers=True,
     )
-
-
-def _mean(arm: ArmRuns) -> float | None:
-    return statistics.fmean(arm.errors().values()) if arm.runs else None
 
 
 def _row(judged: Judged) -> ForestRow:

@@ -35,9 +35,7 @@ def pictures(evidence: Evidence) -> dict[str, str]:
 def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
     """Return the page's generated parts as Markdown, by their names.
 
-    Args:
-        evidence: The study's runs.
-        table3: The runs of table 3 at the scale mini, by experiment, for the power calculation.
+    The power calculation needs the runs of table 3 at the scale mini, by experiment.
     """
     first, second = judge_study(evidence), judge_study(evidence, "held_out_error")
     ended = sum(len(arm.runs) for arm in evidence.arms.values())

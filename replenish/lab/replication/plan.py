@@ -19,7 +19,6 @@ LEARNT = 1.0
 MEMORISING = ("rates", "unit", "coarse")
 #: Pairs of the primary comparison, and of every other.
 PRIMARY_SEEDS, SEEDS = 20, 10
-_PREFIX = "study/"
 _PRIMARY_ARMS = ("rates/srs-paper", "rates/reshuffling-paper")
 
 
@@ -41,13 +40,7 @@ class Arm:
 class Comparison:
     """First minus second, seed by seed; or, with `base`, that difference minus the one of another pair of arms.
 
-    Attributes:
-        name: A short name without spaces.
-        label: What is compared, for a reader.
-        first: An arm.
-        second: The arm that is subtracted.
-        seeds: How many pairs were stated.
-        base: The pair of arms whose difference is subtracted in turn; None for a plain comparison.
+    It has the names of its arms, a label for a reader, and how many pairs were stated.
     """
 
     name: str
@@ -63,14 +56,8 @@ class Comparison:
         return (self.first, self.second, *(self.base or ()))
 
 
-ARMS = {
-    name.removeprefix(_PREFIX): Arm(
-        name.removeprefix(_PREFIX),
-        make(),
-        PRIMARY_SEEDS if name.removeprefix(_PREFIX) in _PRIMARY_ARMS else SEEDS,
-    )
-    for name, make in EXPERIMENTS.items()
-}
+_CONFIGS = {name.removeprefix("study/"): make() for name, make in EXPERIMENTS.items()}
+ARMS = {name: Arm(name, config, PRIMARY_SEEDS if name in _PRIMARY_ARMS else SEEDS) for name, config in _CONFIGS.items()}
 
 PRIMARY = Comparison("primary", "SRS minus reshuffling, learning rate 0.1", *_PRIMARY_ARMS, PRIMARY_SEEDS)
 SECONDARY = (

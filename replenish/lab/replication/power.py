@@ -31,10 +31,6 @@ def chance_to_settle(pairs: int, deviation: float) -> float:
     Either truth is half of the gain away from the threshold, so the interval leaves that out with the power of a
     one-sample t test: one minus Student's noncentral distribution at its two-sided 5 % quantile.
 
-    Args:
-        pairs: How many pairs of runs.
-        deviation: The standard deviation of a paired difference, in points.
-
     Example:
         >>> [round(chance_to_settle(pairs, 0.42), 2) for pairs in (2, 3)]
         [0.65, 1.0]
@@ -49,9 +45,7 @@ def chance_to_settle(pairs: int, deviation: float) -> float:
 def known_deviations(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, float]:
     """Return the standard deviations of a paired difference that are known, in points, by where they are from.
 
-    Args:
-        evidence: The study's runs; a comparison with fewer than five pairs says too little.
-        table3: The runs of table 3 at the scale mini, by experiment.
+    A comparison with fewer than five pairs says too little.
     """
     found = {"two runs of WRN-28-10, published": math.sqrt(2) * PUBLISHED_DEVIATION}
     rows = [table3[name] for name in ("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175") if name in table3]

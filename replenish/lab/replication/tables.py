@@ -11,7 +11,6 @@ from replenish.lab.replication.evidence import ArmRuns, Evidence
 from replenish.lab.replication.judgement import Judged, Judgement
 from replenish.lab.replication.words import interval_words
 from replenish.lab.report.words import duration, p_words, percent
-from replenish.lab.runs import finite
 from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
 from replenish.lab.statistics import signed
 
@@ -66,10 +65,10 @@ def arms_table(evidence: Evidence) -> Table:
         Column("test error", lambda arm: _mean(list(arm.errors().values())), "mean, %"),
         Column("sd", lambda arm: _spread(list(arm.errors().values()))),
         Column("clean training error", _largest_clean, "largest, %"),
-        Column("time", lambda arm: _time(arm), "of a run, median"),
+        Column("time", _time, "of a run, median"),
     )
     ended = [run for arm in evidence.arms.values() for run in arm.runs.values()]
-    origins = Counter((str((run.result or {}).get("command")), str((run.result or {}).get("commit"))) for run in ended)
+    origins = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
     return Table(
         "arms",
         "What was run",
@@ -118,10 +117,10 @@ def _spread(values: list[float]) -> str:
 
 
 def _largest_clean(arm: ArmRuns) -> str:
-    values = [finite((run.result or {}).get("clean_error")) for run in arm.runs.values()]
+    values = [run.number("clean_error") for run in arm.runs.values()]
     return percent(max((value for value in values if value is not None), default=None))
 
 
 def _time(arm: ArmRuns) -> str:
-    seconds = [finite((run.result or {}).get("seconds")) or 0.0 for run in arm.runs.values()]
+    seconds = [run.number("seconds") or 0.0 for run in arm.runs.values()]
     return duration(statistics.median(seconds)) if seconds else NOTHING

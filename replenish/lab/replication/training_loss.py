@@ -24,12 +24,7 @@ LAST_LARGE, EPOCHS = 35, (20, 35, 60)
 class LossDifference:
     """SRS minus reshuffling at an effective epoch, in what is measured of the training images.
 
-    Attributes:
-        epoch: The effective epoch.
-        online: Of the loss measured while training.
-        clean: Of the clean loss.
-        bias: Of the online loss minus the clean one: what the order does to the measuring.
-        clean_error: Of the clean error, in points.
+    The bias is that of the online loss minus the clean one: what the order does to the measuring.
     """
 
     epoch: int

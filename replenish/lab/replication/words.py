@@ -8,7 +8,7 @@ from replenish.lab.replication.judgement import EQUIVALENCE_COVERAGE, Judged, Ju
 from replenish.lab.replication.plan import LEARNT, MARGIN
 from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.report.words import p_words
-from replenish.lab.statistics import signed
+from replenish.lab.statistics import place, signed
 
 _PAPER = f"the paper reports SRS {abs(PUBLISHED):.2f} points below reshuffling, with a network a hundred times as large"
 
@@ -143,11 +143,7 @@ def _explained(claim: Claim, judgement: Judgement) -> str:
 def _place(judged: Judged) -> str:
     """Return where SRS ended against reshuffling, in words."""
     effect = judged.effect
-    if effect is None:
-        return "nowhere yet"
-    where = f"{abs(effect.mean):.2f} points {'above' if effect.mean > 0 else 'below'}"
-    where = "level with" if round(abs(effect.mean), 2) == 0 else where
-    return f"{where} reshuffling ({_between(effect)})"
+    return "nowhere yet" if effect is None else f"{place(effect.mean, 'reshuffling')} ({_between(effect)})"
 
 
 def _between(effect: Effect) -> str:

@@ -17,7 +17,6 @@ from replenish.lab.show import NOTHING, Cell, Column
 from replenish.lab.statistics import (
     PERCENT,
     Estimate,
-    Interval,
     PairedDifference,
     mean_with_interval,
     median_with_interval,
@@ -32,14 +31,8 @@ BEST_EPOCH = "(chosen on the test set, for information)"
 class Entry:
     """What a row is about: an experiment or an order, its runs, and the experiment that it is compared with.
 
-    Attributes:
-        name: The experiment's, or the order's.
-        group: Its runs.
-        row: Its row in the paper's table, if it has one.
-        data: The paper's name of its data.
-        against: The name of the experiment that it is compared with.
-        reference: The runs of that; None where there are none, or for that experiment itself.
-        comparable: Whether the runs are at the paper's own scale.
+    It has its row in the paper's table and the paper's name of its data, if there are any; `reference` are the runs of
+    what it is compared with, unless it is that itself; `comparable`, whether runs are at the paper's own scale.
     """
 
     name: str
@@ -143,7 +136,7 @@ def schedule(entry: Entry) -> Cell:
 
 def parameters(entry: Entry) -> Cell:
     """Return the paper's number of parameters; beneath it ours."""
-    counts = [(run.result or {}).get("parameters") for run in entry.group.runs]
+    counts = [run.told("parameters") for run in entry.group.runs]
     numbers = " or ".join(f"{count:,}" for count in sorted({count for count in counts if isinstance(count, int)}))
     return Cell(entry.row.parameters or NOTHING, (f"here {numbers}",) if numbers else ())
 
@@ -189,11 +182,8 @@ def _short_difference(entry: Entry) -> str:
     if entry.reference is None:
         return "" if entry.name == entry.against else NOTHING
     found = paired_difference(entry.group.errors, entry.reference.errors, PERCENT)
-    return NOTHING if found.mean is None else signed(found.mean) + _ends(found.interval, signed)
-
-
-def _ends(interval: Interval | None, words: Callable[[float], str]) -> str:
-    return "" if interval is None else f" [{words(interval.low)}, {words(interval.high)}]"
+    ends = found.interval and f" [{signed(found.interval.low)}, {signed(found.interval.high)}]"
+    return NOTHING if found.mean is None else signed(found.mean) + (ends or "")
 
 
 #: Table 3 in few columns, for the README and a terminal.
@@ -208,8 +198,8 @@ SHORT_TABLE3 = (
 )
 
 
-def _time(group: Group) -> str:
-    known = group.by_seed("seconds").values()
+def _time(entry: Entry) -> str:
+    known = entry.group.by_seed("seconds").values()
     return duration(sum(known) / len(known)) if known else NOTHING
 
 
@@ -219,7 +209,7 @@ EXPERIMENTS = (
     estimated("Mean", "n, interval (coverage)", partial(mean_with_interval, possible=PERCENT)),
     estimated("Median", "n, interval (coverage)", brief=False),
     BEST,
-    Column("Time", lambda e: _time(e.group), "a run, mean"),
+    Column("Time", _time, "a run, mean"),
 )
 
 

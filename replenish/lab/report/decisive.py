@@ -35,12 +35,9 @@ RULE = (
 
 @dataclass(frozen=True)
 class Settled:
-    """Whether the question is settled, and how.
+    """Whether the question is settled, and how, with SRS minus reshuffling, seed by seed.
 
-    Attributes:
-        state: `settled`, `open` (all pairs have ended, and the interval holds half of the gain) or `unknown`.
-        sentence: The same in words.
-        difference: SRS minus reshuffling, seed by seed.
+    It is open if all pairs have ended, and the interval holds half of the gain.
     """
 
     state: Literal["settled", "open", "unknown"]

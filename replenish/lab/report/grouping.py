@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from replenish.lab.config import ORDER_NAMES, RunConfig
-from replenish.lab.runs import RunRecord, finite
+from replenish.lab.runs import RunRecord
 from replenish.lab.show import Origin
 
 
@@ -36,7 +37,7 @@ class Group:
 
     def by_seed(self, name: str) -> dict[int, float]:
         """Return a number of the results, such as `best_test_error`, by seed, of the finished runs that have it."""
-        values = {run.config.seed: finite((run.result or {}).get(name)) for run in self.finished}
+        values = {run.config.seed: run.number(name) for run in self.finished}
         return {seed: value for seed, value in values.items() if value is not None}
 
 
@@ -52,7 +53,7 @@ def without_repeats(runs: Iterable[RunRecord]) -> tuple[list[RunRecord], list[st
         first = kept.setdefault(run.config, run)
         if first is run:
             continue
-        same = (first.result or {}).get("weights_sha256") == (run.result or {}).get("weights_sha256")
+        same = first.told("weights_sha256") == run.told("weights_sha256")
         if run.result is None or first.result is None:
             ended = ""
         else:
@@ -87,7 +88,8 @@ def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
     tables = []
     for recipe in sorted(recipes, key=lambda recipe: recipe.slug):
         groups = [Group(order_name(config), config, _by_seed(found)) for config, found in recipes[recipe].items()]
-        tables.append({group.label: group for group in sorted(groups, key=_place)})
+        groups.sort(key=lambda group: (ORDER_NAMES.index(group.config.order), group.label))
+        tables.append({group.label: group for group in groups})
     return tables
 
 
@@ -122,16 +124,14 @@ def mixed(first: Group, second: Group) -> dict[str, tuple[Any, Any]]:
 
 def _executed(run: RunRecord) -> dict[str, Any]:
     """Return what of a run's execution can change its result, as far as its record tells."""
-    result = run.result or {}
-    hardware = result.get("hardware") or {}
-    told = {
-        name: hardware[name] for name in ("processes", "device", "threads", "compile", "precision") if name in hardware
-    }
-    if "torch" in (result.get("versions") or {}):
-        told["torch"] = result["versions"]["torch"]
-    if "initial_sha256" in result:
-        told["initial weights"] = result["initial_sha256"][:8]
-    samples = (result.get("data") or {}).get("train_images", 0)
+    hardware, versions = run.told("hardware") or {}, run.told("versions") or {}
+    names = ("processes", "device", "threads", "compile", "precision")
+    told = {name: hardware[name] for name in names if name in hardware}
+    if "torch" in versions:
+        told["torch"] = versions["torch"]
+    if initial := run.told("initial_sha256"):
+        told["initial weights"] = initial[:8]
+    samples = (run.told("data") or {}).get("train_images", 0)
     told["short batches"] = bool(not run.config.drop_last and samples % run.config.batch_size)
     return told
 
@@ -139,17 +139,9 @@ def _executed(run: RunRecord) -> dict[str, Any]:
 def origins(groups: Iterable[Group]) -> tuple[Origin, ...]:
     """Return the commands and commits that made the runs of some groups, with how many each made."""
     runs = {run.path: run for group in groups for run in group.runs if run.result is not None}
-    counts: dict[tuple[str, str], int] = {}
-    for run in runs.values():
-        result = run.result or {}
-        key = (str(result.get("command") or "unknown"), str(result.get("commit") or "unknown"))
-        counts[key] = counts.get(key, 0) + 1
-    return tuple(Origin(command, commit, count) for (command, commit), count in sorted(counts.items()))
+    made = Counter(tuple(str(run.told(name) or "unknown") for name in ("command", "commit")) for run in runs.values())
+    return tuple(Origin(command, commit, count) for (command, commit), count in sorted(made.items()))
 
 
 def _by_seed(runs: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
     return tuple(sorted(runs, key=lambda run: run.config.seed))
-
-
-def _place(group: Group) -> tuple[int, str]:
-    return ORDER_NAMES.index(group.config.order), group.label

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ _SURROUNDINGS = ("machine", "hardware", "versions")
 
 def facts(runs: Sequence[RunRecord]) -> tuple[Fact, ...]:
     """Return the few numbers that say how much was run."""
-    counts = {status: sum(run.status == status for run in runs) for status in ("finished", "diverged", "unfinished")}
+    counts = Counter(run.status for run in runs)
     found = [Fact(f"{counts['finished']:,} of {len(runs):,}", "runs finished")]
     found += [Fact(f"{counts[status]:,}", status) for status in ("diverged", "unfinished") if counts[status]]
     found.append(Fact(f"{len({run.config.seed for run in runs}):,}", "seeds"))
@@ -39,13 +40,14 @@ def notices(runs: Sequence[RunRecord], repeats: Sequence[str]) -> tuple[Notice, 
 
 
 def _diverged(run: RunRecord) -> str:
-    message = (run.result or {}).get("message")
+    message = run.told("message")
     return f"{run.path}: after {run.last_epoch} of {run.config.epochs} epochs" + (f", {message}" if message else "")
 
 
 def inventory(runs: Sequence[RunRecord]) -> Section:
     """Return the section that lists every run and the surroundings that they ran in."""
-    kinds = sorted({_surroundings(run.result) for run in runs if run.result is not None})
+    counts = Counter(_surroundings(run.result) for run in runs if run.result is not None)
+    kinds = sorted(counts)
     letters = {kind: _letters(number) for number, kind in enumerate(kinds)}
     columns = (
         Column("Folder", lambda run: Cell(run.path, code=True), numeric=False),
@@ -53,7 +55,7 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
         Column("Seed", lambda run: str(run.config.seed)),
         Column("Status", lambda run: run.status, numeric=False),
         Column("Epochs", lambda run: f"{run.last_epoch} of {run.config.epochs}"),
-        Column("Error", lambda run: percent(finite((run.result or {}).get("test_error"))), "last epoch, %"),
+        Column("Error", lambda run: percent(run.number("test_error")), "last epoch, %"),
         Column("Time", lambda run: duration(_seconds(run))),
         Column("Weights", lambda run: _code(run, "weights_sha256", 12), "sha256", numeric=False),
         Column("Commit", lambda run: _code(run, "commit"), numeric=False),
@@ -68,9 +70,6 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
     every = [(run.path, run) for run in runs]
     tables = [Table("runs", "Every run", columns, every, f"{len(runs):,} runs, by folder.")]
     if kinds:
-        counts = {
-            kind: sum(run.result is not None and _surroundings(run.result) == kind for run in runs) for kind in kinds
-        }
         machine = (
             Column("Machine", lambda kind: letters[kind], numeric=False),
             Column("Runs", lambda kind: f"{counts[kind]:,}"),
@@ -86,14 +85,14 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
 
 def _seconds(run: RunRecord) -> float:
     """Return how long a run took, or has taken so far."""
-    recorded = finite((run.result or {}).get("seconds"))
+    recorded = run.number("seconds")
     if recorded is None and run.metrics:
         recorded = finite(run.metrics[-1].get("seconds"))
     return recorded or 0.0
 
 
 def _code(run: RunRecord, name: str, length: int | None = None) -> Cell:
-    return Cell(str((run.result or {}).get(name) or NOTHING)[:length], code=True)
+    return Cell(str(run.told(name) or NOTHING)[:length], code=True)
 
 
 def _surroundings(result: dict[str, Any]) -> tuple[str, ...]:

@@ -19,11 +19,7 @@ PAPER = ("table2", "table3", "figure2", "figure3")
 
 
 def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig]) -> Section:
-    """Return the section of one scale alone: the paper's tables, figures and claims over the runs of its experiments.
-
-    Raises:
-        ValueError: None of the runs belongs to one of them.
-    """
+    """Return the section of one scale alone: the paper's tables, figures and claims over its experiments' runs."""
     groups = by_experiment(without_repeats(runs)[0], experiments)
     if not groups:
         raise ValueError(f"runs should hold a run of an experiment at the scale {scale}, but got none")

@@ -18,11 +18,7 @@ NO_COMMENT, SEAL_LENGTH = bytes(2), 64
 
 
 class Checkpoints:
-    """The checkpoints in a run's folder.
-
-    Args:
-        folder: The run's folder.
-    """
+    """The checkpoints in a run's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._current, self._previous = folder / CHECKPOINT, folder / PREVIOUS_CHECKPOINT

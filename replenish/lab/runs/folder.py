@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from replenish.lab.atomic_files import write_atomically
+from replenish.lab.atomic_files import held, write_atomically
 from replenish.lab.config import RunConfig
 from replenish.lab.runs.checkpoints import Checkpoints
 
@@ -28,11 +28,7 @@ def folder_of(config: RunConfig, runs_dir: str | Path) -> Path:
 
 
 class RunFolder:
-    """The folder of one run.
-
-    Args:
-        path: The folder; it is made when the run starts.
-    """
+    """The folder of one run; it is made when the run starts."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -46,19 +42,9 @@ class RunFolder:
             BlockingIOError: Another process is training there. The lock ends with its process, however that ends.
             ValueError: The folder is of another config.
         """
-        from filelock import FileLock, Timeout
-
-        self.path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path / ".lock", timeout=0)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise BlockingIOError(f"another process is training in {self.path}; wait for it or stop it") from None
-        try:
+        with held(self.path, "is training"):
             self.claim(config)
             yield
-        finally:
-            lock.release()
 
     def claim(self, config: RunConfig) -> None:
         """Write `config.json`, or refuse a folder that another config has."""

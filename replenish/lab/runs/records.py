@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replenish.lab.config import RunConfig
-from replenish.lab.runs.folder import CONFIG, RunFolder
+from replenish.lab.runs.folder import CONFIG, RunFolder, finite
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,14 @@ class RunRecord:
     def status(self) -> str:
         """`finished`, `diverged` or `unfinished`."""
         return "unfinished" if self.result is None else str(self.result["status"])
+
+    def told(self, name: str) -> Any:
+        """Return what the result has by a name; None if it has nothing, or the run has not ended."""
+        return (self.result or {}).get(name)
+
+    def number(self, name: str) -> float | None:
+        """Return a number of the result; None if there is none that is finite."""
+        return finite(self.told(name))
 
     @property
     def last_epoch(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -44,6 +45,18 @@ def round_step(span: float, parts: int) -> float:
         if factor * power >= raw * (1 - 1e-9):
             return float(f"{factor * power:.12g}")
     raise AssertionError(raw)
+
+
+def round_reach(values: Iterable[float]) -> float:
+    """Return how far an axis goes to either side of zero that all values can be drawn on.
+
+    Example:
+        >>> round_reach([-0.4, 1.3])
+        1.5
+    """
+    farthest = max(map(abs, values), default=0.0) or 1.0
+    step = round_step(2 * farthest, 6)
+    return math.ceil(farthest / step - 1e-9) * step
 
 
 def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[float]:

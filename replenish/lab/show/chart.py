@@ -80,10 +80,7 @@ class Chart:
     """One pair of axes.
 
     Attributes:
-        name: A short name without spaces.
-        x_label: What is along, with its unit.
-        y_label: What is up, with its unit.
-        series: What is drawn.
+        x_label: What is along, with its unit; `y_label`, what is up.
         references: Lines to compare with.
         x_range: The ends of the axis along; None for those of the data.
         x_names: Names in place of numbers at 0, 1, 2, ... along.
@@ -187,15 +184,7 @@ class Figure:
 def pairs_figure(
     values: Mapping[str, Mapping[int, float]], orders: Mapping[str, str], label: str, name: str, caption: str
 ) -> Figure:
-    """Return every seed's value by order, a line joining those of one seed.
-
-    Args:
-        values: The values by what they are named and by seed.
-        orders: The order of each, for its look.
-        label: What the values are.
-        name: The figure's name within its page.
-        caption: A sentence or two.
-    """
+    """Return every seed's value, by name and seed, a line joining those of one seed; `orders` gives each its look."""
     columns = list(values.values())
     joined = [
         Series(f"seed {seed}", range(len(columns)), [by_seed.get(seed) for by_seed in columns], kind="join")

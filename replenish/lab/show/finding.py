@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from replenish.lab.show.axis import round_step
+from replenish.lab.show.axis import round_reach
 from replenish.lab.statistics import PairedDifference, signed
 
 
@@ -15,19 +14,13 @@ class Finding:
     """A paired difference, what it allows to be said, and what others say about the same.
 
     Attributes:
-        name: A name within the page.
-        first: What is compared.
-        second: With what.
         sentence: What the data allow to be said.
         state: "settled" (by a rule stated beforehand), "trial" (of such a rule), "difference", "equivalent", "open"
             (the interval includes no difference, or Holm's method does) or "unknown".
-        difference: First minus second.
+        difference: First minus second, in `unit`; above 0 it speaks for the first if higher is better.
         adjusted_p: Its p-value after Holm's method.
         paper: The paper's difference, where it prints both errors.
-        paper_sentence: The same in words, or "".
         order: The order of the first, for its colour.
-        unit: What the difference is in.
-        higher_is_better: Whether a difference above 0 speaks for the first.
     """
 
     name: str
@@ -57,11 +50,9 @@ class Finding:
 
 def common_reach(findings: Iterable[Finding]) -> float:
     """Return how far an axis goes to either side of zero that all findings can be drawn on."""
-    numbers = [0.0]
+    numbers: list[float | None] = []
     for finding in findings:
         found = finding.difference
-        ends = () if found.interval is None else (found.interval.low, found.interval.high)
-        numbers += [abs(number) for number in (found.mean, finding.paper, *ends) if number is not None]
-    farthest = max(numbers) or 1.0
-    step = round_step(2 * farthest, 6)
-    return math.ceil(farthest / step - 1e-9) * step
+        numbers += [found.mean, finding.paper]
+        numbers += [] if found.interval is None else [found.interval.low, found.interval.high]
+    return round_reach(number for number in numbers if number is not None)

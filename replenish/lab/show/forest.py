@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from replenish.lab.show.axis import Axis, round_step, tick_label, ticks
+from replenish.lab.show.axis import Axis, round_reach, tick_label, ticks
 from replenish.lab.show.picture import document, heading
 from replenish.lab.statistics import Interval
 from replenish.palette import look_of
@@ -21,16 +20,8 @@ _LABELS, _AXIS, _NUMBERS, _VERDICTS, _WIDTH = 16, 372, 700, 872, 1050
 class ForestRow:
     """A row: a mean with its interval and what is said of it; without a mean, the verdict alone is shown.
 
-    Attributes:
-        label: What is compared.
-        mean: Its estimate.
-        interval: Its interval.
-        numbers: The same in words.
-        verdict: What is said of it.
-        order: The order whose colour it has.
-        strong: Whether it is the one that counts most.
-        heading: Whether it is no effect at all but a heading of those beneath.
-        provisional: Whether it rests on a part of the data, so that nothing is said of it yet.
+    It has the colour of an order. The one that counts most is strong; one that rests on a part of the data, so that
+    nothing is said of it yet, is provisional; a heading is no effect at all.
     """
 
     label: str
@@ -47,7 +38,8 @@ class ForestRow:
 def forest_picture(title: str, rows: Sequence[ForestRow], margin: float, x_label: str, note: str = "") -> str:
     """Return the rows as an SVG file; a band shows the margin within which a difference does not matter."""
     bottom = _TITLE + _ROW * len(rows)
-    reach = _reach(rows, margin)
+    ends = [end for row in rows if row.interval is not None for end in (row.interval.low, row.interval.high)]
+    reach = round_reach([2 * margin, *ends, *(row.mean for row in rows if row.mean is not None)])
     x = Axis(-reach, reach, _AXIS, _NUMBERS - 24)
     parts = [
         heading(title),
@@ -83,12 +75,3 @@ def _row(row: ForestRow, x: Axis, middle: float) -> Iterator[str]:
         ends = f'x1="{x.at(row.interval.low):.1f}" x2="{x.at(row.interval.high):.1f}"'
         yield f'<line class="interval" {ends} y1="{middle:g}" y2="{middle:g}"/>'
     yield f'<circle class="mean" cx="{x.at(row.mean):.1f}" cy="{middle:g}" r="{6 if row.strong else 4.5}"/></g>'
-
-
-def _reach(rows: Sequence[ForestRow], margin: float) -> float:
-    ends = [margin * 2]
-    for row in rows:
-        ends += [] if row.mean is None else [abs(row.mean)]
-        ends += [] if row.interval is None else [abs(row.interval.low), abs(row.interval.high)]
-    step = round_step(2 * max(ends), 6)
-    return math.ceil(max(ends) / step - 1e-9) * step

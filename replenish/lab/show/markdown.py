@@ -87,9 +87,8 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _head(column: Column) -> str:
-    head = ": ".join(part for part in (column.group, column.title) if part)
     note = column.note if column.note.startswith("(") else column.note and f"({column.note})"
-    return escape(f"{head} {note}".strip())
+    return escape(f"{column.heading} {note}".strip())
 
 
 def _cell(cell: Cell) -> str:

@@ -45,6 +45,11 @@ class Column:
     numeric: bool = True
     brief: bool = True
 
+    @property
+    def heading(self) -> str:
+        """The heading with that of its group."""
+        return f"{self.group}: {self.title}" if self.group else self.title
+
 
 @dataclass(frozen=True)
 class Row:
@@ -110,7 +115,7 @@ class Table:
             >>> Table("squares", "Squares", squares, [("two", 2)]).records
             [{'n': '2', 'n²': '4'}]
         """
-        heads = [f"{column.group}: {column.title}" if column.group else column.title for column in self.columns]
+        heads = [column.heading for column in self.columns]
         return [dict(zip(heads, row.texts, strict=True)) for row in self.rows]
 
     @property

@@ -10,17 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from replenish.lab.show.finding import Finding
-from replenish.lab.show.page import Section
 from replenish.lab.show.table import Column, Table
-
-
-def print_section(section: Section, console: Console) -> None:
-    """Print what a section found: its tables, then what they allow to be said."""
-    for block in section.blocks:
-        if isinstance(block, Table):
-            print_table(block, console)
-            console.print()
-    print_findings(section.findings, console)
 
 
 def print_table(table: Table, console: Console) -> None:
@@ -33,7 +23,7 @@ def print_table(table: Table, console: Console) -> None:
     brief = [column for column in table.columns if column.brief]
     if len(brief) < len(table.columns) and _natural_width(shown, console) > console.width:
         shown = _rich_table(table, brief)
-        others = ", ".join(_heading(column) for column in table.columns if not column.brief)
+        others = ", ".join(column.heading for column in table.columns if not column.brief)
         beneath.append(f"A wider terminal, or a pipe, also shows: {others}.")
     # Beside a narrow table, a title or a caption of its own would be broken to its width.
     console.print(Text(table.title, "bold"), highlight=False)
@@ -47,7 +37,7 @@ def _rich_table(table: Table, columns: Sequence[Column]) -> RichTable:
     kept = [index for index, column in enumerate(table.columns) if column in columns]
     for index in kept:
         column = table.columns[index]
-        head = Text(_heading(column))
+        head = Text(column.heading)
         if column.note:
             head.append(f"\n{column.note}", "dim")
         # A name in two pieces could not be copied, so other columns give way first.
@@ -62,10 +52,6 @@ def _rich_table(table: Table, columns: Sequence[Column]) -> RichTable:
             cells.append(text)
         shown.add_row(*cells)
     return shown
-
-
-def _heading(column: Column) -> str:
-    return f"{column.group}: {column.title}" if column.group else column.title
 
 
 def _natural_width(shown: RichTable, console: Console) -> int:

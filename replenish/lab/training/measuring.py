@@ -114,11 +114,7 @@ def due(config: RunConfig, epoch: int) -> dict[str, Split]:
 
 
 def check_finite(line: Mapping[str, Any], samples: Int64Array) -> None:
-    """Refuse a line of metrics with a number that is none.
-
-    Raises:
-        DivergedError: Naming it, and the samples of the last batch.
-    """
+    """Raise `DivergedError` for a line of metrics with a number that is none, naming the samples of the last batch."""
     for name, value in line.items():
         if value is not None and not math.isfinite(value):
             raise DivergedError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,15 +23,12 @@ MakeModel = Callable[[], nn.Module]
 def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
     """Return what makes the network that a config names, for the classes and the images of a dataset."""
     height, width = dataset.image_size
-    if is_own(config.model):
-        size = height if height == width else (height, width)
-        return own_network(config.model, dataset.channels, dataset.num_classes, size, **_overrides(config))
-    if height != width:
+    if height != width and not is_own(config.model):
         raise ValueError(
             f"the networks by name want square images, but those of {dataset.name} are {height} x {width}; give an "
             f"image_size"
         )
-    return lambda: _built(config, dataset.channels, dataset.num_classes, height)
+    return _maker(config, dataset.channels, dataset.num_classes, dataset.image_size)
 
 
 def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None = None) -> nn.Module:
@@ -72,7 +70,7 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
             f"run_folder should have a checkpoint, but in {folder.path}: {why}; train that config again in a new folder"
         )
     with torch.random.fork_rng(devices=[]):  # a network is made with fresh weights, which are replaced
-        network = model() if model is not None else _made_again(config, result["data"])
+        network = (model or _maker_of_finished(config, result["data"]))()
     try:
         network.load_state_dict(checkpoint["model"], assign=True)  # with the precision that the run had
     except RuntimeError as error:
@@ -87,24 +85,22 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
     return network.eval()
 
 
-def _made_again(config: RunConfig, data: dict[str, Any]) -> nn.Module:
-    """Return the network that a finished run's config names, for the data that its result describes."""
-    height, width = data["image_size"]
+def _maker_of_finished(config: RunConfig, data: dict[str, Any]) -> MakeModel:
+    """Return what makes the network that a finished run's config names, for the data that its result describes."""
+    if not is_own(config.model):
+        try:
+            entry(config.model)
+        except ValueError:
+            raise ValueError(
+                f"model should be given for a network of your own, but the run's is {config.model!r} and got None"
+            ) from None
+    return _maker(config, data["channels"], data["classes"], data["image_size"])
+
+
+def _maker(config: RunConfig, channels: int, classes: int, image_size: Sequence[int]) -> MakeModel:
+    height, width = image_size
+    overrides: dict[str, Any] = {} if config.dropout is None else {"dropout": config.dropout}
     if is_own(config.model):
         size = height if height == width else (height, width)
-        return own_network(config.model, data["channels"], data["classes"], size, **_overrides(config))()
-    try:
-        entry(config.model)
-    except ValueError:
-        raise ValueError(
-            f"model should be given for a network of your own, but the run's is {config.model!r} and got None"
-        ) from None
-    return _built(config, data["channels"], data["classes"], height)
-
-
-def _built(config: RunConfig, channels: int, classes: int, image_size: int) -> nn.Module:
-    return build(config.model, channels, classes, image_size, **_overrides(config))
-
-
-def _overrides(config: RunConfig) -> dict[str, Any]:
-    return {} if config.dropout is None else {"dropout": config.dropout}
+        return own_network(config.model, channels, classes, size, **overrides)
+    return partial(build, config.model, channels, classes, height, **overrides)

@@ -18,11 +18,7 @@ T = TypeVar("T")
 
 
 def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
-    """Return Fabric with all processes running.
-
-    Raises:
-        ValueError: The accelerator is not there.
-    """
+    """Return Fabric with all processes running; an accelerator that is not there is refused."""
     alone = hardware.devices * hardware.num_nodes == 1
     # A network that leaves out branches at random has steps in which some parameters have no gradient.
     drops_branches = any(getattr(module, "survival", 1.0) < 1.0 for module in network.modules())
