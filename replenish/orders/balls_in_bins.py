@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose
 from replenish.orders.arrangement import stable_order
 from replenish.orders.ragged import RaggedBlocks, RaggedOrder
-from replenish.orders.visits import add_visits
 
 
 class BallsInBins(RaggedOrder):
@@ -32,19 +30,14 @@ class BallsInBins(RaggedOrder):
         True
     """
 
-    def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
+    @property
+    def has_every_sample_once(self) -> bool:
+        """Whether every epoch has every sample once: it does."""
+        return True
 
     def visits(self, step: int) -> Int64Array:
         """Return for each place of the batch of `step` how often its sample was drawn before: once in every epoch."""
         return np.full(len(self.batch(step)), step // self.steps_per_epoch)
-
-    def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`."""
-        epoch = checks.step(step) // self.steps_per_epoch
-        counts = np.full(self.num_samples, epoch)
-        add_visits(counts, self, epoch * self.steps_per_epoch, step)
-        return counts
 
     def _ragged_blocks(self) -> RaggedBlocks:
         return _Bins(self)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
@@ -48,12 +46,6 @@ class BlockReshuffling(EpochOrder):
             block_size = 10 * self.batch_size
         self.block_size = checks.integer("block_size", block_size, minimum=1)
         self._blocks_of_places = Shards(self.block_size, self.num_samples)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "block_size": self.block_size}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         # Drawn for every epoch anew rather than kept: half of the cost, and no memory in an order that only waits.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,7 +9,7 @@ from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
 from replenish.orders.arrangement import shuffled_stretches
 from replenish.orders.epochs import EpochOrder
-from replenish.orders.shards import SHARDS_PER_WINDOW, Shards
+from replenish.orders.shards import Shards
 
 
 class BlockShuffle(EpochOrder):
@@ -52,21 +50,9 @@ class BlockShuffle(EpochOrder):
     ) -> None:
         super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
         self._shards = Shards(shard_size, self.num_samples)
-        if window is None:
-            window = SHARDS_PER_WINDOW * int(self._shards.sizes.max())
-        self.window = checks.integer("window", window, minimum=1, maximum=2**61)
+        self.shard_size = self._shards.argument
+        self.window = self._shards.window(window, maximum=2**61)
         self.staggered = checks.boolean("staggered", staggered)
-
-    def _arguments(self) -> dict[str, Any]:
-        own = {"shard_size": self._shards.argument, "window": self.window, "staggered": self.staggered}
-        return {**super()._arguments(), **own}
-
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
-        return {**super().config(), "shard_size": self._shards.name, "staggered": int(self.staggered)}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples, _ = self._shards.in_random_order(words)

@@ -24,9 +24,6 @@ class IndependentDraws(CursorOrder):
         (8,)
     """
 
-    def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
-
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
         return BlockCursor(_Independent(self))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
@@ -45,9 +43,6 @@ class PairedReversal(EpochOrder):
         if block_size is None:
             block_size = self.num_samples
         self.block_size = checks.integer("block_size", block_size, minimum=1, maximum=2**62)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "block_size": self.block_size}
 
     def _permutation_number(self, epoch: int) -> int:
         return epoch // 2

@@ -32,7 +32,7 @@ class PoissonDraws(RaggedOrder):
     """
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
+        super().__init__(num_samples, batch_size, seed=seed)
         checks.integer("num_samples", num_samples, minimum=1, maximum=2**48)  # with its step, a sample is 63 bits
         if self.batch_size > self.num_samples:
             raise ValueError(

@@ -18,6 +18,3 @@ class RandomReshuffling(EpochOrder):
         >>> sorted(index for batch in order.batches(0, order.steps_per_epoch) for index in batch.tolist())
         [0, 1, 2, 3, 4]
     """
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
@@ -45,12 +43,6 @@ class RepeatedAugmentation(EpochOrder):
     def has_every_sample_once(self) -> bool:
         """Whether every epoch has every sample once: not if some come several times."""
         return self.repeats == 1 and super().has_every_sample_once
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "repeats": self.repeats}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples = super()._permutation(words)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -53,16 +51,7 @@ class ShuffleBuffer(EpochOrder):
         super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
         self.buffer_size = checks.integer("buffer_size", buffer_size, minimum=1)
         self._shards = Shards(self.num_samples if shard_size is None else shard_size, self.num_samples)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "buffer_size": self.buffer_size, "shard_size": self._shards.argument}
-
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
-        return {**super().config(), "shard_size": self._shards.name}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
+        self.shard_size = self._shards.argument
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         size, read = min(self.buffer_size, self.num_samples), None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -39,29 +37,22 @@ class WeightedDraws(CursorOrder):
     """
 
     def __init__(self, num_samples: int, batch_size: int, *, weights: npt.ArrayLike, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
-        self._weights = per_sample.weights("weights", weights, self.num_samples)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "weights": self._weights}
-
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; the weights are named by their SHA-256."""
-        return {**super().config(), "weights": per_sample.digest(self._weights)}
+        super().__init__(num_samples, batch_size, seed=seed)
+        self.weights = per_sample.weights("weights", weights, self.num_samples)
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        return BlockCursor(_Weighted(self, self._weights))
+        return BlockCursor(_Weighted(self))
 
 
 class _Weighted:
     """Blocks of weighted draws."""
 
-    def __init__(self, order: WeightedDraws, weights: npt.NDArray[np.float64]) -> None:
+    def __init__(self, order: WeightedDraws) -> None:
         self.steps_per_block = steps_per_block(order.num_samples, order.batch_size)
         self._shape = (self.steps_per_block, order.batch_size)
         self._words = KeyedWords(order.seed, Purpose.WEIGHTED)
-        self._ends = np.cumsum(on_a_line(weights))
+        self._ends = np.cumsum(on_a_line(order.weights))
         self._shift = max(0, 61 - (order.num_samples - 1).bit_length())
         starts = np.arange((int(self._ends[-1]) >> self._shift) + 1) << self._shift
         self._guide = np.searchsorted(self._ends, starts, side="right")

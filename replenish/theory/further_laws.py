@@ -57,7 +57,7 @@ def _of_steps(order: CursorOrder, law: GapLaw) -> GapLaw:
 
 @noise_law.of(WeightedDraws)
 def _(order: WeightedDraws) -> NoiseLaw:
-    shares = order._weights / order._weights.max()
+    shares = order.weights / order.weights.max()
     return WeightedNoise(order.num_samples, order.batch_size, float(np.sum((shares / shares.sum()) ** 2)))
 
 
@@ -78,7 +78,7 @@ def _even(order: BlockShuffle | BlockReshuffling | Jitter | LengthGrouped | Stra
         return "shuffle_batches should be True"
     if isinstance(order, Stratified):
         uneven = any(len(members) % order.steps_per_epoch for members in order._members)
-        if uneven or order._weights is not None or order.within != "reshuffling":
+        if uneven or order.weights is not None or order.within != "reshuffling":
             return "every class should have as many samples in each batch"
     return ""
 
