@@ -6,7 +6,7 @@ import numpy as np
 
 from replenish.draws import Int64Array, KeyedWords, Purpose
 from replenish.orders.arrangement import stable_order
-from replenish.orders.ragged import RaggedBlocks, RaggedOrder
+from replenish.orders.ragged import RaggedOrder
 
 
 class BallsInBins(RaggedOrder):
@@ -30,6 +30,8 @@ class BallsInBins(RaggedOrder):
         True
     """
 
+    purpose = Purpose.BINS
+
     @property
     def has_every_sample_once(self) -> bool:
         """Whether every epoch has every sample once: it does."""
@@ -39,19 +41,7 @@ class BallsInBins(RaggedOrder):
         """Return for each place of the batch of `step` how often its sample was drawn before: once in every epoch."""
         return np.full(len(self.batch(step)), step // self.steps_per_epoch)
 
-    def _ragged_blocks(self) -> RaggedBlocks:
-        return _Bins(self)
-
-
-class _Bins:
-    """Epochs, each a block."""
-
-    def __init__(self, order: BallsInBins) -> None:
-        self._num_samples = order.num_samples
-        self.steps_per_block = order.steps_per_epoch
-        self._words = KeyedWords(order.seed, Purpose.BINS)
-
-    def block(self, index: int) -> tuple[Int64Array, Int64Array]:
-        bins = self._words.at(index).below(self.steps_per_block, self._num_samples)
-        sizes = np.bincount(bins, minlength=self.steps_per_block)
-        return stable_order(bins, self.steps_per_block), np.cumsum(sizes)
+    def _block(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
+        bins = words.below(self.steps_per_epoch, self.num_samples)
+        sizes = np.bincount(bins, minlength=self.steps_per_epoch)
+        return stable_order(bins, self.steps_per_epoch), np.cumsum(sizes)
