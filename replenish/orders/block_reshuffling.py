@@ -19,11 +19,8 @@ class BlockReshuffling(EpochOrder):
     reshuffling and reversal schemes" (2026), name the scheme; their adaptive choice of blocks is not here.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the blocks and the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         block_size: How many samples make a block, the last one perhaps fewer; None means ten batches.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = BlockReshuffling(num_samples=12, batch_size=4, block_size=4)

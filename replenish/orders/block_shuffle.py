@@ -23,13 +23,10 @@ class BlockShuffle(EpochOrder):
     A jump to any step costs the draws of one epoch. `shard_opens` counts what an epoch opens.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
         window: How many samples are shuffled together; None means ten of the largest shards.
         staggered: Whether windows have random lengths and begin at a random place.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = BlockShuffle(num_samples=100, batch_size=20, shard_size=10, window=20)

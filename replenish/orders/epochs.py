@@ -10,15 +10,7 @@ from replenish.orders.cursor import Cursor, CursorOrder
 
 
 class EpochOrder(CursorOrder):
-    """An order in which an epoch is a permutation of the samples, cut into batches.
-
-    Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
-        drop_last: Whether the last N mod B samples of a permutation are left out; otherwise they make a
-            short batch.
-    """
+    """An order in which an epoch is a permutation of the samples, cut into batches; see `RandomReshuffling`."""
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0, drop_last: bool = False) -> None:
         super().__init__(num_samples, batch_size, seed=seed)

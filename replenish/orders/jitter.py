@@ -24,12 +24,9 @@ class Jitter(EpochOrder):
     A jump to any step costs the draws of one epoch. `shard_opens` counts what an epoch opens.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
         window: Over how many places the samples of a shard spread; None means ten of the largest shards.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = Jitter(num_samples=1000, batch_size=10, shard_size=10, window=100)

@@ -24,13 +24,10 @@ class LengthGrouped(EpochOrder):
     A jump to any step costs the draws of one epoch and a sort.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         lengths: The length of each sample, a whole number.
-        seed: Chooses the permutations; in [0, 2**63).
         window: How many batches are sorted together; None means 50, or a quarter of the epoch if that is less.
         shuffle_batches: Whether the batches of a window come in random order.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> lengths = [5, 90, 7, 88, 6, 91, 5, 92]

@@ -20,11 +20,8 @@ class RepeatedAugmentation(EpochOrder):
     A jump to any step costs the draws of one epoch.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many draws make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`; a batch counts draws.
         repeats: How often a sample comes, at most N; DeiT's is 3.
-        drop_last: Whether the last N mod B draws of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = RepeatedAugmentation(num_samples=12, batch_size=6, repeats=3)

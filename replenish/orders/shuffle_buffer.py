@@ -24,13 +24,10 @@ class ShuffleBuffer(EpochOrder):
     A jump to any step costs the draws of one epoch.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the draws; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         buffer_size: How many samples the buffer holds; N or more is `RandomReshuffling` in law.
         shard_size: How many samples a shard has, or an array of all sizes: then the shards are read in a new random
             order in every epoch. None means data that are read in one order for ever.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = ShuffleBuffer(num_samples=100, batch_size=10, buffer_size=4)
