@@ -50,7 +50,9 @@ class Shards:
         order = words.permutations(1, len(self.sizes))[0]
         sizes = self.sizes[order]
         places = np.cumsum(sizes) - sizes
-        return np.arange(sizes.sum()) + np.repeat(self._starts[order] - places, sizes), sizes
+        samples = np.repeat(self._starts[order] - places, sizes)
+        samples += np.arange(len(samples))
+        return samples, sizes
 
     def of(self, samples: Int64Array) -> Int64Array:
         """Return the shard of each sample."""

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from replenish import BlockShuffle, Jitter, RandomReshuffling, ShuffleBuffer
+from replenish.draws import KeyedWords, Purpose
 from replenish.orders import Order, shard_opens
-from replenish.orders.arrangement import shuffled_stretches, stable_order
+from replenish.orders.arrangement import _sorted_rows, shuffled_stretches, stable_order
 from replenish.orders.shards import Shards
 
 
@@ -140,3 +141,9 @@ def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
         assert np.sort(places).tolist() == list(range(20_000))
         spans = [np.ptp(np.flatnonzero(places // 100 == shard)) for shard in range(200)]
         assert 0.5 * window < np.median(spans) < 1.25 * window
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (40, 100), (5, 1023), (5, 1024), (3, 10_000), (2, 16_384), (1, 100_003)])
+def test_rows_are_sorted_by_counting_as_by_comparing(shape: tuple[int, int]) -> None:
+    words = KeyedWords(0, Purpose.EPOCH).at(1).words(shape[0] * shape[1]).reshape(shape)
+    assert (_sorted_rows(words.copy()) == np.sort(words, axis=1)).all()
