@@ -29,7 +29,7 @@ class Assignment:
     Attributes:
         order: A name of `replenish.orders.registry.ORDERS`.
         seed: Chooses the draws.
-        options: What the order takes beside, as JSON can hold it.
+        options: What the order takes beside, as JSON can hold it: an array by the .npy file that has it.
         records: The folder that says what became of the loaders.
     """
 
