@@ -1,4 +1,4 @@
-"""A shuffle buffer: data read in their order, each sample drawn at random from the last few read."""
+"""A shuffle buffer: data read in their order, each sample drawn at random from a few that were read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ShuffleBuffer(EpochOrder):
     A buffer starts with the first samples read. Every draw takes one of the buffer, uniformly, and the next sample
     read comes into its place; at the end of the data the rest comes in random order, so that an epoch has each sample
     once. A sample never comes more than `buffer_size` places early, while it may stay long: data sorted by class stay
-    roughly sorted. WebDataset's `shuffle` is this but for how it starts and ends; a buffer that is not emptied at the
+    roughly sorted. WebDataset's `shuffle` is this once its buffer is full; a buffer that is not emptied at the
     end of an epoch (tf.data's `repeat` before `shuffle`) is `SequencedReplacement` with a `pool_size`.
 
     A jump to any step costs the draws of one epoch.
