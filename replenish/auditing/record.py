@@ -21,21 +21,15 @@ Key = Callable[[Any], Hashable]
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The batches of some epochs.
+    """The batches of some epochs."""
 
-    Attributes:
-        epochs: For each epoch its batches, as indices or as numbers given to the items of a stream.
-        num_samples: How many samples there are; of a stream, how many different items came.
-        is_stream: Whether items were told apart by their hash.
-        items: Of a stream, the first item of each number, where labels are asked of them.
-        cut: Whether an epoch was longer than what was read.
-    """
-
+    # For each epoch its batches, as indices or as numbers given to the items of a stream.
     epochs: list[list[Int64Array]]
-    num_samples: int
-    is_stream: bool = False
+    num_samples: int  # how many samples there are; of a stream, how many different items came
+    is_stream: bool = False  # whether items were told apart by their hash
+    # Of a stream, the first item of each number, where labels are asked of them.
     items: list[Any] = field(default_factory=list)
-    cut: bool = False
+    cut: bool = False  # whether an epoch was longer than what was read
 
     def draws(self) -> Draws:
         """Return all epochs as one run of steps."""

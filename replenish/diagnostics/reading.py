@@ -22,17 +22,11 @@ IndexSource = Order | Iterable[Any]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Some steps of whatever draws samples, one after the other.
+    """Some steps of whatever draws samples, one after the other."""
 
-    Attributes:
-        samples: The samples of all steps, in order.
-        sizes: How many each step drew.
-        num_samples: How many samples there are.
-    """
-
-    samples: Int64Array
-    sizes: Int64Array
-    num_samples: int
+    samples: Int64Array  # the samples of all steps, in order
+    sizes: Int64Array  # how many each step drew
+    num_samples: int  # how many samples there are
 
     @property
     def steps(self) -> int:

@@ -48,15 +48,10 @@ class GapLaw(ABC):
 
 @dataclass(frozen=True, repr=False)
 class GeometricGaps(GapLaw):
-    """Every step visits a sample with the same probability, whatever came before.
+    """Every step visits a sample with the same probability, whatever came before."""
 
-    Attributes:
-        chance: That probability.
-        steps: The steps of an effective epoch, N/B.
-    """
-
-    chance: float
-    steps: float
+    chance: float  # that probability
+    steps: float  # the steps of an effective epoch, N/B
 
     @property
     def mean(self) -> float:  # type: ignore[override]

@@ -26,15 +26,10 @@ Lines = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class NoiseLaw(ABC):
-    """The law of an order's noise, relative to white noise; a subclass says its spectrum.
+    """The law of an order's noise, relative to white noise; a subclass says its spectrum."""
 
-    Attributes:
-        num_samples: N, at least 2: a single sample makes no noise.
-        batch_size: B.
-    """
-
-    num_samples: int
-    batch_size: int
+    num_samples: int  # N, at least 2: a single sample makes no noise
+    batch_size: int  # B
 
     def __post_init__(self) -> None:
         if self.num_samples < 2:
@@ -102,14 +97,10 @@ class EpochNoise(NoiseLaw):
 
     A batch of b samples meets itself with probability 1/b, the others of its epoch never, those of other epochs with
     1/N. So S/S0 = N/(N-1) [mean of B/b - (B/N) F], F being Fejér's kernel of the epoch's steps.
-
-    Attributes:
-        steps: The steps of an epoch.
-        inverse_size: The mean over them of B / (size of the batch): 1 where no batch is short.
     """
 
-    steps: int
-    inverse_size: float = 1.0
+    steps: int  # the steps of an epoch
+    inverse_size: float = 1.0  # the mean over them of B / (size of the batch): 1 where no batch is short
 
     @property
     def block(self) -> int:
@@ -132,14 +123,10 @@ class PalindromeNoise(NoiseLaw):
 
     Pairs of epochs know nothing of each other. With N = wB + r, batch i of the way forth and batch j of the way back
     share B - r samples if i + j = w - 1, and r if i + j = w; a short batch lies within the first of the other way.
-
-    Attributes:
-        steps: The steps of one epoch.
-        inverse_size: The mean over them of B / (size of the batch).
     """
 
-    steps: int
-    inverse_size: float = 1.0
+    steps: int  # the steps of one epoch
+    inverse_size: float = 1.0  # the mean over them of B / (size of the batch)
 
     @property
     def block(self) -> int:

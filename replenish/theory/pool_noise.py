@@ -26,14 +26,10 @@ class PoolNoise(NoiseLaw):
     white noise with a Lorentzian dip in which the sequence's own noise shows. Exactly, two copies in the pool at once
     cannot lie in one slot: e^(iwd) |phi|^2 + q^d (psi - |phi|^2), psi being the law of the time from the draw of one to
     that of the other if both are there. That changes the height of the first part, by a share of about 1/M.
-
-    Attributes:
-        pool_size: M.
-        sequence: The law of the sequence, taken B at a step.
     """
 
-    pool_size: int
-    sequence: NoiseLaw
+    pool_size: int  # M
+    sequence: NoiseLaw  # the law of the sequence, taken B at a step
 
     @property
     def leave(self) -> float:
