@@ -9,22 +9,18 @@ import numpy as np
 
 from replenish import scatter
 from replenish.draws import DistinctDraws, Int64Array
+from replenish.orders.blocks import BlockDraws
 from replenish.orders.cursor import Cursor
 from replenish.orders.replay import LARGE, last_draws, replay
 from replenish.orders.sequences import IntegerArray, Sequence
 from replenish.orders.team import ALONE, Team
 
 
-class SlotDraws(Protocol):
-    """What the pool needs of its draws; a test may force them."""
+class SlotDraws(BlockDraws, Protocol):
+    """What the pool needs of its draws, which are distinct within a row; a test may force them."""
 
     num_slots: int
     batch_size: int
-    steps_per_block: int
-
-    def block(self, index: int) -> Int64Array:
-        """Return the slots of block `index`: (steps_per_block, batch_size), distinct within a row."""
-        ...
 
 
 class Pool(Cursor):

@@ -31,10 +31,8 @@ class Stratified(CursorOrder):
     reshuffling, N (ln N + 3) draws for SRS.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
+        num_samples, batch_size, seed: As of `RandomReshuffling`.
         labels: The class of each sample, a whole number.
-        seed: Chooses the draws; in [0, 2**63).
         weights: The shares of the classes: None for their sizes, `"balanced"` for equal ones, or an array with one
             non-negative number for each class, in the order of the labels.
         within: How a class's samples are drawn: `"reshuffling"` or `"srs"`.

@@ -26,10 +26,8 @@ class WeightedDraws(BlockOrder):
     Any step costs the draws of its block, some 16,000. The tables take 16 bytes a sample, and are made once.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many draws a step makes: B; it may be more than N.
+        num_samples, batch_size, seed: As of `IndependentDraws`.
         weights: One non-negative, finite weight per sample, at least one of them positive.
-        seed: Chooses the draws; in [0, 2**63).
 
     Example:
         >>> order = WeightedDraws(num_samples=3, batch_size=8, weights=[0, 1, 3])
