@@ -6,7 +6,7 @@ import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose
-from replenish.orders.arrangement import shuffled_stretches
+from replenish.orders.arrangement import permutation, shuffled_stretches
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.shards import Shards
 
@@ -46,6 +46,6 @@ class BlockReshuffling(EpochOrder):
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         # Drawn for every epoch anew rather than kept: half of the cost, and no memory in an order that only waits.
-        divided = KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples).permutations(1, self.num_samples)[0]
+        divided = permutation(KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples), self.num_samples)
         places, sizes = self._blocks_of_places.in_random_order(words)
         return np.asarray(divided[places[shuffled_stretches(words, sizes.tolist())]])
