@@ -114,11 +114,12 @@ class Watch:
         """Whether the script is left to its own end."""
         return self._auditor.task.steps is None
 
-    def hand_out(self) -> None:
+    def hand_out(self, index: Any) -> Any:
         """Count a batch of training, and end the script after enough of them."""
         if self._auditor.task.steps is not None and self._auditor.batches >= self._auditor.task.steps:
             sys.exit(0)
         self._auditor.batches += 1
+        return index
 
 
 class WatchedIndices(Sampler[Any]):
@@ -136,15 +137,9 @@ class WatchedIndices(Sampler[Any]):
         return getattr(self._own, name)
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._watch.begin_pass():
-            return iter(self._own)
+        is_training, indices = self._watch.begin_pass(), iter(self._own)
         # Without an end to be counted to, whoever looks at what draws finds the sampler's own pass.
-        return iter(self._own) if self._watch.goes_on else self._watched(iter(self._own))
-
-    def _watched(self, indices: Iterator[Any]) -> Iterator[Any]:
-        for index in indices:
-            self._watch.hand_out()
-            yield index
+        return map(self._watch.hand_out, indices) if is_training and not self._watch.goes_on else indices
 
 
 def labels_of(dataset: Any) -> Any:

@@ -10,13 +10,13 @@ import numpy as np
 
 from replenish.theory.arguments import Floats
 from replenish.theory.kernels import dirichlet, langevin
-from replenish.theory.noise_laws import Lines, NoiseLaw, line_sum
+from replenish.theory.noise_laws import EpochsNoise, Lines, NoiseLaw, line_sum
 
 MAX_LINES = 2**25  # a sequence has N/2 of them where B and N have no common factor
 
 
 @dataclass(frozen=True)
-class RepeatedEpochNoise(NoiseLaw):
+class RepeatedEpochNoise(EpochsNoise):
     """One epoch that is repeated for ever, its batches and all: shuffle once.
 
     The noise is periodic, so all its power is in lines at m / steps. On average over permutations all have the same
@@ -24,8 +24,7 @@ class RepeatedEpochNoise(NoiseLaw):
     for ever, 0 where B divides N.
     """
 
-    steps: int  # the steps of an epoch
-    inverse_size: float = 1.0  # the mean over them of B / (size of the batch)
+    epochs_per_block = 0
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return 0: there are lines only."""
