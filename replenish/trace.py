@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
-from replenish.draws import Int64Array
+from replenish.draws import DistinctDraws, Int64Array
 from replenish.orders import BatchedReplacement, RandomReshuffling
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.sequences import Sequence, make_sequence
@@ -106,10 +106,7 @@ class Trace:
     def counts(self, order: str, steps: int) -> Int64Array:
         """Return how often each sample was drawn in the first `steps` steps of one of `ORDERS`."""
         drawn = self._batches(order)[: checks.integer("steps", steps, minimum=0, maximum=len(self))]
-        counts = np.zeros(self.num_samples, dtype=np.int64)
-        for batch in drawn:
-            np.add.at(counts, batch, 1)
-        return counts
+        return np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *drawn]), minlength=self.num_samples)
 
     def unseen(self, order: str) -> Int64Array:
         """Return how many samples one of `ORDERS` has not drawn yet, before step 0, 1, ... and after the last."""
@@ -205,18 +202,13 @@ def compute_trace(
 def _pools_and_slots(
     order: SequencedReplacement, filled: Sequence, firsts: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Return the pool before each step and after the last, and the slots that each step draws, in order.
-
-    Draw number d refills its slot with position M + d. So in the same pool over a sequence that never comes round, the
-    slots drawn at a step are those that hold its positions afterwards.
-    """
-    sizes = {"batch_size": order.batch_size, "seed": order.seed, "pool_size": order.pool_size}
-    endless = SequencedReplacement(2**62, sequence="identity", **sizes).cursor()
-    pools, drawn = [], []
-    for step, first in enumerate(firsts):
-        positions = endless.positions_before(step)
+    """Return the pool before each step and after the last, and the slots that each step draws, in order."""
+    draws = DistinctDraws(order.pool_size, order.batch_size, order.seed)
+    blocks = -(-(len(firsts) - 1) // draws.steps_per_block)
+    slots = np.concatenate([draws.block(index) for index in range(blocks)])[: len(firsts) - 1]
+    positions = np.arange(order.pool_size)  # counted without end
+    pools = [filled.at(positions % filled.period)]
+    for first, drawn in zip(firsts, slots, strict=False):
+        positions[drawn] = np.arange(first, first + order.batch_size)
         pools.append(filled.at(positions % filled.period))
-        if step > 0:
-            slots = np.flatnonzero(positions >= first - order.batch_size)
-            drawn.append(slots[np.argsort(positions[slots])])
-    return np.stack(pools), np.stack(drawn)
+    return np.stack(pools), slots

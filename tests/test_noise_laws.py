@@ -23,7 +23,7 @@ from replenish import (
 )
 from replenish.theory.noise_laws import EpochNoise, NoiseLaw, PalindromeNoise
 from replenish.theory.order_laws import noise_law
-from replenish.theory.pool_noise import DisplacedNoise, PoolNoise
+from replenish.theory.pool_noise import PoolNoise
 from replenish.theory.sequence_noise import BatchMeanNoise, RepeatedEpochNoise, SequenceNoise
 
 LAGS = 9
@@ -248,17 +248,6 @@ def test_a_short_or_dropped_batch_leaves_noise_at_low_frequencies() -> None:
     bias = theory.noise_spectrum(ShuffleOnce(50_000, 64), [])
     assert bias.line_frequencies[0] == 0
     assert bias.line_powers[0] > 0
-
-
-def test_displaced_sequences_are_pools_where_copies_are_independent() -> None:
-    pool = PoolNoise(5000, 5, 5000, SequenceNoise(5000, 5))
-    displaced = DisplacedNoise(
-        5000, 5, SequenceNoise(5000, 5), lambda f: 1e-6 / (1e-6 + 4 * 0.999 * np.sin(np.pi * f) ** 2)
-    )
-    frequencies = np.linspace(0, 0.5, 50)
-    np.testing.assert_allclose(displaced.continuous(frequencies), pool.continuous(frequencies), rtol=1e-3)
-    np.testing.assert_allclose(displaced.lines()[1], pool.lines()[1])
-    assert displaced.covariance_sum(1e-3).real == pytest.approx(pool.covariance_sum(1e-3).real, rel=1e-3)
 
 
 # ---- What SGD does, simulated ----

@@ -94,13 +94,8 @@ def _is_ranks(loader: Any) -> bool:
 
 
 def _subject(loader: Any, claim: Claim, read: Record) -> str:
-    name = type(loader).__name__
-    if read.is_stream and hasattr(loader, "dataset"):
-        return f"{name} ({type(loader.dataset).__name__}), {_sizes(read)}"
-    shown = name if name == claim.name else f"{name} ({claim.name})"
-    return f"{shown}, {_sizes(read)}"
-
-
-def _sizes(read: Record) -> str:
+    of_stream = read.is_stream and hasattr(loader, "dataset")
+    name, inner = type(loader).__name__, type(loader.dataset).__name__ if of_stream else claim.name
+    shown = name if name == inner else f"{name} ({inner})"
     what = "items" if read.is_stream else "samples"
-    return f"{read.num_samples} {what}, batches of {read.batch_size}, {len(read.epochs)} epochs"
+    return f"{shown}, {read.num_samples} {what}, batches of {read.batch_size}, {len(read.epochs)} epochs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from replenish.auditing.findings import FINE, LOOK, WRONG, Finding
-from replenish.auditing.record import _loader_class, item_hash
+from replenish.auditing.record import as_it_is, item_hash, loader_class
 from replenish.auditing.untouched import left_as_it_was
 
 _CALLS = 3  # of each worker
@@ -40,7 +40,7 @@ def augmentation(loader: Any) -> Finding | None:
         if loader.num_workers == 0:
             return Finding("augmentation", FINE, "A sample is another each time: augmentation is random.", {})
         workers, passes = loader.num_workers, []
-        probe = _loader_class(loader)(
+        probe = loader_class(loader)(
             Probe(dataset),
             batch_size=None,
             sampler=range(_CALLS * workers),
@@ -48,7 +48,7 @@ def augmentation(loader: Any) -> Finding | None:
             worker_init_fn=loader.worker_init_fn,
             multiprocessing_context=loader.multiprocessing_context,
             persistent_workers=loader.persistent_workers,
-            collate_fn=_as_it_is,
+            collate_fn=as_it_is,
         )
         for _ in range(2):
             drawn = list(probe)  # the samples go to the workers in turn
@@ -67,7 +67,3 @@ def augmentation(loader: Any) -> Finding | None:
         )
         return Finding("augmentation", WRONG, text, numbers)
     return Finding("augmentation", FINE, f"Augmentation is random, and another in each of {workers} workers.", numbers)
-
-
-def _as_it_is(item: Any) -> Any:
-    return item

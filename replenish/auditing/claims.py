@@ -16,31 +16,19 @@ from replenish.theory.order_laws import NoLawError, noise_law
 
 @dataclass(frozen=True)
 class Claim:
-    """What the types of a loader and its sampler promise.
+    """What the types of a loader and its sampler promise."""
 
-    Attributes:
-        name: What to call it.
-        repeats: Whether samples may come more than once in an epoch, and others not at all; None if nothing says.
-        fixed: Whether all epochs are meant to be alike; None if nothing says.
-        set_epoch: Who has a `set_epoch` that must be called before each epoch, or None.
-        replicas: Among how many processes the samples are divided.
-        workers: How many workers read for it.
-        chosen: Whether the sampler was given a list of the samples to draw.
-        copies: How often a sample is meant to be in its batch.
-        is_order: Whether it is an order of this library, so that what it does is meant.
-        law: The law of its noise, where it is known.
-    """
-
-    name: str
+    name: str  # what to call it
+    # Whether samples may come more than once in an epoch, and others not at all; None if nothing says.
     repeats: bool | None = None
-    fixed: bool | None = None
-    set_epoch: str | None = None
-    replicas: int = 1
-    workers: int = 0
-    chosen: bool = False
-    copies: int = 1
-    is_order: bool = False
-    law: NoiseLaw | None = None
+    fixed: bool | None = None  # whether all epochs are meant to be alike; None if nothing says
+    set_epoch: str | None = None  # who has a `set_epoch` that must be called before each epoch, or None
+    replicas: int = 1  # among how many processes the samples are divided
+    workers: int = 0  # how many workers read for it
+    chosen: bool = False  # whether the sampler was given a list of the samples to draw
+    copies: int = 1  # how often a sample is meant to be in its batch
+    is_order: bool = False  # whether it is an order of this library, so that what it does is meant
+    law: NoiseLaw | None = None  # the law of its noise, where it is known
 
 
 def claim_of(source: Any, num_samples: int, batch_size: int) -> Claim:

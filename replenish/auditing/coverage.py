@@ -5,11 +5,14 @@ from __future__ import annotations
 from itertools import pairwise, zip_longest
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replenish.auditing.claims import Claim
 from replenish.auditing.findings import FINE, LOOK, WRONG, Finding
 from replenish.auditing.record import Record
 from replenish.draws import Int64Array
+
+Booleans = NDArray[np.bool_]
 
 
 def coverage(record: Record, claim: Claim) -> Finding:
@@ -74,7 +77,7 @@ def _same_repeats(counts: Int64Array, what: str, batch_size: int) -> tuple[str, 
     return LOOK, f"The same {extra} of {len(counts)} {what} come more than once in every epoch: duplicates, or weights?"
 
 
-def _left_out(unseen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], what: str, batch_size: int) -> tuple[str, str]:
+def _left_out(unseen: Booleans, what: str, batch_size: int) -> tuple[str, str]:
     never, each = int(unseen.all(axis=0).sum()), unseen.sum(axis=1)
     if len(unseen) < 2:
         return LOOK, f"{each[0]} of {unseen.shape[1]} {what} are left out; more epochs would tell if always the same."
@@ -91,12 +94,7 @@ def _left_out(unseen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], what: str
     )
 
 
-def _replacement(
-    unseen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    again: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    what: str,
-    claim: Claim,
-) -> tuple[str, str]:
+def _replacement(unseen: Booleans, again: Booleans, what: str, claim: Claim) -> tuple[str, str]:
     seen = (
         f"{unseen.mean():.1%} of the {what} are left out of an epoch, {again.mean():.1%} come more than once, and "
         f"{unseen.all(axis=0).mean():.1%} were never seen in {len(unseen)} epochs"
@@ -134,11 +132,10 @@ def repetition(record: Record, claim: Claim, epochs_told: bool) -> Finding:
         return Finding("epochs", WRONG, text, numbers)
     if claim.fixed and not in_order:
         return Finding("epochs", FINE, f"Every epoch comes in the same order, as {claim.name} should.", numbers)
+    text = "Every epoch comes in the same order: shuffled once, or not at all?"
     if in_order:
-        return Finding(
-            "epochs", LOOK, "The data come in their own order in every epoch: they are not shuffled.", numbers
-        )
-    return Finding("epochs", LOOK, "Every epoch comes in the same order: shuffled once, or not at all?", numbers)
+        text = "The data come in their own order in every epoch: they are not shuffled."
+    return Finding("epochs", LOOK, text, numbers)
 
 
 def _shared_batches(record: Record) -> float:

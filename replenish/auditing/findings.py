@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
@@ -52,19 +52,8 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain strings, numbers, lists and dicts, ready for JSON."""
-        return {
-            "subject": self.subject,
-            "verdict": self.verdict,
-            "findings": [
-                {
-                    "question": finding.question,
-                    "verdict": finding.verdict,
-                    "sentence": finding.sentence,
-                    "numbers": dict(finding.numbers),
-                }
-                for finding in self.findings
-            ],
-        }
+        findings = [asdict(finding) for finding in self.findings]
+        return {"subject": self.subject, "verdict": self.verdict, "findings": findings}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Audit:

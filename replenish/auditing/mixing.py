@@ -71,7 +71,8 @@ def label_mixing(record: Record, labels: Labels, copies: int = 1) -> Finding:
     chance = 6 * math.sqrt(2 / draws.steps)
     if excess < max(_ENOUGH, chance):
         return Finding("labels", FINE, f"Labels are mixed as by a good shuffle (spread {1 + excess:.2f}).", numbers)
-    passed = _Passed(values[_own_order(record)], record.batch_size)
+    # In the order in which the samples are kept; a stream's is nearly that of its first epoch.
+    passed = _Passed(values[record.samples(0)] if record.is_stream else values, record.batch_size)
     wanted = passed.buffer_for(_ENOUGH)
     now = _displacement(record) if record.is_stream else passed.buffer_for(excess)
     numbers["buffer_wanted"] = wanted
@@ -81,11 +82,6 @@ def label_mixing(record: Record, labels: Labels, copies: int = 1) -> Finding:
         text += f", as by a shuffle buffer of about {now}" if now > 1 else ", as without any"
     advice = "shuffle all of it" if wanted >= record.num_samples else f"a buffer of {wanted} would do"
     return Finding("labels", WRONG if excess > 1 else LOOK, f"{text}; {advice}.", numbers)
-
-
-def _own_order(record: Record) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return the samples in the order in which they are kept; a stream's is nearly that of its first epoch."""
-    return record.samples(0) if record.is_stream else np.arange(record.num_samples)
 
 
 def _displacement(record: Record) -> int | None:

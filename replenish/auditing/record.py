@@ -21,21 +21,15 @@ Key = Callable[[Any], Hashable]
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The batches of some epochs.
+    """The batches of some epochs."""
 
-    Attributes:
-        epochs: For each epoch its batches, as indices or as numbers given to the items of a stream.
-        num_samples: How many samples there are; of a stream, how many different items came.
-        is_stream: Whether items were told apart by their hash.
-        items: Of a stream, the first item of each number, where labels are asked of them.
-        cut: Whether an epoch was longer than what was read.
-    """
-
+    # For each epoch its batches, as indices or as numbers given to the items of a stream.
     epochs: list[list[Int64Array]]
-    num_samples: int
-    is_stream: bool = False
+    num_samples: int  # how many samples there are; of a stream, how many different items came
+    is_stream: bool = False  # whether items were told apart by their hash
+    # Of a stream, the first item of each number, where labels are asked of them.
     items: list[Any] = field(default_factory=list)
-    cut: bool = False
+    cut: bool = False  # whether an epoch was longer than what was read
 
     def draws(self) -> Draws:
         """Return all epochs as one run of steps."""
@@ -79,8 +73,15 @@ def record(
     with left_as_it_was(source):
         if _is_stream(source):
             named = _Named({} if items is None else items, item_hash if key is None else key)
-            return _stream_record(source, epochs, before_epoch, named, batch_size, at_most)
-        return _index_record(source, epochs, before_epoch, at_most)
+
+            def numbered() -> Iterator[Int64Array]:
+                return map(named.numbers, item_batches(source, batch_size))
+
+            read, cut = _read(numbered, "item", epochs, before_epoch, at_most)
+            return Record(read, len(named.items), is_stream=True, items=list(named.items.values()), cut=cut)
+        sampler, known = index_sampler(source), known_samples(source) or 0
+        read, cut = _read(lambda: one_pass(sampler), "batch", epochs, before_epoch, max(at_most, 4 * known))
+        return Record(read, max(known, 1 + max(int(batch.max()) for batches in read for batch in batches)), cut=cut)
 
 
 def _is_stream(source: Any) -> bool:
@@ -102,24 +103,29 @@ def _is_stream(source: Any) -> bool:
     return not isinstance(first, (int, np.integer))
 
 
-def _index_record(source: Any, epochs: int, before_epoch: Callable[[int], object] | None, at_most: int) -> Record:
-    sampler = index_sampler(source)
-    read, cut, at_most = [], False, max(at_most, 4 * (known_samples(source) or 0))
+def _read(
+    one_epoch: Callable[[], Iterable[Int64Array]],
+    what: str,
+    epochs: int,
+    before_epoch: Callable[[int], object] | None,
+    at_most: int,
+) -> tuple[list[list[Int64Array]], bool]:
+    """Return the batches of each epoch, of batches or items, and whether one was longer than what was read."""
+    read, cut = [], False
     for epoch in range(epochs):
         if before_epoch is not None:
             before_epoch(epoch)
         batches, drawn = [], 0
-        for batch in one_pass(sampler):
+        for batch in one_epoch():
             batches.append(batch)
             drawn += len(batch)
             if drawn >= at_most:
                 cut = True
                 break
         if not batches:
-            raise ValueError(f"loader should yield at least one batch an epoch, but got none in epoch {epoch}")
+            raise ValueError(f"loader should yield at least one {what} an epoch, but got none in epoch {epoch}")
         read.append(batches)
-    largest = max(int(batch.max()) for batches in read for batch in batches)
-    return Record(read, max(known_samples(source) or 0, largest + 1), cut=cut)
+    return read, cut
 
 
 class _Named:
@@ -129,37 +135,15 @@ class _Named:
         self.items, self._key = items, key
         self._numbers = {name: number for number, name in enumerate(items)}
 
-    def number(self, item: Any) -> int:
+    def numbers(self, batch: Iterable[Any]) -> Int64Array:
+        return np.array([self._number(item) for item in batch], dtype=np.int64)
+
+    def _number(self, item: Any) -> int:
         name = self._key(item)
         if name not in self._numbers:
             self._numbers[name] = len(self._numbers)
             self.items[name] = item
         return self._numbers[name]
-
-
-def _stream_record(
-    source: Any,
-    epochs: int,
-    before_epoch: Callable[[int], object] | None,
-    named: _Named,
-    batch_size: int | None,
-    at_most: int,
-) -> Record:
-    read, cut = [], False
-    for epoch in range(epochs):
-        if before_epoch is not None:
-            before_epoch(epoch)
-        batches, drawn = [], 0
-        for batch in item_batches(source, batch_size):
-            batches.append(np.array([named.number(item) for item in batch], dtype=np.int64))
-            drawn += len(batch)
-            if drawn >= at_most:
-                cut = True
-                break
-        if not batches:
-            raise ValueError(f"loader should yield at least one item an epoch, but got none in epoch {epoch}")
-        read.append(batches)
-    return Record(read, len(named.items), is_stream=True, items=list(named.items.values()), cut=cut)
 
 
 def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
@@ -170,8 +154,8 @@ def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
         if batch_size is not None:
             options |= {"batch_size": batch_size, "drop_last": source.drop_last, "collate_fn": list}
         else:
-            options |= {"batch_size": None, "collate_fn": _as_it_is}
-        source = _loader_class(source)(source.dataset, **options)
+            options |= {"batch_size": None, "collate_fn": as_it_is}
+        source = loader_class(source)(source.dataset, **options)
         if batch_size is not None:
             yield from source
             return
@@ -180,7 +164,7 @@ def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
         yield batch
 
 
-def _loader_class(loader: Any) -> Any:
+def loader_class(loader: Any) -> Any:
     """Return torch's own DataLoader class, of which a subclass may take other arguments."""
     for kind in type(loader).__mro__:
         if kind.__module__.startswith("torch.utils.data") and kind.__name__ == "DataLoader":
@@ -188,7 +172,8 @@ def _loader_class(loader: Any) -> Any:
     return type(loader)
 
 
-def _as_it_is(item: Any) -> Any:
+def as_it_is(item: Any) -> Any:
+    """Return what is given, to a loader that is to collate nothing."""
     return item
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from replenish.cli.errors import errors_as_sentences
-from replenish.cli.options import parse_order_options
+from replenish.cli.options import option_value, parse_order_options
 from replenish.cli.script import check_script, interpreter_options
 
 
@@ -23,7 +23,8 @@ def exec_(
     seed: Annotated[int, typer.Option(help="chooses the order's draws; the script's own seed is its own matter")] = 0,
     pool_size: Annotated[int | None, typer.Option(help="slots of the pool of SRS; by default the samples")] = None,
     option: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="an option of the order, such as sequence=identity")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="an option of the order: sequence=identity, labels=labels.npy"),
     ] = None,
 ) -> None:
     """Run a script that nobody edits with another order of the data.
@@ -43,6 +44,9 @@ def exec_(
 
     with errors_as_sentences():
         given = parse_order_options(option or [])
+        for name, value in given.items():
+            if option_value(name, value) is not value:  # an array's file, which can be read
+                given[name] = os.path.abspath(str(value))  # also where the script has gone elsewhere
         if pool_size is not None:
             given["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
         check_fittable(order, given)

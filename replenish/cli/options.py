@@ -94,18 +94,19 @@ DatasetName = Annotated[str | None, typer.Option("--dataset", help="the data, fo
 
 
 def parse_order_options(words: list[str]) -> dict[str, int | str]:
-    """Return the options of an order from NAME=VALUE; what looks like a whole number is one.
+    """Return the options of an order from NAME=VALUE; whole numbers, true and false are what they look like.
 
     Example:
-        >>> parse_order_options(["pool-size=100", "sequence=identity"])
-        {'pool_size': 100, 'sequence': 'identity'}
+        >>> parse_order_options(["pool-size=100", "sequence=identity", "staggered=true"])
+        {'pool_size': 100, 'sequence': 'identity', 'staggered': True}
     """
     found: dict[str, int | str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not name or not equals or not value:
             raise ValueError(f"--option should be NAME=VALUE, such as sequence=identity, but got {word!r}")
-        found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else value
+        plain = {"true": True, "false": False}.get(value, value)
+        found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else plain
     return found
 
 
@@ -121,7 +122,7 @@ def order_source(
     """Return what `what` and `when` are asked about, from their options."""
     from replenish.lab.order_source import of_order, read_source
 
-    given = {name: _value(name, value) for name, value in parse_order_options(options or []).items()}
+    given = {name: option_value(name, value) for name, value in parse_order_options(options or []).items()}
     flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
     if source is not None:
         if extra := [flag for flag, value in flags.items() if value is not None]:
@@ -138,17 +139,15 @@ def order_source(
     return of_order(built, repr(built), dataset)
 
 
-def _value(name: str, value: int | str) -> Any:
-    """Return an option's value, of an array the file's content, of "true" and "false" what they say."""
-    if value in ("true", "false"):
-        return value == "true"
+def option_value(name: str, value: int | str) -> Any:
+    """Return an option's value: of a .npy file the array in it."""
     if not isinstance(value, str) or not value.endswith(".npy"):
         return value
     import numpy as np
 
     try:
         return np.load(value, allow_pickle=False)
-    except ValueError:
+    except (EOFError, ValueError):
         raise ValueError(f"--option {name} should name a file of one array of numbers, but got {value}") from None
 
 

@@ -53,13 +53,7 @@ def visit_gaps(
     """Measure the gaps between successive visits of a sample.
 
     Gaps that are longer than the time measured are missed, and those of about its length too rare: take many epochs.
-
-    Args:
-        source: An `Order`; a torch `DataLoader` over a map-style dataset or its sampler, of which only the indices are
-            read; or any iterable of batches of indices.
-        epochs: How many effective epochs of an order, or passes of anything else.
-        start: The first step, for an order; a late one shows the steady state.
-        num_samples: How many samples there are; None asks the source, or takes the largest index drawn.
+    The arguments are those of `noise_spectrum`.
 
     Example:
         >>> from replenish import RandomReshuffling

@@ -144,7 +144,7 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
     gaps = _Gaps(order.num_samples, order.steps_per_epoch, epochs)
     totals = np.zeros(order.num_samples, dtype=np.int64)
     cursor = order.cursor() if isinstance(order, CursorOrder) else None  # one for all epochs: each would seek anew
-    unseen, never_seen, smallest, largest, spread = [], [], [], [], []
+    by_epoch = []
     for epoch in range(epochs):
         first = start + epoch * order.steps_per_epoch
         drawn = []
@@ -155,20 +155,17 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
             drawn.append(samples)
         counts = np.bincount(np.concatenate(drawn), minlength=order.num_samples)
         totals += counts
-        unseen.append(np.mean(counts == 0))
-        never_seen.append(np.mean(totals == 0))
-        smallest.append(counts.min())
-        largest.append(counts.max())
-        spread.append(totals.var())
+        by_epoch.append((np.mean(counts == 0), np.mean(totals == 0), counts.min(), counts.max(), totals.var()))
+    unseen, never_seen, smallest, largest, spread = map(np.array, zip(*by_epoch, strict=True))
     return Measurement(
         config=order.config(),
         epochs=epochs,
         counts=totals,
-        unseen=np.array(unseen),
-        never_seen=np.array(never_seen),
-        smallest=np.array(smallest),
-        largest=np.array(largest),
-        count_spread=np.array(spread),
+        unseen=unseen,
+        never_seen=never_seen,
+        smallest=smallest,
+        largest=largest,
+        count_spread=spread,
         gaps=gaps.histogram,
         mean_gap=gaps.steps / gaps.number / order.steps_per_epoch if gaps.number else float("nan"),
         repeats=gaps.single / gaps.number if gaps.number else float("nan"),

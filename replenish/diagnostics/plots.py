@@ -25,9 +25,6 @@ def plot(measurements: Mapping[str, Measurement]) -> Figure:
 
     Args:
         measurements: What `measure` found, by a name for the legend.
-
-    Returns:
-        A matplotlib figure, to be shown or saved.
     """
     from matplotlib.figure import Figure
 
@@ -74,9 +71,6 @@ def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], 
         spectra: What `noise_spectrum` of the diagnostics or of the theory returned, by a name for the legend; one that
             begins with an order's name ("srs, measured") has that order's colour.
         steps_per_epoch: The steps of an effective epoch, N/B.
-
-    Returns:
-        A matplotlib figure, to be shown or saved.
     """
     if not spectra:
         raise ValueError("spectra should hold at least one spectrum, but got none")
@@ -99,9 +93,6 @@ def plot_visit_gaps(gaps: Mapping[str, MeasuredGaps | GapLaw], longest: float = 
         gaps: What `visit_gaps` of the diagnostics or of the theory returned, by a name for the legend, as in
             `plot_noise_spectra`.
         longest: Up to how many effective epochs.
-
-    Returns:
-        A matplotlib figure, to be shown or saved.
     """
     if not gaps:
         raise ValueError("gaps should hold at least one law or measurement, but got none")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,17 +21,11 @@ IndexSource = Order | Iterable[Any]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Some steps of whatever draws samples, one after the other.
+    """Some steps of whatever draws samples, one after the other."""
 
-    Attributes:
-        samples: The samples of all steps, in order.
-        sizes: How many each step drew.
-        num_samples: How many samples there are.
-    """
-
-    samples: Int64Array
-    sizes: Int64Array
-    num_samples: int
+    samples: Int64Array  # the samples of all steps, in order
+    sizes: Int64Array  # how many each step drew
+    num_samples: int  # how many samples there are
 
     @property
     def steps(self) -> int:
@@ -51,14 +44,9 @@ class Draws:
 
 
 def read_draws(source: IndexSource, epochs: int, *, start: int = 0, num_samples: int | None = None) -> Draws:
-    """Read the steps of some epochs.
+    """Read the steps of some epochs; the arguments are those of `replenish.diagnostics.noise_spectrum`.
 
-    Args:
-        source: An `Order`; a torch `DataLoader` over a map-style dataset, or its sampler or batch sampler; or any
-            iterable of batches of indices, each pass over which is an epoch. An iterator is read once, to its end.
-        epochs: How many effective epochs of an order, or passes of anything else.
-        start: The first step, for an order.
-        num_samples: How many samples there are; None asks the source, or takes the largest index drawn.
+    Each pass over an iterable of batches is an epoch; an iterator is read once, to its end.
     """
     epochs = checks.integer("epochs", epochs, minimum=1)
     start = checks.step(start, "start")
@@ -115,9 +103,9 @@ def known_samples(source: Any) -> int | None:
     return order.num_samples if isinstance(order, Order) else None
 
 
-def one_pass(sampler: Iterable[Any], at_most: int | None = None) -> Iterator[Int64Array]:
+def one_pass(sampler: Iterable[Any]) -> Iterator[Int64Array]:
     """Yield the batches of one pass as arrays of indices; a sampler of single indices makes batches of one."""
-    for batch in islice(sampler, at_most):
+    for batch in sampler:
         indices = np.atleast_1d(np.asarray(batch))
         if indices.dtype.kind not in "iu" or indices.ndim != 1 or not indices.size:
             raise TypeError(f"each batch should be a list of indices, but got {batch!r:.80}")

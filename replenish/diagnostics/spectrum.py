@@ -10,6 +10,7 @@ from replenish import checks
 from replenish.diagnostics.reading import Draws, IndexSource, read_draws
 from replenish.draws import KeyedWords, Purpose, derived_seed
 from replenish.theory.arguments import Floats
+from replenish.theory.kernels import fejer
 from replenish.theory.noise_laws import NoiseLaw
 
 _VALUES_AT_ONCE = 2**22
@@ -143,16 +144,7 @@ def expected_density(law: NoiseLaw, steps: int) -> Floats:
     where, powers = law.lines()
     strong = np.flatnonzero(where > 0)
     strong = strong[np.argsort(-powers[strong])[:_LINES]]
-    for line, power in zip(where[strong], powers[strong], strict=True):
-        smeared += power / 2 * _line_shape(np.arange(1, steps // 2 + 1) / steps, line, steps)
+    frequencies = np.arange(1, steps // 2 + 1) / steps
+    for line, power in zip(where[strong], powers[strong], strict=True):  # each half at f and half at -f
+        smeared += power / 2 * (fejer(frequencies - line, steps) + fejer(frequencies + line, steps))
     return smeared
-
-
-def _line_shape(frequencies: Floats, line: float, steps: int) -> Floats:
-    """Return how a line of power 1 at +-f each shows in a spectrum over so many steps."""
-    shape = np.zeros_like(frequencies)
-    for away in (np.pi * (frequencies - line), np.pi * (frequencies + line)):
-        sine = np.sin(away)
-        near = np.abs(sine) < 1e-12
-        shape += np.where(near, steps, np.sin(steps * away) ** 2 / np.where(near, 1, sine) ** 2 / steps)
-    return shape

@@ -14,17 +14,11 @@ from replenish.exec.environment import VARIABLE, environment_with
 
 @dataclass(frozen=True)
 class AuditTask:
-    """The audit of a run.
+    """The audit of a run."""
 
-    Attributes:
-        epochs: How many epochs of a loader are looked at.
-        steps: After how many batches of training the script ends; None lets it go on to its own end.
-        records: The folder in which every process of the run writes what it found.
-    """
-
-    epochs: int
-    steps: int | None
-    records: str
+    epochs: int  # how many epochs of a loader are looked at
+    steps: int | None  # after how many batches of training the script ends; None lets it go on to its own end
+    records: str  # the folder in which every process of the run writes what it found
 
     def environment(self, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a process whose loaders are to be audited, and all that it starts."""

@@ -29,7 +29,7 @@ class Auditor:
         self.batches = 0  # of training, handed out by all loaders
         self._number = 0
         self._busy = False
-        self._told: set[int] = set()  # the ids of those whose `set_epoch` was called
+        self.told: set[int] = set()  # the ids of those whose `set_epoch` the script has called, and so will again
 
     def index_sampler(self, loader: DataLoader[Any], own: Any) -> Any:
         """Return what a loader is to iterate instead of `own`: the same, watched."""
@@ -39,10 +39,11 @@ class Auditor:
         if watch is None:
             watch = vars(loader)[_MARK] = Watch(self, loader, self._number, calling_place().line)
             self._number += 1
-        watch.notice_set_epoch()
+        for owner in watch.owners():
+            self._count_set_epoch(owner)
         return WatchedIndices(own, watch)
 
-    def count_set_epoch(self, owner: Any) -> None:
+    def _count_set_epoch(self, owner: Any) -> None:
         """Have it noticed if the script calls `set_epoch` of a sampler or a dataset."""
         kind = type(owner)
         method = getattr(kind, "set_epoch", None)
@@ -51,15 +52,11 @@ class Auditor:
 
         @functools.wraps(method)
         def set_epoch(instance: Any, *args: Any, **kwargs: Any) -> Any:
-            self._told.add(id(instance))
+            self.told.add(id(instance))
             return method(instance, *args, **kwargs)
 
         set_epoch._replenish_counted = True  # type: ignore[attr-defined]
         kind.set_epoch = set_epoch  # of the class: an instance may have to be pickled for a worker
-
-    def set_epoch_of(self, owner: Any) -> Callable[[int], object] | None:
-        """Return `set_epoch` of a sampler or a dataset if the script has called it, and so will call it again."""
-        return owner.set_epoch if id(owner) in self._told else None
 
     def audit(self, loader: DataLoader[Any], before_epoch: Callable[[int], object] | None) -> dict[str, Any]:
         """Return what is found of a loader."""
@@ -88,15 +85,11 @@ class Watch:
     def _write(self) -> None:
         self._auditor.task.write(self._number, self._found)
 
-    def _owners(self) -> list[Any]:
+    def owners(self) -> list[Any]:
+        """Return the samplers, and the dataset, that have a `set_epoch`."""
         batch_sampler = self._loader.batch_sampler
         parts = (batch_sampler, getattr(batch_sampler, "sampler", None), self._loader.sampler, self._loader.dataset)
         return [part for part in parts if hasattr(part, "set_epoch")]
-
-    def notice_set_epoch(self) -> None:
-        """Have the script's calls of `set_epoch` noticed from now on."""
-        for owner in self._owners():
-            self._auditor.count_set_epoch(owner)
 
     def begin_pass(self) -> bool:
         """Say whether a pass that begins is one of training, and audit the loader if it is the first."""
@@ -106,8 +99,8 @@ class Watch:
                 self._write()
             return False
         if self._found["state"] != "audited":
-            told = [self._auditor.set_epoch_of(owner) for owner in self._owners()]
-            before_epoch = next((each for each in told if each is not None), None)
+            told = (owner.set_epoch for owner in self.owners() if id(owner) in self._auditor.told)
+            before_epoch = next(told, None)
             self._found["state"] = "audited"
             try:
                 self._found["audit"] = self._auditor.audit(self._loader, before_epoch)
@@ -121,11 +114,12 @@ class Watch:
         """Whether the script is left to its own end."""
         return self._auditor.task.steps is None
 
-    def hand_out(self) -> None:
+    def hand_out(self, index: Any) -> Any:
         """Count a batch of training, and end the script after enough of them."""
         if self._auditor.task.steps is not None and self._auditor.batches >= self._auditor.task.steps:
             sys.exit(0)
         self._auditor.batches += 1
+        return index
 
 
 class WatchedIndices(Sampler[Any]):
@@ -143,15 +137,9 @@ class WatchedIndices(Sampler[Any]):
         return getattr(self._own, name)
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._watch.begin_pass():
-            return iter(self._own)
+        is_training, indices = self._watch.begin_pass(), iter(self._own)
         # Without an end to be counted to, whoever looks at what draws finds the sampler's own pass.
-        return iter(self._own) if self._watch.goes_on else self._watched(iter(self._own))
-
-    def _watched(self, indices: Iterator[Any]) -> Iterator[Any]:
-        for index in indices:
-            self._watch.hand_out()
-            yield index
+        return map(self._watch.hand_out, indices) if is_training and not self._watch.goes_on else indices
 
 
 def labels_of(dataset: Any) -> Any:

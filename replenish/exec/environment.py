@@ -24,18 +24,12 @@ def environment_with(told: dict[str, Any], inherited: Mapping[str, str] | None =
 
 @dataclass(frozen=True)
 class Assignment:
-    """The order of a run.
+    """The order of a run."""
 
-    Attributes:
-        order: A name of `replenish.orders.registry.ORDERS`.
-        seed: Chooses the draws.
-        options: What the order takes beside, as JSON can hold it.
-        records: The folder that says what became of the loaders.
-    """
-
-    order: str
-    seed: int
-    records: str
+    order: str  # a name of `replenish.orders.registry.ORDERS`
+    seed: int  # chooses the draws
+    records: str  # the folder that says what became of the loaders
+    # What the order takes beside, as JSON can hold it: an array by the .npy file that has it.
     options: dict[str, Any] = field(default_factory=dict)
 
     def environment(self, inherited: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -6,6 +6,7 @@ import functools
 import sys
 from typing import Any
 
+import numpy as np
 from torch.utils.data import DataLoader
 
 from replenish.exec.audit_task import AuditTask
@@ -25,7 +26,7 @@ def index_sampler(loader: DataLoader[Any], own: Any) -> Any:
         return auditor.index_sampler(loader, own)
     try:
         return to_iterate(loader, own, _replacement())
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OSError) as error:
         print(f"replenish: {error}", file=sys.stderr)
         raise SystemExit(2) from None
 
@@ -39,4 +40,8 @@ def _auditor() -> Auditor | None:
 @functools.cache
 def _replacement() -> Replacement:
     told = Assignment.from_environment()
-    return Replacement(told.order, told.seed, told.options, RecordWriter(told.records))
+    options = {
+        name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
+        for name, value in told.options.items()
+    }
+    return Replacement(told.order, told.seed, options, RecordWriter(told.records))

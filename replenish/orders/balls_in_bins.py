@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose
 from replenish.orders.arrangement import stable_order
-from replenish.orders.ragged import RaggedBlocks, RaggedOrder
-from replenish.orders.visits import add_visits
+from replenish.orders.ragged import RaggedOrder
 
 
 class BallsInBins(RaggedOrder):
@@ -32,33 +30,18 @@ class BallsInBins(RaggedOrder):
         True
     """
 
-    def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
+    purpose = Purpose.BINS
+
+    @property
+    def has_every_sample_once(self) -> bool:
+        """Whether every epoch has every sample once: it does."""
+        return True
 
     def visits(self, step: int) -> Int64Array:
         """Return for each place of the batch of `step` how often its sample was drawn before: once in every epoch."""
         return np.full(len(self.batch(step)), step // self.steps_per_epoch)
 
-    def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`."""
-        epoch = checks.step(step) // self.steps_per_epoch
-        counts = np.full(self.num_samples, epoch)
-        add_visits(counts, self, epoch * self.steps_per_epoch, step)
-        return counts
-
-    def _ragged_blocks(self) -> RaggedBlocks:
-        return _Bins(self)
-
-
-class _Bins:
-    """Epochs, each a block."""
-
-    def __init__(self, order: BallsInBins) -> None:
-        self._num_samples = order.num_samples
-        self.steps_per_block = order.steps_per_epoch
-        self._words = KeyedWords(order.seed, Purpose.BINS)
-
-    def block(self, index: int) -> tuple[Int64Array, Int64Array]:
-        bins = self._words.at(index).below(self.steps_per_block, self._num_samples)
-        sizes = np.bincount(bins, minlength=self.steps_per_block)
-        return stable_order(bins, self.steps_per_block), np.cumsum(sizes)
+    def _block(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
+        bins = words.below(self.steps_per_epoch, self.num_samples)
+        sizes = np.bincount(bins, minlength=self.steps_per_epoch)
+        return stable_order(bins, self.steps_per_epoch), np.cumsum(sizes)

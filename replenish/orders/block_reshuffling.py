@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose
-from replenish.orders.arrangement import shuffled_stretches
+from replenish.orders.arrangement import permutation, shuffled_stretches
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.shards import Shards
 
@@ -21,11 +19,8 @@ class BlockReshuffling(EpochOrder):
     reshuffling and reversal schemes" (2026), name the scheme; their adaptive choice of blocks is not here.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the blocks and the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         block_size: How many samples make a block, the last one perhaps fewer; None means ten batches.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = BlockReshuffling(num_samples=12, batch_size=4, block_size=4)
@@ -49,14 +44,8 @@ class BlockReshuffling(EpochOrder):
         self.block_size = checks.integer("block_size", block_size, minimum=1)
         self._blocks_of_places = Shards(self.block_size, self.num_samples)
 
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "block_size": self.block_size}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
-
     def _permutation(self, words: KeyedWords) -> Int64Array:
         # Drawn for every epoch anew rather than kept: half of the cost, and no memory in an order that only waits.
-        divided = KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples).permutations(1, self.num_samples)[0]
+        divided = permutation(KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples), self.num_samples)
         places, sizes = self._blocks_of_places.in_random_order(words)
         return np.asarray(divided[places[shuffled_stretches(words, sizes.tolist())]])

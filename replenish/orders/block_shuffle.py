@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,7 +9,7 @@ from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
 from replenish.orders.arrangement import shuffled_stretches
 from replenish.orders.epochs import EpochOrder
-from replenish.orders.shards import SHARDS_PER_WINDOW, Shards
+from replenish.orders.shards import Shards
 
 
 class BlockShuffle(EpochOrder):
@@ -25,13 +23,10 @@ class BlockShuffle(EpochOrder):
     A jump to any step costs the draws of one epoch. `shard_opens` counts what an epoch opens.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
         window: How many samples are shuffled together; None means ten of the largest shards.
         staggered: Whether windows have random lengths and begin at a random place.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = BlockShuffle(num_samples=100, batch_size=20, shard_size=10, window=20)
@@ -52,21 +47,9 @@ class BlockShuffle(EpochOrder):
     ) -> None:
         super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
         self._shards = Shards(shard_size, self.num_samples)
-        if window is None:
-            window = SHARDS_PER_WINDOW * int(self._shards.sizes.max())
-        self.window = checks.integer("window", window, minimum=1, maximum=2**61)
+        self.shard_size = self._shards.argument
+        self.window = self._shards.window(window, maximum=2**61)
         self.staggered = checks.boolean("staggered", staggered)
-
-    def _arguments(self) -> dict[str, Any]:
-        own = {"shard_size": self._shards.argument, "window": self.window, "staggered": self.staggered}
-        return {**super()._arguments(), **own}
-
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
-        return {**super().config(), "shard_size": self._shards.name, "staggered": int(self.staggered)}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples, _ = self._shards.in_random_order(words)

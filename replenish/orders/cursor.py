@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from replenish import checks
 from replenish.draws import STREAM, Int64Array
 from replenish.locks import ForkSafeLock
 from replenish.notebook import html_table
-from replenish.orders.visits import Visits, counts_from_the_start
+from replenish.orders.per_sample import digest
+from replenish.orders.visits import Visits, add_visits
+
+# The arguments that come first wherever an order is named.
+FIRST_ARGUMENTS = ("num_samples", "batch_size", "seed", "drop_last")
 
 
 class Cursor(ABC):
@@ -42,11 +49,11 @@ class Cursor(ABC):
 class CursorOrder(ABC):
     """What the library's own orders share; a subclass says how a cursor finds its rows.
 
-    `batch` keeps a cursor between calls, behind a lock; each `batches` iterator has its own. Neither is a
-    part of the order's identity: it is compared, hashed and pickled by its arguments alone.
+    It keeps every argument in an attribute of the same name, and is named, compared, hashed and pickled by these alone.
+    `batch` keeps a cursor between calls, behind a lock; each `batches` iterator has its own.
     """
 
-    def __init__(self, num_samples: int, batch_size: int, seed: int) -> None:
+    def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
         self.num_samples = checks.integer("num_samples", num_samples, minimum=1, maximum=2**62)
         self.batch_size = checks.integer("batch_size", batch_size, minimum=1, maximum=2**40)
         self.seed = checks.seed(seed)
@@ -60,7 +67,14 @@ class CursorOrder(ABC):
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that make an equal order."""
-        return {"num_samples": self.num_samples, "batch_size": self.batch_size, "seed": self.seed}
+        return {name: getattr(self, name) for name in _argument_names(type(self))}
+
+    @functools.cached_property
+    def _named_arguments(self) -> dict[str, Any]:
+        """The arguments, with arrays named by their SHA-256."""
+        return {
+            name: digest(value) if isinstance(value, np.ndarray) else value for name, value in self._arguments().items()
+        }
 
     @property
     def steps_per_epoch(self) -> int:
@@ -72,8 +86,14 @@ class CursorOrder(ABC):
         return checks.step(step) / self.steps_per_epoch
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order, and so its whole stream, completely."""
-        return {"order": type(self).__name__, "stream": STREAM, **self._arguments()}
+        """Return plain ints and strings that name the order, and so its whole stream, completely.
+
+        An array is named by its SHA-256.
+        """
+        named = {
+            name: int(value) if isinstance(value, bool) else value for name, value in self._named_arguments.items()
+        }
+        return {"order": type(self).__name__, "stream": STREAM, **named}
 
     def batch(self, step: int) -> Int64Array:
         """Return the indices of `step`: what `batches()` yields there, for any order of calls.
@@ -103,9 +123,17 @@ class CursorOrder(ABC):
                 self._counted_visits = Visits(self)
         return self._counted_visits.at(step)
 
+    @property
+    def has_every_sample_once(self) -> bool:
+        """Whether every epoch has every sample once."""
+        return False
+
     def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`; here by drawing them all."""
-        return counts_from_the_start(self, checks.step(step))
+        """Return how often each sample was drawn in the steps before `step`; whole epochs of all need not be drawn."""
+        epochs = checks.step(step) // self.steps_per_epoch if self.has_every_sample_once else 0
+        counts = np.full(self.num_samples, epochs)
+        add_visits(counts, self, epochs * self.steps_per_epoch, step)
+        return counts
 
     def blocks(self, start: int = 0, stop: int | None = None, cursor: Cursor | None = None) -> Iterator[Int64Array]:
         """Yield what `batches` yields, many steps at a time: arrays with one step a row.
@@ -140,7 +168,7 @@ class CursorOrder(ABC):
         return functools.partial(type(self), **self._arguments()), ()
 
     def __repr__(self) -> str:
-        shown = (f"{name}={value!r}" for name, value in self._arguments().items())
+        shown = (f"{name}={value!r}" for name, value in self._named_arguments.items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
@@ -149,3 +177,9 @@ class CursorOrder(ABC):
         shown = ", ".join(map(str, first[:10].tolist())) + (", ..." if len(first) > 10 else "")
         rows += [("steps of an effective epoch", f"{self.steps_per_epoch:,}"), ("first batch", shown)]
         return html_table(type(self).__name__, rows)
+
+
+@functools.cache
+def _argument_names(order_class: type[CursorOrder]) -> list[str]:
+    names = inspect.signature(order_class).parameters
+    return sorted(names, key=lambda name: [*FIRST_ARGUMENTS, name].index(name))

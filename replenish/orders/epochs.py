@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
 from replenish.orders.cursor import Cursor, CursorOrder
-from replenish.orders.visits import add_visits
 
 
 class EpochOrder(CursorOrder):
-    """An order in which an epoch is a permutation of the samples, cut into batches.
-
-    Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
-        drop_last: Whether the last N mod B samples of a permutation are left out; otherwise they make a
-            short batch.
-    """
+    """An order in which an epoch is a permutation of the samples, cut into batches; see `RandomReshuffling`."""
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0, drop_last: bool = False) -> None:
-        super().__init__(num_samples, batch_size, seed)
+        super().__init__(num_samples, batch_size, seed=seed)
         self.drop_last = checks.boolean("drop_last", drop_last)
         if self.drop_last and self.batch_size > self.num_samples:
             raise ValueError(
@@ -48,13 +36,6 @@ class EpochOrder(CursorOrder):
         """Whether every epoch has every sample once: none is dropped."""
         return self.num_samples <= self.steps_per_epoch * self.batch_size
 
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "drop_last": self.drop_last}
-
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely."""
-        return {**super().config(), "drop_last": int(self.drop_last)}
-
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
         return _Epochs(self)
@@ -66,18 +47,9 @@ class EpochOrder(CursorOrder):
         epoch, place = divmod(checks.step(step), self.steps_per_epoch)
         return np.full(self.last_batch_size if place == self.steps_per_epoch - 1 else self.batch_size, epoch)
 
-    def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`."""
-        if not self.has_every_sample_once:
-            return super().counts_before(step)
-        epoch = checks.step(step) // self.steps_per_epoch
-        counts = np.full(self.num_samples, epoch)
-        add_visits(counts, self, epoch * self.steps_per_epoch, step)
-        return counts
-
-    @abstractmethod
     def _permutation_number(self, epoch: int) -> int:
-        """Return the number of the permutation that `epoch` uses; equal numbers are equal permutations."""
+        """Return the number of the permutation that `epoch` uses: here its own, so that every epoch has another."""
+        return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         """Return the permutation that the words of its number draw: here a uniform one."""

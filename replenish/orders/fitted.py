@@ -52,27 +52,24 @@ class FittedOrder(CursorOrder):
 
     def __init__(self, order: CursorOrder, steps: int, last_batch_size: int) -> None:
         self.order = order
-        self._steps = checks.integer("steps", steps, minimum=1)
+        self.steps = checks.integer("steps", steps, minimum=1)
         self.last_batch_size = checks.integer("last_batch_size", last_batch_size, minimum=1, maximum=order.batch_size)
         # Orders that keep a short last batch go through all samples in an epoch.
         self._keeps_epochs = hasattr(order, "last_batch_size") and order.steps_per_epoch >= steps
-        super().__init__(order.num_samples, order.batch_size, order.seed)
+        super().__init__(order.num_samples, order.batch_size, seed=order.seed)
 
     @property
     def steps_per_epoch(self) -> int:
         """How many steps the loader has in an epoch."""
-        return self._steps
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"order": self.order, "steps": self._steps, "last_batch_size": self.last_batch_size}
+        return self.steps
 
     def config(self) -> dict[str, int | str]:
         """Return plain ints and strings that name the order completely."""
-        return {**self.order.config(), "steps": self._steps, "loader_last_batch_size": self.last_batch_size}
+        return {**self.order.config(), "steps": self.steps, "loader_last_batch_size": self.last_batch_size}
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        return _Fitted(self, self.order.steps_per_epoch if self._keeps_epochs else self._steps)
+        return _Fitted(self, self.order.steps_per_epoch if self._keeps_epochs else self.steps)
 
 
 class _Fitted(Cursor):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
-from replenish.orders.blocks import BlockCursor
-from replenish.orders.cursor import Cursor, CursorOrder
+from replenish.draws import Int64Array, KeyedWords, Purpose
+from replenish.orders.blocks import BlockOrder
 
 
-class IndependentDraws(CursorOrder):
+class IndependentDraws(BlockOrder):
     """Every sample of every batch is drawn uniformly from all, independently: conventional replacement.
 
     It shares no draws with another order of the same seed.
@@ -24,23 +21,7 @@ class IndependentDraws(CursorOrder):
         (8,)
     """
 
-    def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
+    purpose = Purpose.INDEPENDENT
 
-    def cursor(self) -> Cursor:
-        """Return a new cursor at the start."""
-        return BlockCursor(_Independent(self))
-
-
-class _Independent:
-    """Blocks of independent draws."""
-
-    def __init__(self, order: IndependentDraws) -> None:
-        self._num_samples = order.num_samples
-        self.steps_per_block = steps_per_block(order.num_samples, order.batch_size)
-        self._shape = (self.steps_per_block, order.batch_size)
-        self._words = KeyedWords(order.seed, Purpose.INDEPENDENT)
-
-    def block(self, index: int) -> Int64Array:
-        values = self._words.at(index).below(self._num_samples, self._shape[0] * self._shape[1])
-        return values.reshape(self._shape).astype(np.int64)
+    def _draws(self, words: KeyedWords, count: int) -> Int64Array:
+        return words.below(self.num_samples, count)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -26,13 +24,10 @@ class LengthGrouped(EpochOrder):
     A jump to any step costs the draws of one epoch and a sort.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         lengths: The length of each sample, a whole number.
-        seed: Chooses the permutations; in [0, 2**63).
         window: How many batches are sorted together; None means 50, or a quarter of the epoch if that is less.
         shuffle_batches: Whether the batches of a window come in random order.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> lengths = [5, 90, 7, 88, 6, 91, 5, 92]
@@ -53,28 +48,16 @@ class LengthGrouped(EpochOrder):
         drop_last: bool = False,
     ) -> None:
         super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
-        self._lengths = per_sample.whole_numbers("lengths", lengths, self.num_samples)
+        self.lengths = per_sample.whole_numbers("lengths", lengths, self.num_samples)
         if window is None:
             window = max(1, min(50, self.num_samples // (4 * self.batch_size)))
         self.window = checks.integer("window", window, minimum=1)
         self.shuffle_batches = checks.boolean("shuffle_batches", shuffle_batches)
 
-    def _arguments(self) -> dict[str, Any]:
-        own = {"lengths": self._lengths, "window": self.window, "shuffle_batches": self.shuffle_batches}
-        return {**super()._arguments(), **own}
-
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; the lengths are named by their SHA-256."""
-        lengths = per_sample.digest(self._lengths)
-        return {**super().config(), "lengths": lengths, "shuffle_batches": int(self.shuffle_batches)}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
-
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples = super()._permutation(words)
         # Longest first, in integers of 16 bits if that is enough, which numpy sorts faster; a row is a window.
-        shortness = self._lengths.max() - self._lengths
+        shortness = self.lengths.max() - self.lengths
         shortness = shortness.astype(np.uint16) if shortness.max() < 2**16 else shortness
         size = min(self.window * self.batch_size, self.num_samples)
         whole = self.num_samples - self.num_samples % size
@@ -83,7 +66,7 @@ class LengthGrouped(EpochOrder):
             rows[:] = np.take_along_axis(rows, by_length, axis=1)
         if self.shuffle_batches:
             return self._shuffled(samples, words)
-        longest = int(self._lengths[samples].argmax())  # the first of its window
+        longest = int(self.lengths[samples].argmax())  # the first of its window
         samples[[0, longest]] = samples[[longest, 0]]
         return samples
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
@@ -19,11 +17,8 @@ class PairedReversal(EpochOrder):
     reshuffling and reversal schemes" (2026), name the reversal; their adaptive choice of blocks is not here.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         block_size: How many places make a block, the last one perhaps fewer; None means all, which is `FlipFlop`.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = PairedReversal(num_samples=8, batch_size=4, block_size=4)
@@ -45,9 +40,6 @@ class PairedReversal(EpochOrder):
         if block_size is None:
             block_size = self.num_samples
         self.block_size = checks.integer("block_size", block_size, minimum=1, maximum=2**62)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "block_size": self.block_size}
 
     def _permutation_number(self, epoch: int) -> int:
         return epoch // 2

@@ -29,14 +29,14 @@ def whole_numbers(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDA
         raise TypeError(f"{name} should be integers, but got an array of dtype {array.dtype}")
     for extreme in (int(array.min()), int(array.max())):
         checks.integer(f"an entry of {name}", extreme, minimum=0, maximum=2**62)
-    return _kept(array.astype(np.int64))
+    return kept(array.astype(np.int64))
 
 
 def weights(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.float64]:
     """Return `values` as floats, one for each sample: finite, none negative, not all zero."""
     array = one_per_sample(name, values, num_samples)
     check_weights(name, array)
-    return _kept(array.astype(np.float64))
+    return kept(array.astype(np.float64))
 
 
 def check_weights(name: str, array: npt.NDArray[Any]) -> None:
@@ -51,10 +51,11 @@ def check_weights(name: str, array: npt.NDArray[Any]) -> None:
 
 
 def digest(array: npt.NDArray[Any]) -> str:
-    """Return what stands in a config for an array: the SHA-256 of its 8-byte entries, the low byte first."""
-    return "sha256:" + hashlib.sha256(array.astype(array.dtype.newbyteorder("<")).tobytes()).hexdigest()
+    """Return what stands in a config for an array: the SHA-256 of its entries in 8 bytes each, the low byte first."""
+    return "sha256:" + hashlib.sha256(array.astype("<f8" if array.dtype.kind == "f" else "<i8").tobytes()).hexdigest()
 
 
-def _kept(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def kept(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array that nobody changes any more."""
     array.flags.writeable = False
     return array

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose, UInt64Array, steps_per_block
-from replenish.orders.ragged import RaggedBlocks, RaggedOrder
+from replenish.orders.ragged import RaggedOrder
 
 
 class PoissonDraws(RaggedOrder):
@@ -31,8 +33,10 @@ class PoissonDraws(RaggedOrder):
         [3, 3, 2, 1, 3, 2, 1, 2]
     """
 
+    purpose = Purpose.POISSON
+
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
+        super().__init__(num_samples, batch_size, seed=seed)
         checks.integer("num_samples", num_samples, minimum=1, maximum=2**48)  # with its step, a sample is 63 bits
         if self.batch_size > self.num_samples:
             raise ValueError(
@@ -40,30 +44,23 @@ class PoissonDraws(RaggedOrder):
                 f"batch_size={self.batch_size} and num_samples={self.num_samples}"
             )
 
-    def _ragged_blocks(self) -> RaggedBlocks:
-        return _Poisson(self)
+    @property
+    def _steps_per_block(self) -> int:
+        return steps_per_block(self.num_samples, self.batch_size)
 
+    @functools.cached_property
+    def _limits(self) -> tuple[int, UInt64Array]:
+        return binomial_limits(self.num_samples, self.batch_size)
 
-class _Poisson:
-    """Blocks of Poisson samples."""
-
-    def __init__(self, order: PoissonDraws) -> None:
-        self._num_samples = order.num_samples
-        self.steps_per_block = steps_per_block(order.num_samples, order.batch_size)
-        self._words = KeyedWords(order.seed, Purpose.POISSON)
-        self._least, self._limits = binomial_limits(order.num_samples, order.batch_size)
-        self._bits = max(1, (order.num_samples - 1).bit_length())
-        # Of more than half of the samples it is cheaper to draw those that are left out.
-        self._inverted = 2 * order.batch_size > order.num_samples
-
-    def block(self, index: int) -> tuple[Int64Array, Int64Array]:
-        words = self._words.at(index)
-        sizes = self._least + np.searchsorted(self._limits, words.words(self.steps_per_block), side="right")
-        if not self._inverted:
+    def _block(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
+        steps, (least, limits) = self._steps_per_block, self._limits
+        sizes = least + np.searchsorted(limits, words.words(steps), side="right")
+        if 2 * self.batch_size <= self.num_samples:
             return self._subsets(words, sizes), np.cumsum(sizes)
-        left_out = self._subsets(words, self._num_samples - sizes)
-        kept = np.ones((self.steps_per_block, self._num_samples), dtype=np.bool_)
-        kept[np.repeat(np.arange(self.steps_per_block), self._num_samples - sizes), left_out] = False
+        # Of more than half of the samples it is cheaper to draw those that are left out.
+        left_out = self._subsets(words, self.num_samples - sizes)
+        kept = np.ones((steps, self.num_samples), dtype=np.bool_)
+        kept[np.repeat(np.arange(steps), self.num_samples - sizes), left_out] = False
         return np.nonzero(kept)[1], np.cumsum(sizes)
 
     def _subsets(self, words: KeyedWords, sizes: Int64Array) -> Int64Array:
@@ -72,15 +69,16 @@ class _Poisson:
         What was drawn twice for a step is drawn again until it is new. The procedure looks only at which entries are
         equal, so renaming the samples renames its result: all sets of a size are equally likely.
         """
-        steps = np.arange(len(sizes)) << self._bits
-        chosen = _distinct(np.repeat(steps, sizes) + words.below(self._num_samples, int(sizes.sum())))
+        bits = max(1, (self.num_samples - 1).bit_length())
+        steps = np.arange(len(sizes)) << bits
+        chosen = _distinct(np.repeat(steps, sizes) + words.below(self.num_samples, int(sizes.sum())))
         while len(chosen) < sizes.sum():
-            wanting = np.repeat(steps, sizes - np.bincount(chosen >> self._bits, minlength=len(sizes)))
-            drawn = _distinct(wanting + words.below(self._num_samples, wanting.size))
+            wanting = np.repeat(steps, sizes - np.bincount(chosen >> bits, minlength=len(sizes)))
+            drawn = _distinct(wanting + words.below(self.num_samples, wanting.size))
             places = np.searchsorted(chosen, drawn)
             new = chosen[np.minimum(places, len(chosen) - 1)] != drawn
             chosen = np.insert(chosen, places[new], drawn[new])
-        return chosen & ((1 << self._bits) - 1)
+        return chosen & ((1 << bits) - 1)
 
 
 def _distinct(values: Int64Array) -> Int64Array:

@@ -9,22 +9,18 @@ import numpy as np
 
 from replenish import scatter
 from replenish.draws import DistinctDraws, Int64Array
+from replenish.orders.blocks import BlockDraws
 from replenish.orders.cursor import Cursor
 from replenish.orders.replay import LARGE, last_draws, replay
 from replenish.orders.sequences import IntegerArray, Sequence
 from replenish.orders.team import ALONE, Team
 
 
-class SlotDraws(Protocol):
-    """What the pool needs of its draws; a test may force them."""
+class SlotDraws(BlockDraws, Protocol):
+    """What the pool needs of its draws, which are distinct within a row; a test may force them."""
 
     num_slots: int
     batch_size: int
-    steps_per_block: int
-
-    def block(self, index: int) -> Int64Array:
-        """Return the slots of block `index`: (steps_per_block, batch_size), distinct within a row."""
-        ...
 
 
 class Pool(Cursor):
@@ -108,7 +104,7 @@ class Pool(Cursor):
             near = block <= enough
             found = (self._at_the_start(), 0) if near else (self._found_anew(block, block - enough, team), block)
         positions, at = found
-        self._replay(positions, at, block)
+        replay(self._draws, positions, self._refill, at, block)
         self._found = (positions, block)
         return positions
 
@@ -129,7 +125,7 @@ class Pool(Cursor):
             start = 0
         else:
             positions = np.full(self._draws.num_slots, -1, dtype=self._position_type)
-            self._replay(positions, start, block)
+            replay(self._draws, positions, self._refill, start, block)
         wanted = np.flatnonzero(positions < 0)
         while wanted.size and start > 0:
             start -= 1
@@ -139,10 +135,6 @@ class Pool(Cursor):
             wanted = wanted[positions[wanted] < 0]
         positions[wanted] = wanted % self._sequence.period  # never drawn: what they held at the start
         return positions
-
-    def _replay(self, positions: IntegerArray, start: int, stop: int) -> None:
-        """Refill the slots that the blocks from `start` to `stop` draw."""
-        replay(self._draws, positions, self._refill, start, stop)
 
     def _draw_run(self, positions: IntegerArray, slots: Int64Array, refill: IntegerArray, found: IntegerArray) -> None:
         """Draw the slots of a run of steps and refill them; write to `found` what each draw found.

@@ -87,7 +87,7 @@ ORDERS: dict[str, OrderEntry] = {
         "blocks drawn once, which every epoch shuffles, and the samples of each",
     ),
     "shuffle-buffer": OrderEntry(
-        ShuffleBuffer, "shuffle buffer", "read in order, each sample drawn at random from the last few read"
+        ShuffleBuffer, "shuffle buffer", "read in order, each sample drawn at random from a buffer of those read"
     ),
     "block-shuffle": OrderEntry(
         BlockShuffle, "block shuffle", "shards in random order, samples shuffled within a window of them"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
@@ -22,11 +20,8 @@ class RepeatedAugmentation(EpochOrder):
     A jump to any step costs the draws of one epoch.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many draws make a batch, over all processes: B.
-        seed: Chooses the permutations; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`; a batch counts draws.
         repeats: How often a sample comes, at most N; DeiT's is 3.
-        drop_last: Whether the last N mod B draws of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = RepeatedAugmentation(num_samples=12, batch_size=6, repeats=3)
@@ -45,12 +40,6 @@ class RepeatedAugmentation(EpochOrder):
     def has_every_sample_once(self) -> bool:
         """Whether every epoch has every sample once: not if some come several times."""
         return self.repeats == 1 and super().has_every_sample_once
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "repeats": self.repeats}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples = super()._permutation(words)

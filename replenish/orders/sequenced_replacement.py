@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -61,8 +59,9 @@ class SequencedReplacement(CursorOrder):
         pool_size: int | None = None,
         sequence: str | npt.ArrayLike = "shuffled",
     ) -> None:
-        super().__init__(num_samples, batch_size, seed)
+        super().__init__(num_samples, batch_size, seed=seed)
         self._sequence = make_sequence(sequence, self.num_samples, self.seed)
+        self.sequence = self._sequence.indices if isinstance(self._sequence, ListedSequence) else self._sequence.name
         self._warm: list[Pool] = []  # one at most
         if pool_size is None:
             pool_size = self._sequence.length
@@ -74,13 +73,9 @@ class SequencedReplacement(CursorOrder):
                 f"larger pool_size"
             )
 
-    def _arguments(self) -> dict[str, Any]:
-        sequence = self._sequence.indices if isinstance(self._sequence, ListedSequence) else self._sequence.name
-        return {**super()._arguments(), "pool_size": self.pool_size, "sequence": sequence}
-
     def config(self) -> dict[str, int | str]:
         """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
-        return {**super().config(), "sequence": self._sequence.name, "sequence_length": self._sequence.length}
+        return {**super().config(), "sequence_length": self._sequence.length}
 
     @property
     def sequence_length(self) -> int:
@@ -124,10 +119,6 @@ class SequencedReplacement(CursorOrder):
     def samples_in_pool(self, step: int) -> Int64Array:
         """Return the sample that each slot of the pool holds just before `step` draws."""
         return self._sequence.at(self.cursor().positions_before(checks.step(step)))
-
-    def __repr__(self) -> str:
-        shown = {**self._arguments(), "sequence": self._sequence.name}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def warm(self, step: int, team: Team = ALONE) -> None:
         """Go to a far `step` now, if need be together with other processes; the next to draw begins there at no cost.

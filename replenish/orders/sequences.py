@@ -9,7 +9,6 @@ is not fixed: it draws a new permutation for every round.
 from __future__ import annotations
 
 import functools
-import hashlib
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose
+from replenish.orders.per_sample import digest, kept
 
 # Up to this size a shuffled sequence is a uniform permutation, made by sorting random words ...
 SORTED_UP_TO = 4096
@@ -164,9 +164,8 @@ class ListedSequence:
 
     def __init__(self, indices: Int64Array, num_samples: int) -> None:
         self.length = self.period = len(indices)
-        self.name = "sha256:" + hashlib.sha256(indices.astype("<i8").tobytes()).hexdigest()
-        self.indices: IntegerArray = indices.astype(np.int32 if num_samples <= 2**31 else np.int64)
-        self.indices.flags.writeable = False
+        self.name = digest(indices)
+        self.indices: IntegerArray = kept(indices.astype(np.int32 if num_samples <= 2**31 else np.int64))
 
     def at(self, positions: IntegerArray) -> Int64Array:
         """Return the samples at `positions`."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
-from replenish.orders.per_sample import digest
+from replenish.orders.per_sample import kept
 from replenish.orders.protocol import Order
 
 SHARDS_PER_WINDOW = 10  # where no window is given; what the makers of `py1b` and `py1e` advise at least
@@ -33,20 +33,26 @@ class Shards:
         if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) > 0:
             self.sizes = _checked(given, num_samples)
             self.argument: int | Int64Array = self.sizes
-            self.name: int | str = digest(self.sizes)
         else:
-            size = checks.integer("shard_size", given, minimum=1)
+            self.argument = size = checks.integer("shard_size", given, minimum=1)
             full, rest = divmod(num_samples, size)
             self.sizes = np.array([size] * full + [rest] * (rest > 0), dtype=np.int64)
-            self.argument = self.name = size
         self._starts = np.cumsum(self.sizes) - self.sizes
+
+    def window(self, window: int | None, *, maximum: int) -> int:
+        """Return how many samples make a window: None means `SHARDS_PER_WINDOW` of the largest shards."""
+        if window is None:
+            window = SHARDS_PER_WINDOW * int(self.sizes.max())
+        return checks.integer("window", window, minimum=1, maximum=maximum)
 
     def in_random_order(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
         """Return (samples, sizes): the shards after each other in a random order, and their sizes in that order."""
         order = words.permutations(1, len(self.sizes))[0]
         sizes = self.sizes[order]
         places = np.cumsum(sizes) - sizes
-        return np.arange(sizes.sum()) + np.repeat(self._starts[order] - places, sizes), sizes
+        samples = np.repeat(self._starts[order] - places, sizes)
+        samples += np.arange(len(samples))
+        return samples, sizes
 
     def of(self, samples: Int64Array) -> Int64Array:
         """Return the shard of each sample."""
@@ -65,9 +71,7 @@ def _checked(shard_size: Any, num_samples: int) -> Int64Array:
             f"shard_size should list sizes from 1 on with the sum num_samples={num_samples}, but got "
             f"{sizes.size} sizes with the sum {int(sizes.sum())}"
         )
-    sizes = sizes.astype(np.int64)
-    sizes.flags.writeable = False
-    return sizes
+    return kept(sizes.astype(np.int64))
 
 
 def shard_opens(

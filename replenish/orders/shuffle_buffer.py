@@ -1,8 +1,6 @@
-"""A shuffle buffer: data read in their order, each sample drawn at random from the last few read."""
+"""A shuffle buffer: data read in their order, each sample drawn at random from a few that were read."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +18,16 @@ class ShuffleBuffer(EpochOrder):
     A buffer starts with the first samples read. Every draw takes one of the buffer, uniformly, and the next sample
     read comes into its place; at the end of the data the rest comes in random order, so that an epoch has each sample
     once. A sample never comes more than `buffer_size` places early, while it may stay long: data sorted by class stay
-    roughly sorted. WebDataset's `shuffle` is this but for how it starts and ends; a buffer that is not emptied at the
+    roughly sorted. WebDataset's `shuffle` is this once its buffer is full; a buffer that is not emptied at the
     end of an epoch (tf.data's `repeat` before `shuffle`) is `SequencedReplacement` with a `pool_size`.
 
     A jump to any step costs the draws of one epoch.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
-        seed: Chooses the draws; in [0, 2**63).
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
         buffer_size: How many samples the buffer holds; N or more is `RandomReshuffling` in law.
         shard_size: How many samples a shard has, or an array of all sizes: then the shards are read in a new random
             order in every epoch. None means data that are read in one order for ever.
-        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
 
     Example:
         >>> order = ShuffleBuffer(num_samples=100, batch_size=10, buffer_size=4)
@@ -53,16 +48,7 @@ class ShuffleBuffer(EpochOrder):
         super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
         self.buffer_size = checks.integer("buffer_size", buffer_size, minimum=1)
         self._shards = Shards(self.num_samples if shard_size is None else shard_size, self.num_samples)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "buffer_size": self.buffer_size, "shard_size": self._shards.argument}
-
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
-        return {**super().config(), "shard_size": self._shards.name}
-
-    def _permutation_number(self, epoch: int) -> int:
-        return epoch
+        self.shard_size = self._shards.argument
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         size, read = min(self.buffer_size, self.num_samples), None

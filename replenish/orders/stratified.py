@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -33,10 +31,8 @@ class Stratified(CursorOrder):
     reshuffling, N (ln N + 3) draws for SRS.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many make a batch, over all processes: B.
+        num_samples, batch_size, seed: As of `RandomReshuffling`.
         labels: The class of each sample, a whole number.
-        seed: Chooses the draws; in [0, 2**63).
         weights: The shares of the classes: None for their sizes, `"balanced"` for equal ones, or an array with one
             non-negative number for each class, in the order of the labels.
         within: How a class's samples are drawn: `"reshuffling"` or `"srs"`.
@@ -58,27 +54,22 @@ class Stratified(CursorOrder):
         weights: str | npt.ArrayLike | None = None,
         within: str = "reshuffling",
     ) -> None:
-        super().__init__(num_samples, batch_size, seed)
-        self._labels = per_sample.whole_numbers("labels", labels, self.num_samples)
+        super().__init__(num_samples, batch_size, seed=seed)
+        self.labels = per_sample.whole_numbers("labels", labels, self.num_samples)
         if within not in WITHIN:
             raise ValueError(f"within should be one of {', '.join(WITHIN)}, but got {within!r}")
         self.within = within
-        _, classes, sizes = np.unique(self._labels, return_inverse=True, return_counts=True)
-        self._weights, shares = _shares(weights, sizes)
+        _, classes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
+        self.weights, shares = _shares(weights, sizes)
         self._quotas = Quotas(shares, self.batch_size, self.seed)
         # The samples of each class, the classes after each other.
         by_class = stable_order(classes, len(sizes))
         self._members = np.split(by_class, np.cumsum(sizes)[:-1])
 
-    def _arguments(self) -> dict[str, Any]:
-        own = {"labels": self._labels, "weights": self._weights, "within": self.within}
-        return {**super()._arguments(), **own}
-
     def config(self) -> dict[str, int | str]:
         """Return plain ints and strings that name the order completely; arrays are named by their SHA-256."""
-        weights = "sizes" if self._weights is None else self._weights
-        named = weights if isinstance(weights, str) else per_sample.digest(weights)
-        return {**super().config(), "labels": per_sample.digest(self._labels), "weights": named}
+        named = super().config()
+        return {**named, "weights": "sizes"} if self.weights is None else named
 
     def counts_before(self, step: int) -> Int64Array:
         """Return how often each sample was drawn in the steps before `step`; it costs a jump in every class."""
@@ -118,8 +109,7 @@ def _shares(
             f"{array.shape}"
         )
     per_sample.check_weights("weights", array)
-    kept = array.astype(np.float64)
-    kept.flags.writeable = False
+    kept = per_sample.kept(array.astype(np.float64))
     return kept, whole_shares(kept)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from replenish.draws import Int64Array
 from replenish.orders.sequences import IntegerArray
@@ -16,31 +16,17 @@ class Hit(NamedTuple):
     slots: Int64Array
 
 
-class Team(Protocol):
-    """Processes that each call the same functions with equal arguments, in the same order."""
-
-    size: int
-    rank: int
-
-    def join(self, positions: IntegerArray) -> None:
-        """Put into each entry what the process of the highest rank has there, of those that have not -1."""
-        ...
-
-    def gather(self, hits: list[Hit]) -> list[Hit]:
-        """Return what all processes give."""
-        ...
-
-
-class _Alone:
-    """One process."""
+class Team:
+    """Processes that each call the same functions with equal arguments, in the same order; here one alone."""
 
     size, rank = 1, 0
 
     def join(self, positions: IntegerArray) -> None:
-        pass
+        """Put into each entry what the process of the highest rank has there, of those that have not -1."""
 
     def gather(self, hits: list[Hit]) -> list[Hit]:
+        """Return what all processes give."""
         return hits
 
 
-ALONE: Team = _Alone()
+ALONE = Team()

@@ -30,11 +30,8 @@ def counts_before(order: Order, step: int) -> Int64Array:
     """
     order, step = check_order(order), checks.step(step)
     own: Callable[[int], Int64Array] | None = getattr(order, "counts_before", None)
-    return counts_from_the_start(order, step) if own is None else own(step)
-
-
-def counts_from_the_start(order: Order, step: int) -> Int64Array:
-    """Return how often each sample was drawn before `step`, by drawing all steps up to it."""
+    if own is not None:
+        return own(step)
     counts = np.zeros(order.num_samples, dtype=np.int64)
     add_visits(counts, order, 0, step)
     return counts

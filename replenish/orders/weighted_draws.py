@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
 
 import numpy as np
 import numpy.typing as npt
 
-from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
+from replenish.draws import Int64Array, KeyedWords, Purpose
 from replenish.orders import per_sample
-from replenish.orders.blocks import BlockCursor
-from replenish.orders.cursor import Cursor, CursorOrder
+from replenish.orders.blocks import BlockOrder
 
 _TOTAL = 2**61 - 2**41  # of all weights, to within 2**40: just under 2**61, so that hardly a word is rejected
 
 
-class WeightedDraws(CursorOrder):
+class WeightedDraws(BlockOrder):
     """Every sample of every batch is drawn with probability proportional to its weight, independently of all others.
 
     The law of torch's `WeightedRandomSampler` with replacement, without its limit of 2**24 samples and the same on
@@ -24,13 +23,11 @@ class WeightedDraws(CursorOrder):
     A positive weight keeps at least one point. Where exact frequencies are wanted rather than independent draws, see
     `weighted_sequence`.
 
-    Any step costs the draws of its block, some 16,000. The tables take 16 bytes a sample, and are made once a cursor.
+    Any step costs the draws of its block, some 16,000. The tables take 16 bytes a sample, and are made once.
 
     Args:
-        num_samples: How many samples there are: N.
-        batch_size: How many draws a step makes: B; it may be more than N.
+        num_samples, batch_size, seed: As of `IndependentDraws`.
         weights: One non-negative, finite weight per sample, at least one of them positive.
-        seed: Chooses the draws; in [0, 2**63).
 
     Example:
         >>> order = WeightedDraws(num_samples=3, batch_size=8, weights=[0, 1, 3])
@@ -38,43 +35,30 @@ class WeightedDraws(CursorOrder):
         [2, 2, 2, 2, 1, 2, 2, 2]
     """
 
+    purpose = Purpose.WEIGHTED
+
     def __init__(self, num_samples: int, batch_size: int, *, weights: npt.ArrayLike, seed: int = 0) -> None:
-        super().__init__(num_samples, batch_size, seed)
-        self._weights = per_sample.weights("weights", weights, self.num_samples)
+        super().__init__(num_samples, batch_size, seed=seed)
+        self.weights = per_sample.weights("weights", weights, self.num_samples)
 
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "weights": self._weights}
+    @functools.cached_property
+    def _tables(self) -> tuple[Int64Array, int, Int64Array]:
+        """Where the stretches end; how many points, in bits, are between two posts; the stretch of each post."""
+        ends = np.cumsum(on_a_line(self.weights))
+        shift = max(0, 61 - (self.num_samples - 1).bit_length())
+        posts = np.arange((int(ends[-1]) >> shift) + 1) << shift
+        return ends, shift, np.searchsorted(ends, posts, side="right")
 
-    def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; the weights are named by their SHA-256."""
-        return {**super().config(), "weights": per_sample.digest(self._weights)}
-
-    def cursor(self) -> Cursor:
-        """Return a new cursor at the start."""
-        return BlockCursor(_Weighted(self, self._weights))
-
-
-class _Weighted:
-    """Blocks of weighted draws."""
-
-    def __init__(self, order: WeightedDraws, weights: npt.NDArray[np.float64]) -> None:
-        self.steps_per_block = steps_per_block(order.num_samples, order.batch_size)
-        self._shape = (self.steps_per_block, order.batch_size)
-        self._words = KeyedWords(order.seed, Purpose.WEIGHTED)
-        self._ends = np.cumsum(on_a_line(weights))
-        self._shift = max(0, 61 - (order.num_samples - 1).bit_length())
-        starts = np.arange((int(self._ends[-1]) >> self._shift) + 1) << self._shift
-        self._guide = np.searchsorted(self._ends, starts, side="right")
-
-    def block(self, index: int) -> Int64Array:
-        points = self._words.at(index).below(int(self._ends[-1]), self._shape[0] * self._shape[1])
+    def _draws(self, words: KeyedWords, count: int) -> Int64Array:
+        ends, shift, guide = self._tables
+        points = words.below(int(ends[-1]), count)
         # The stretch of the last guide post before the point, or a later one; on average the next but one has it.
-        found = self._guide.take(points >> self._shift)
+        found = guide.take(points >> shift)
         for _ in range(2):
-            found += self._ends.take(found) <= points
-        beyond = np.flatnonzero(self._ends.take(found) <= points)
-        found[beyond] = np.searchsorted(self._ends, points[beyond], side="right")
-        return found.reshape(self._shape)
+            found += ends.take(found) <= points
+        beyond = np.flatnonzero(ends.take(found) <= points)
+        found[beyond] = np.searchsorted(ends, points[beyond], side="right")
+        return found
 
 
 def on_a_line(weights: npt.NDArray[np.float64]) -> Int64Array:

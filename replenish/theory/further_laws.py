@@ -22,9 +22,9 @@ from replenish.orders.shuffle_buffer import ShuffleBuffer
 from replenish.orders.stratified import Stratified
 from replenish.orders.weighted_draws import WeightedDraws
 from replenish.theory.further_noise import BinsNoise, BufferNoise, PairedEpochsNoise, WeightedNoise
-from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, epoch_gaps
+from replenish.theory.gap_laws import GapLaw, ListedGaps, epoch_gaps
 from replenish.theory.noise_laws import EpochNoise, NoiseLaw, WhiteNoise
-from replenish.theory.order_laws import LawsByOrder, gap_law, noise_law
+from replenish.theory.order_laws import LawsByOrder, batched_gaps, gap_law, noise_law
 
 # ---- Random batch sizes ----
 
@@ -34,9 +34,7 @@ def _(order: PoissonDraws) -> NoiseLaw:
     return WhiteNoise(order.num_samples, order.batch_size, level=1 - order.batch_size / order.num_samples)
 
 
-@gap_law.of(PoissonDraws)
-def _(order: PoissonDraws) -> GapLaw:
-    return GeometricGaps(order.batch_size / order.num_samples, order.num_samples / order.batch_size)
+gap_law.of(PoissonDraws)(batched_gaps)
 
 
 @noise_law.of(BallsInBins)
@@ -57,14 +55,17 @@ def _of_steps(order: CursorOrder, law: GapLaw) -> GapLaw:
 
 @noise_law.of(WeightedDraws)
 def _(order: WeightedDraws) -> NoiseLaw:
-    shares = order._weights / order._weights.max()
+    shares = order.weights / order.weights.max()
     return WeightedNoise(order.num_samples, order.batch_size, float(np.sum((shares / shares.sum()) ** 2)))
 
 
 # ---- A step of its epoch, any equally likely ----
 
 
-def _even(order: BlockShuffle | BlockReshuffling | Jitter | LengthGrouped | Stratified) -> str:
+_EVEN = (BlockShuffle, BlockReshuffling, Jitter, LengthGrouped, Stratified)
+
+
+def _uneven(order: CursorOrder) -> str:
     """Return what keeps the steps of a sample from being equally likely, or nothing."""
     if order.num_samples % order.batch_size:
         return "batch_size should divide num_samples"
@@ -78,48 +79,48 @@ def _even(order: BlockShuffle | BlockReshuffling | Jitter | LengthGrouped | Stra
         return "shuffle_batches should be True"
     if isinstance(order, Stratified):
         uneven = any(len(members) % order.steps_per_epoch for members in order._members)
-        if uneven or order._weights is not None or order.within != "reshuffling":
+        if uneven or order.weights is not None or order.within != "reshuffling":
             return "every class should have as many samples in each batch"
     return ""
 
 
-def _reshuffling_noise(order: BlockShuffle | BlockReshuffling | Jitter | LengthGrouped | Stratified) -> NoiseLaw:
+@noise_law.of(*_EVEN)
+def _(order: CursorOrder) -> NoiseLaw:
     _require_even(noise_law, order)
     return EpochNoise(order.num_samples, order.batch_size, order.steps_per_epoch)
 
 
-def _reshuffling_gaps(order: BlockShuffle | BlockReshuffling | Jitter | LengthGrouped | Stratified) -> GapLaw:
+@gap_law.of(*_EVEN)
+def _(order: CursorOrder) -> GapLaw:
     _require_even(gap_law, order)
     return epoch_gaps(order.num_samples, order.batch_size, order.steps_per_epoch)
 
 
 def _require_even(laws: LawsByOrder[NoiseLaw] | LawsByOrder[GapLaw], order: CursorOrder) -> None:
-    if why := _even(order):  # type: ignore[arg-type]
+    if why := _uneven(order):
         raise laws.missing(f"{why} for a law in closed form, but got {type(order).__name__} where it is not so")
-
-
-for _order_class in (BlockShuffle, BlockReshuffling, Jitter, LengthGrouped, Stratified):
-    noise_law.of(_order_class)(_reshuffling_noise)
-    gap_law.of(_order_class)(_reshuffling_gaps)
 
 
 # ---- Others ----
 
-_UNEVEN_REPEATS = "batch_size should divide num_samples and be a multiple of repeats for a law, but got others"
+
+def _require_whole_repeats(laws: LawsByOrder[NoiseLaw] | LawsByOrder[GapLaw], order: RepeatedAugmentation) -> None:
+    if order.num_samples % order.batch_size or order.batch_size % order.repeats:
+        raise laws.missing(
+            "batch_size should divide num_samples and be a multiple of repeats for a law, but got others"
+        )
 
 
 @noise_law.of(RepeatedAugmentation)
 def _(order: RepeatedAugmentation) -> NoiseLaw:
     """A batch meets itself with probability repeats/B: so many times white noise, less the dip of reshuffling."""
-    if order.num_samples % order.batch_size or order.batch_size % order.repeats:
-        raise noise_law.missing(_UNEVEN_REPEATS)
+    _require_whole_repeats(noise_law, order)
     return EpochNoise(order.num_samples, order.batch_size, order.steps_per_epoch, inverse_size=order.repeats)
 
 
 @gap_law.of(RepeatedAugmentation)
 def _(order: RepeatedAugmentation) -> GapLaw:
-    if order.num_samples % order.batch_size or order.batch_size % order.repeats:
-        raise gap_law.missing(_UNEVEN_REPEATS)
+    _require_whole_repeats(gap_law, order)
     return _of_steps(order, epoch_gaps(order.num_samples, order.batch_size // order.repeats, order.steps_per_epoch))
 
 

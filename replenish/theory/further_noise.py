@@ -20,14 +20,10 @@ class PairedEpochsNoise(NoiseLaw):
 
     The second epoch has at place p what the first has at `again[p]`. Two batches of a pair meet by the places they
     share, at a lag that follows from the places; the rest is as in `EpochNoise`, over two epochs.
-
-    Attributes:
-        steps: The steps of one epoch, none of them short.
-        again: For every place of the second epoch, its place in the first.
     """
 
-    steps: int
-    again: tuple[int, ...] = field(repr=False)
+    steps: int  # the steps of one epoch, none of them short
+    again: tuple[int, ...] = field(repr=False)  # for every place of the second epoch, its place in the first
 
     @property
     def block(self) -> int:
@@ -61,12 +57,9 @@ class BinsNoise(NoiseLaw):
 
     As reshuffling, but samples know nothing of each other: S/S0 = N/(B T) (1 - F/T), F being Fejér's kernel of the T
     steps of an epoch.
-
-    Attributes:
-        steps: T.
     """
 
-    steps: int
+    steps: int  # T
 
     @property
     def block(self) -> int:
@@ -88,12 +81,9 @@ class WeightedNoise(NoiseLaw):
 
     Two draws coincide with probability sum p^2. So the level is N/(N-1) (1 - sum p^2), and a line at frequency 0 has
     the power B N/(N-1) (sum p^2 - 1/N): what the weighted mean is off the plain one, squared.
-
-    Attributes:
-        coincidence: The sum of p^2.
     """
 
-    coincidence: float
+    coincidence: float  # the sum of p^2
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the level."""
@@ -118,14 +108,10 @@ class BufferNoise(NoiseLaw):
     epoch, of power N/(N-1) mean |phi_i|^2 / T: between reshuffling, where all phi_i are the same and vanish there,
     and shuffle once, where |phi_i| = 1. A sample that enters before draw e leaves at a geometric time, until N - M
     draws are done; if it is there still, it leaves at one of the last M, uniformly.
-
-    Attributes:
-        buffer_size: M.
-        steps: T, none of them short.
     """
 
-    buffer_size: int
-    steps: int
+    buffer_size: int  # M
+    steps: int  # T, none of them short
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the white noise and its dip."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -46,31 +45,17 @@ class GapLaw(ABC):
         )
 
 
-@dataclass(frozen=True, repr=False)
 class GeometricGaps(GapLaw):
-    """Every step visits a sample with the same probability, whatever came before.
+    """Every step visits a sample with the same probability `chance`, whatever came before; an epoch has N/B `steps`."""
 
-    Attributes:
-        chance: That probability.
-        steps: The steps of an effective epoch, N/B.
-    """
-
-    chance: float
-    steps: float
-
-    @property
-    def mean(self) -> float:  # type: ignore[override]
-        """The mean gap, in effective epochs."""
-        return 1 / self.chance / self.steps
-
-    @property
-    def variance(self) -> float:  # type: ignore[override]
-        """The variance of the gap, in effective epochs squared."""
-        return (1 - self.chance) / self.chance**2 / self.steps**2
+    def __init__(self, chance: float, steps: float) -> None:
+        self._chance, self._steps = chance, steps
+        self.mean = 1 / chance / steps
+        self.variance = (1 - chance) / chance**2 / steps**2
 
     def survival(self, epochs: ArrayLike) -> Floats:
         """Return the probability that a gap is longer than so many effective epochs."""
-        return np.asarray((1 - self.chance) ** _whole_steps(epochs, self.steps))
+        return np.asarray((1 - self._chance) ** _whole_steps(epochs, self._steps))
 
 
 class ListedGaps(GapLaw):

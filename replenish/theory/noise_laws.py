@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,15 +27,10 @@ Lines = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class NoiseLaw(ABC):
-    """The law of an order's noise, relative to white noise; a subclass says its spectrum.
+    """The law of an order's noise, relative to white noise; a subclass says its spectrum."""
 
-    Attributes:
-        num_samples: N, at least 2: a single sample makes no noise.
-        batch_size: B.
-    """
-
-    num_samples: int
-    batch_size: int
+    num_samples: int  # N, at least 2: a single sample makes no noise
+    batch_size: int  # B
 
     def __post_init__(self) -> None:
         if self.num_samples < 2:
@@ -97,24 +93,26 @@ class WhiteNoise(NoiseLaw):
 
 
 @dataclass(frozen=True)
-class EpochNoise(NoiseLaw):
+class EpochsNoise(NoiseLaw):
+    """Epochs of as many steps each; a subclass says what they have to do with each other."""
+
+    steps: int  # the steps of an epoch
+    inverse_size: float = 1.0  # the mean over them of B / (size of the batch): 1 where no batch is short
+    epochs_per_block: ClassVar[int] = 1  # 0 if no epochs are independent of the others
+
+    @property
+    def block(self) -> int | None:
+        """The steps of the epochs that make a block, if there are blocks."""
+        return self.epochs_per_block * self.steps or None
+
+
+@dataclass(frozen=True)
+class EpochNoise(EpochsNoise):
     """Epochs that know nothing of each other, each a random permutation cut into batches: reshuffling.
 
     A batch of b samples meets itself with probability 1/b, the others of its epoch never, those of other epochs with
     1/N. So S/S0 = N/(N-1) [mean of B/b - (B/N) F], F being Fejér's kernel of the epoch's steps.
-
-    Attributes:
-        steps: The steps of an epoch.
-        inverse_size: The mean over them of B / (size of the batch): 1 where no batch is short.
     """
-
-    steps: int
-    inverse_size: float = 1.0
-
-    @property
-    def block(self) -> int:
-        """An epoch."""
-        return self.steps
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the spectrum: a dip of an epoch's width at 0."""
@@ -127,24 +125,14 @@ class EpochNoise(NoiseLaw):
 
 
 @dataclass(frozen=True)
-class PalindromeNoise(NoiseLaw):
+class PalindromeNoise(EpochsNoise):
     """A permutation, then its reverse, each cut into batches from its own beginning: flip-flop.
 
     Pairs of epochs know nothing of each other. With N = wB + r, batch i of the way forth and batch j of the way back
     share B - r samples if i + j = w - 1, and r if i + j = w; a short batch lies within the first of the other way.
-
-    Attributes:
-        steps: The steps of one epoch.
-        inverse_size: The mean over them of B / (size of the batch).
     """
 
-    steps: int
-    inverse_size: float = 1.0
-
-    @property
-    def block(self) -> int:
-        """Two epochs, forth and back."""
-        return 2 * self.steps
+    epochs_per_block = 2
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the spectrum: a flatter dip than reshuffling's."""

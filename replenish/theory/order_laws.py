@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from replenish.orders.batched_replacement import BatchedReplacement
-from replenish.orders.epochs import EpochOrder
+from replenish.orders.cursor import CursorOrder
 from replenish.orders.flip_flop import FlipFlop
 from replenish.orders.independent_draws import IndependentDraws
 from replenish.orders.protocol import Order, check_order
@@ -50,11 +50,11 @@ class LawsByOrder(Generic[Law]):
         self._what, self._measured = what, measured
         self._laws: dict[type, Callable[[Any], Law]] = {}
 
-    def of(self, order_class: type) -> Callable[[Callable[[Any], Law]], Callable[[Any], Law]]:
-        """Return a decorator for the function that makes the law of such an order."""
+    def of(self, *order_classes: type) -> Callable[[Callable[[Any], Law]], Callable[[Any], Law]]:
+        """Return a decorator for the function that makes the law of such orders."""
 
         def add(law: Callable[[Any], Law]) -> Callable[[Any], Law]:
-            self._laws[order_class] = law
+            self._laws.update(dict.fromkeys(order_classes, law))
             return law
 
         return add
@@ -97,41 +97,32 @@ def _(order: BatchedReplacement) -> NoiseLaw:
 
 
 @gap_law.of(BatchedReplacement)
-def _(order: BatchedReplacement) -> GapLaw:
+def batched_gaps(order: CursorOrder) -> GapLaw:
+    """Return the gaps where each step has a sample with probability B/N."""
     return GeometricGaps(order.batch_size / order.num_samples, order.num_samples / order.batch_size)
 
 
 # ---- Permutations cut into batches ----
 
 
-def _inverse_size(order: EpochOrder) -> float:
-    """Return the mean over the batches of an epoch of B / (size of the batch)."""
-    return 1 + (order.batch_size / order.last_batch_size - 1) / order.steps_per_epoch
+_NOISE: dict[type, Callable[[int, int, int, float], NoiseLaw]] = {
+    RandomReshuffling: EpochNoise,
+    FlipFlop: PalindromeNoise,
+    ShuffleOnce: RepeatedEpochNoise,
+}
+_GAPS = {RandomReshuffling: epoch_gaps, FlipFlop: palindrome_gaps}
 
 
-@noise_law.of(RandomReshuffling)
-def _(order: RandomReshuffling) -> NoiseLaw:
-    return EpochNoise(order.num_samples, order.batch_size, order.steps_per_epoch, _inverse_size(order))
+@noise_law.of(*_NOISE)
+def _(order: RandomReshuffling | FlipFlop | ShuffleOnce) -> NoiseLaw:
+    # The mean over the batches of an epoch of B / (size of the batch).
+    inverse_size = 1 + (order.batch_size / order.last_batch_size - 1) / order.steps_per_epoch
+    return _NOISE[type(order)](order.num_samples, order.batch_size, order.steps_per_epoch, inverse_size)
 
 
-@gap_law.of(RandomReshuffling)
-def _(order: RandomReshuffling) -> GapLaw:
-    return epoch_gaps(order.num_samples, order.batch_size, order.steps_per_epoch)
-
-
-@noise_law.of(FlipFlop)
-def _(order: FlipFlop) -> NoiseLaw:
-    return PalindromeNoise(order.num_samples, order.batch_size, order.steps_per_epoch, _inverse_size(order))
-
-
-@gap_law.of(FlipFlop)
-def _(order: FlipFlop) -> GapLaw:
-    return palindrome_gaps(order.num_samples, order.batch_size, order.steps_per_epoch)
-
-
-@noise_law.of(ShuffleOnce)
-def _(order: ShuffleOnce) -> NoiseLaw:
-    return RepeatedEpochNoise(order.num_samples, order.batch_size, order.steps_per_epoch, _inverse_size(order))
+@gap_law.of(*_GAPS)
+def _(order: RandomReshuffling | FlipFlop) -> GapLaw:
+    return _GAPS[type(order)](order.num_samples, order.batch_size, order.steps_per_epoch)
 
 
 @gap_law.of(ShuffleOnce)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,14 +26,10 @@ class PoolNoise(NoiseLaw):
     white noise with a Lorentzian dip in which the sequence's own noise shows. Exactly, two copies in the pool at once
     cannot lie in one slot: e^(iwd) |phi|^2 + q^d (psi - |phi|^2), psi being the law of the time from the draw of one to
     that of the other if both are there. That changes the height of the first part, by a share of about 1/M.
-
-    Attributes:
-        pool_size: M.
-        sequence: The law of the sequence, taken B at a step.
     """
 
-    pool_size: int
-    sequence: NoiseLaw
+    pool_size: int  # M
+    sequence: NoiseLaw  # the law of the sequence, taken B at a step
 
     @property
     def leave(self) -> float:
@@ -91,29 +86,3 @@ class PoolNoise(NoiseLaw):
         pairs = self._met / self.finite_size - 1 + self.share * (1 + stay) / self.leave
         excluded = 1 - other * (1 + stay) / (self.leave + stay * other)
         return self.finite_size * 2 * stay * (1 + pairs * excluded)
-
-
-@dataclass(frozen=True)
-class DisplacedNoise(NoiseLaw):
-    """A sequence whose places are displaced in time, each by an independent random number of steps of one law.
-
-    The pool law (1 - |phi|^2) + |phi|^2 S_sequence, with any characteristic function phi of the displacement: for
-    buffers and jitters whose stay is not geometric, as far as their copies move independently.
-
-    Attributes:
-        sequence: The law of the sequence.
-        passed: |phi|^2 at frequencies in cycles a step.
-    """
-
-    sequence: NoiseLaw
-    passed: Callable[[Floats], Floats]
-
-    def continuous(self, frequencies: Floats) -> Floats:
-        """Return the white noise that displacement makes, and what it leaves of the sequence's."""
-        passed = self.passed(frequencies)
-        return self.finite_size * (1 - passed) + passed * self.sequence.continuous(frequencies)
-
-    def lines(self) -> Lines:
-        """Return what displacement leaves of the sequence's lines."""
-        frequencies, powers = self.sequence.lines()
-        return frequencies, powers * self.passed(frequencies)

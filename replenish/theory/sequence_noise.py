@@ -10,26 +10,21 @@ import numpy as np
 
 from replenish.theory.arguments import Floats
 from replenish.theory.kernels import dirichlet, langevin
-from replenish.theory.noise_laws import Lines, NoiseLaw, line_sum
+from replenish.theory.noise_laws import EpochsNoise, Lines, NoiseLaw, line_sum
 
 MAX_LINES = 2**25  # a sequence has N/2 of them where B and N have no common factor
 
 
 @dataclass(frozen=True)
-class RepeatedEpochNoise(NoiseLaw):
+class RepeatedEpochNoise(EpochsNoise):
     """One epoch that is repeated for ever, its batches and all: shuffle once.
 
     The noise is periodic, so all its power is in lines at m / steps. On average over permutations all have the same
     power, (B/steps) N/(N-1) [mean of 1/b], but for the one at 0: that is what the batches are off the mean of all data
     for ever, 0 where B divides N.
-
-    Attributes:
-        steps: The steps of an epoch.
-        inverse_size: The mean over them of B / (size of the batch).
     """
 
-    steps: int
-    inverse_size: float = 1.0
+    epochs_per_block = 0
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return 0: there are lines only."""
@@ -98,12 +93,9 @@ class BatchMeanNoise(NoiseLaw):
     For what draws one sample at a time and is cut into batches afterwards: a shuffle buffer, a reshuffled sequence
     whose epochs end within a batch. The mean of B in a row lets [sin(pi v B) / (B sin(pi v))]^2 of the power through at
     v cycles a sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
-
-    Attributes:
-        single: The law of the stream with batches of one sample.
     """
 
-    single: NoiseLaw
+    single: NoiseLaw  # the law of the stream with batches of one sample
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the folded spectrum."""

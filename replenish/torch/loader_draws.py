@@ -20,39 +20,24 @@ IndexSampler = Any  # what a DataLoader iterates: a sampler of indices or of lis
 
 @dataclass(frozen=True)
 class LoaderShape:
-    """The sizes of what a shuffling loader draws; sizes of batches are global, over all processes.
+    """The sizes of what a shuffling loader draws; sizes of batches are global, over all processes."""
 
-    Attributes:
-        num_samples: How many samples there are.
-        batch_size: How many a step draws.
-        steps: How many steps an epoch has.
-        last_batch_size: How many samples the last of them has.
-        num_replicas: How many processes share a batch.
-        rank: Which of them this is.
-    """
-
-    num_samples: int
-    batch_size: int
-    steps: int
-    last_batch_size: int
-    num_replicas: int = 1
-    rank: int = 0
+    num_samples: int  # how many samples there are
+    batch_size: int  # how many a step draws
+    steps: int  # how many steps an epoch has
+    last_batch_size: int  # how many samples the last of them has
+    num_replicas: int = 1  # how many processes share a batch
+    rank: int = 0  # which of them this is
 
 
 @dataclass(frozen=True)
 class ShuffledDraws:
-    """A loader that shuffles, and how an order takes its place.
+    """A loader that shuffles, and how an order takes its place."""
 
-    Attributes:
-        shape: The sizes.
-        sampler: The sampler that shuffles; its attribute `epoch`, if it has one, is what `set_epoch` set.
-        by_index: Whether the loader takes indices one by one instead of lists.
-        wrap: Puts what the frameworks wrap around a batch sampler around an order's.
-    """
-
-    shape: LoaderShape
-    sampler: Sampler[Any]
-    by_index: bool
+    shape: LoaderShape  # the sizes
+    sampler: Sampler[Any]  # the sampler that shuffles; its attribute `epoch`, if it has one, is what `set_epoch` set
+    by_index: bool  # whether the loader takes indices one by one instead of lists
+    # Puts what the frameworks wrap around a batch sampler around an order's.
     wrap: Callable[[OrderBatchSampler], IndexSampler]
 
 

@@ -64,15 +64,10 @@ class LoaderRecord:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a loader is made.
+    """Where a loader is made."""
 
-    Attributes:
-        line: The file and the line, outside of torch and the frameworks.
-        in_framework: Whether a framework makes it, called from there.
-    """
-
-    line: str
-    in_framework: bool
+    line: str  # the file and the line, outside of torch and the frameworks
+    in_framework: bool  # whether a framework makes it, called from there
 
 
 def calling_place() -> Place:

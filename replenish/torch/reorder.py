@@ -44,19 +44,23 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
         return with_batches(theirs, _batch_sampler(theirs.n, theirs.bs, theirs.drop_last, order, seed, 1, 0))
     if not isinstance(loader, DataLoader):
         if isinstance(getattr(loader, "loader", None), DataLoader):  # timm's PrefetchLoader, say
-            wrapper: Any = copy.copy(loader)
-            wrapper.loader = reorder(wrapper.loader, order, seed)
-            return wrapper
+            around: Any = copy.copy(loader)
+            around.loader = reorder(around.loader, order, seed)
+            return around
         raise TypeError(f"loader should be a torch DataLoader, but got a {type(loader).__name__}")
-    batches, repeats = _batches_of(loader)
+    wrapper, batches = _batches_of(loader)
     num_samples = len(loader.dataset)  # type: ignore[arg-type]
     num_replicas, rank = _division(batches.sampler, num_samples)
     # A loader's batch is that of one process; ours are over all.
     batch_size = batches.batch_size * (1 if isinstance(batches, PositionedSampler) else num_replicas)
-    new = _batch_sampler(num_samples, batch_size, bool(batches.drop_last), order, seed, num_replicas, rank)
+    new: Any = _batch_sampler(num_samples, batch_size, bool(batches.drop_last), order, seed, num_replicas, rank)
+    wrapped = new
+    if wrapper is not None:
+        wrapped = copy.copy(wrapper)
+        wrapped.sampler = new
     clone = copy.copy(loader)
     # torch forbids to assign them, lest a loader that has begun should not notice: the clone has not.
-    vars(clone).update(batch_sampler=repeats(new), sampler=new, _iterator=None)
+    vars(clone).update(batch_sampler=wrapped, sampler=new, _iterator=None)
     if vars(clone).get("iterator") is not None:  # loaders that repeat for ever keep the iterator that they began
         vars(clone)["iterator"] = _begun_when_asked(clone)
     return clone
@@ -68,7 +72,7 @@ def _begun_when_asked(loader: DataLoader[Any]) -> Iterator[Any]:
 
 
 def _batches_of(loader: DataLoader[Any]) -> tuple[Any, Any]:
-    """Return the plain batch sampler of a loader, and what wraps another one as it is wrapped."""
+    """Return what is wrapped around the plain batch sampler of a loader, or None, and that batch sampler."""
     if isinstance(loader.dataset, IterableDataset):
         raise TypeError(
             f"loader should be over a dataset with a length, but got one over a {type(loader.dataset).__name__}; for "
@@ -79,24 +83,14 @@ def _batches_of(loader: DataLoader[Any]) -> tuple[Any, Any]:
     if not isinstance(batches, BatchSampler) and isinstance(getattr(batches, "sampler", None), BatchSampler):
         wrapper, batches = batches, batches.sampler  # timm's and ultralytics' samplers that repeat for ever
     if isinstance(batches, PositionedSampler) or type(batches) is BatchSampler:
-
-        def repeats(new: Any) -> Any:
-            if wrapper is None:
-                return new
-            again = copy.copy(wrapper)
-            again.sampler = new
-            return again
-
-        return batches, repeats
+        return wrapper, batches
     found = "none, for it has no batch_size" if batches is None else f"a {type(batches).__name__}"
     raise TypeError(f"loader should have a batch sampler of torch, which batch_size makes, but got {found}")
 
 
 def _division(sampler: Any, num_samples: int) -> tuple[int, int]:
     """Return the number of processes and the number of this one, of a sampler that gives all samples."""
-    if isinstance(sampler, PositionedSampler):
-        return sampler.num_replicas, sampler.rank
-    if type(sampler) is DistributedSampler:
+    if isinstance(sampler, PositionedSampler) or type(sampler) is DistributedSampler:
         return sampler.num_replicas, sampler.rank
     whole = type(sampler) is SequentialSampler or (
         type(sampler) is RandomSampler and not sampler.replacement and sampler.num_samples == num_samples

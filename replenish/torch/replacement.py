@@ -105,7 +105,7 @@ class Replacement:
         return stream
 
     def _described(self) -> str:
-        given = "".join(f", {name} {value}" for name, value in self.options.items())
+        given = "".join(f", {name} {_short(value)}" for name, value in self.options.items())
         return f"{self.order}{given}, seed {self.seed}"
 
     def sampler(self, shape: LoaderShape, number: int) -> OrderBatchSampler:
@@ -189,6 +189,11 @@ class OrderedIndices(Sampler[Any]):
     def load_state_dict(self, state_dict: dict[str, int | str]) -> None:
         """Go to a position that `state_dict` returned."""
         self.stream.sampler.load_state_dict(state_dict)
+
+
+def _short(value: Any) -> Any:
+    """Return an option as it is said of a loader: of an array its length."""
+    return value if isinstance(value, (int, str)) else f"of {len(value):,}"
 
 
 def _world_size() -> int:

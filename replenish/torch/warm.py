@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.sequences import IntegerArray
-from replenish.orders.team import Hit
+from replenish.orders.team import Hit, Team
 from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler
 from replenish.torch.index_sampler import SRSSampler
 
@@ -40,8 +40,8 @@ def warm(
     order.warm(step, ProcessGroup(group))
 
 
-class ProcessGroup:
-    """The processes of a group of torch.distributed as a `Team`."""
+class ProcessGroup(Team):
+    """The processes of a group of torch.distributed."""
 
     def __init__(self, group: Any = None) -> None:
         self._group = group
@@ -49,7 +49,7 @@ class ProcessGroup:
         self._device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
 
     def join(self, positions: IntegerArray) -> None:
-        """Put into each entry what the process of the highest rank has there, of those that have not -1."""
+        """Put them together, some at a time."""
         for start in range(0, len(positions), SLOTS_AT_ONCE):
             part = positions[start : start + SLOTS_AT_ONCE]
             has_it = self._largest(np.where(part >= 0, self.rank, -1))

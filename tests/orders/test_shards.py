@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from replenish import BlockShuffle, Jitter, RandomReshuffling, ShuffleBuffer
+from replenish.draws import KeyedWords, Purpose
 from replenish.orders import Order, shard_opens
-from replenish.orders.arrangement import shuffled_stretches, stable_order
+from replenish.orders.arrangement import permutation, shuffled_stretches, stable_order
 from replenish.orders.shards import Shards
 
 
@@ -140,3 +141,31 @@ def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
         assert np.sort(places).tolist() == list(range(20_000))
         spans = [np.ptp(np.flatnonzero(places // 100 == shard)) for shard in range(200)]
         assert 0.5 * window < np.median(spans) < 1.25 * window
+
+
+@pytest.mark.parametrize("size", [1, 100, 1023, 1024, 10_000, 16_384, 100_003])
+def test_words_are_sorted_by_counting_as_by_comparing(size: int) -> None:
+    words = KeyedWords(0, Purpose.EPOCH)
+    assert (permutation(words.at(1), size) == words.at(1).permutations(1, size)[0]).all()
+    found = shuffled_stretches(words.at(2), [size] * 3).reshape(3, size)
+    assert (found == words.at(2).permutations(3, size) + size * np.arange(3)[:, np.newaxis]).all()
+
+
+class Tied(KeyedWords):
+    """Words of which the first two times that they are asked for have two equal ones."""
+
+    asked = 0
+
+    def words(self, count: int) -> np.ndarray:
+        found, self.asked = super().words(count), self.asked + 1
+        if self.asked <= 2:
+            found[7] = found[1999]
+        return found
+
+
+def test_equal_words_are_drawn_again() -> None:
+    tied = [Tied(0, Purpose.EPOCH).at(1) for _ in range(3)]
+    expected = tied[0].permutations(1, 2000)[0]
+    assert (permutation(tied[1], 2000) == expected).all()
+    assert (shuffled_stretches(tied[2], [2000]) == expected).all()
+    assert [words.asked for words in tied] == [3, 3, 3]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from replenish import WeightedDraws
+from replenish.draws import KeyedWords, Purpose
 from replenish.orders.weighted_draws import on_a_line
 
 WEIGHTS = {
@@ -42,10 +43,9 @@ def test_frequencies_are_the_weights(name: str) -> None:
 )
 def test_a_draw_is_found_where_a_search_finds_it(weights: list[float], seed: int) -> None:
     order = WeightedDraws(len(weights), 7, weights=weights, seed=seed)
-    draws = order.cursor()._draws  # type: ignore[attr-defined]
-    ends = np.cumsum(on_a_line(np.array(weights)))
-    points = draws._words.at(0).below(int(ends[-1]), draws.steps_per_block * 7)
-    assert draws.block(0).ravel().tolist() == np.searchsorted(ends, points, side="right").tolist()
+    words, ends = KeyedWords(seed, Purpose.WEIGHTED), np.cumsum(on_a_line(np.array(weights)))
+    points = words.at(0).below(int(ends[-1]), 700)
+    assert order._draws(words.at(0), 700).tolist() == np.searchsorted(ends, points, side="right").tolist()
 
 
 def test_lengths_on_the_line() -> None:

@@ -1,0 +1,135 @@
+"""Every order of the list by its name, in `exec`, `audit`, `compare` and what `inspect` measures; arrays from files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from contracts import facts
+from torch.utils.data import DataLoader
+
+from replenish import audit, diagnostics
+from replenish.cli.exec import exec_
+from replenish.exec import hook
+from replenish.exec.environment import VARIABLE
+from replenish.lab.config import RunConfig
+from replenish.lab.data import Batches, load
+from replenish.lab.data.dataset import Dataset
+from replenish.orders import ORDERS, build_order
+
+SAMPLES, SIZE = 97, 8  # those of `facts`
+NAMES = list(ORDERS)
+OF_ONE_SIZE = [name for name in NAMES if not ORDERS[name].batch_sizes_vary]
+
+
+@pytest.fixture
+def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Yield `replenish exec` up to the script, in whose place a loader is made here and gone through."""
+    (tmp_path / "script.py").touch()
+    monkeypatch.chdir(tmp_path)
+
+    def run(name: str, *options: str, num_samples: int = SAMPLES) -> list[list[int]]:
+        told: dict[str, str] = {}
+        monkeypatch.setattr("os.execve", lambda program, words, environment: told.update(environment))
+        with monkeypatch.context() as during:
+            during.setattr("subprocess.run", lambda words, **rest: type("Done", (), {"returncode": 0}))
+            with pytest.raises(typer.Exit) as ended:
+                exec_(["script.py"], order=name, option=list(options))
+        assert ended.value.exit_code == (0 if told else 2)
+        if not told:
+            return []
+        monkeypatch.setenv(VARIABLE, told[VARIABLE])
+        monkeypatch.chdir("/")  # as a script may
+        forget()
+        loader = DataLoader(range(num_samples), SIZE, shuffle=True)
+        return list(hook.index_sampler(loader, loader._index_sampler))
+
+    yield run
+    forget()
+
+
+def forget() -> None:
+    """Have the hook read its environment again."""
+    hook._auditor.cache_clear()
+    hook._replacement.cache_clear()
+
+
+def given(name: str, folder: Path) -> list[str]:
+    """Return what an order needs as words of a command, arrays in files."""
+    words = []
+    for need, value in facts(name).items():
+        if isinstance(value, list):
+            np.save(folder / f"{need}.npy", value)
+            value = f"{need}.npy"
+        words.append(f"{need}={value}")
+    return words
+
+
+@pytest.mark.parametrize("name", OF_ONE_SIZE)
+def test_exec(name: str, tmp_path: Path, exec_in_process: Any) -> None:
+    batches = exec_in_process(name, *given(name, tmp_path))
+    assert [len(batch) for batch in batches] == [SIZE] * 12 + [1]
+    assert {index for batch in batches for index in batch} <= set(range(SAMPLES))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OF_ONE_SIZE])
+def test_exec_refuses_random_sizes(name: str, exec_in_process: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exec_in_process(name) == []
+    assert f"those of '{name}' have random ones" in capsys.readouterr().err
+
+
+def test_exec_says_what_is_wrong_with_an_array(
+    tmp_path: Path, exec_in_process: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*options: str, **sizes: int) -> str:
+        with contextlib.suppress(SystemExit):  # in the script, whose fault it is not
+            assert exec_in_process("stratified", *options, **sizes) == []
+        error = capsys.readouterr().err.strip()
+        assert len(error.splitlines()) == 1, error
+        return error
+
+    assert said() == "replenish: labels should be given for the order 'stratified', which needs it, but got none"
+    assert said("labels=nowhere.npy") == "replenish: nowhere.npy cannot be used: No such file or directory"
+    (tmp_path / "empty.npy").touch()
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    for name in ("empty", "objects"):
+        assert said(f"labels={name}.npy").endswith(f"should name a file of one array of numbers, but got {name}.npy")
+    words = given("stratified", tmp_path)
+    assert "labels should have one entry for each of the 50 samples, but got an array of" in said(
+        *words, num_samples=50
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_audit_and_what_inspect_measures(name: str) -> None:
+    order = build_order(name, SAMPLES, SIZE, **facts(name))
+    found = audit(order, epochs=2)
+    assert type(order).__name__ in found.subject
+    assert found.verdict != "wrong", found
+    measured = diagnostics.measure(order, epochs=2)
+    assert measured.counts.sum() == sum(len(batch) for batch in order.batches(0, 2 * order.steps_per_epoch))
+    assert diagnostics.visit_gaps(order, epochs=4).mean == pytest.approx(1, abs=0.5)
+    assert np.isfinite(diagnostics.noise_spectrum(order, epochs=2).density).all()
+
+
+@pytest.fixture(scope="module")
+def digits() -> Dataset:
+    return load("digits", images_per_class=12)
+
+
+@pytest.mark.parametrize("name", OF_ONE_SIZE)
+def test_compare(name: str, digits: Dataset) -> None:
+    config = RunConfig(dataset="digits", order=name, batch_size=24)
+    assert json.loads(json.dumps(config.to_dict()))["order"] == name
+    if missing := [need for need in ORDERS[name].needs if need != "labels"]:
+        with pytest.raises(ValueError, match=f"^{missing[0]} should be given for the order '{name}'"):
+            config.build_order(120, digits.train_labels)
+        return
+    batches = list(Batches(config.build_order(120, digits.train_labels), digits).batches(0, 5))
+    assert [len(labels) for _, labels in batches] == [24] * 5
