@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# A file is run by one of two processes, so that what its tests share is made once; in the order of their names, which
-# has the slow ones (browser, exec, lab) before the many quick ones.
-TEST_OPTIONS := -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores, since many tests wait for processes that they start. A file is run by one of them, so that
+# what its tests share is made once; in the order of their names, which has the slow ones (browser, exec, lab) first.
+TEST_OPTIONS := -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-integrations test-lowest release-check docs paper lint format bench clean
 .DELETE_ON_ERROR:
