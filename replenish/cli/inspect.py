@@ -24,11 +24,19 @@ def inspect(
         int | None, typer.Option(help="equal classes of a sorted dataset; by default 10, or N if that is less")
     ] = None,
     seed: Annotated[int, typer.Option(help="the seed of all orders")] = 0,
+    order: Annotated[
+        str | None,
+        typer.Option(help="one more order to measure, such as jitter", autocompletion=options.complete_orders),
+    ] = None,
+    option: options.OrderOptions = None,
     png: Annotated[Path | None, typer.Option(help="also draw what was measured to this file")] = None,
     html: Annotated[Path | None, typer.Option(help="also write a page with tables and charts to this file")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure SRS beside its closed forms and beside reshuffling and replacement sampling."""
+    """Measure SRS beside its closed forms and beside reshuffling and replacement sampling.
+
+    With --order, one more order is measured beside them, and beside its own laws where they are known.
+    """
     from replenish.lab.atomic_files import check_place, write_atomically
     from replenish.lab.inspect import inspect_orders
     from replenish.lab.inspect.tables import tables
@@ -47,6 +55,8 @@ def inspect(
                 epochs=epochs,
                 classes=classes,
                 seed=seed,
+                other=order,
+                options=options.order_options(option),
                 progress=status.update,
             )
     if as_json:
@@ -64,19 +74,21 @@ def inspect(
         if html is not None:
             from replenish.lab.inspect.page import page
 
-            write_atomically(html, page(inspection, _command(inspection, html)).encode())
+            write_atomically(html, page(inspection, _command(inspection, html, order, option or [])).encode())
             typer.echo(f"written to {html}", err=as_json)
 
 
-def _command(inspection: Inspection, html: Path) -> list[str]:
+def _command(inspection: Inspection, html: Path, other: str | None, of_other: list[str]) -> list[str]:
     """Return the words that make the page again, with the defaults spelt out: they might change."""
     order = inspection.order
-    options = {
-        "--pool-size": order.pool_size,
-        "--epochs": inspection.epochs,
-        "--classes": inspection.classes,
-        "--seed": order.seed,
-        "--html": html,
-    }
+    flags: list[tuple[str, object]] = [
+        ("--pool-size", order.pool_size),
+        ("--epochs", inspection.epochs),
+        ("--classes", inspection.classes),
+        ("--seed", order.seed),
+        ("--html", html),
+        *([("--order", other)] if other else []),
+        *(("--option", word) for word in of_other),
+    ]
     words = ["replenish", "inspect", str(order.num_samples), str(order.batch_size)]
-    return words + [word for option, value in options.items() for word in (option, str(value))]
+    return words + [word for flag, value in flags for word in (flag, str(value))]

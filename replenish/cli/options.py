@@ -122,7 +122,7 @@ def order_source(
     """Return what `what` and `when` are asked about, from their options."""
     from replenish.lab.order_source import of_order, read_source
 
-    given = {name: option_value(name, value) for name, value in parse_order_options(options or []).items()}
+    given = order_options(options)
     flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
     if source is not None:
         if extra := [flag for flag, value in flags.items() if value is not None]:
@@ -137,6 +137,11 @@ def order_source(
     assert batch_size is not None
     built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
     return of_order(built, repr(built), dataset)
+
+
+def order_options(words: list[str] | None) -> dict[str, Any]:
+    """Return the options of an order from NAME=VALUE, with arrays read from their files."""
+    return {name: option_value(name, value) for name, value in parse_order_options(words or []).items()}
 
 
 def option_value(name: str, value: int | str) -> Any:

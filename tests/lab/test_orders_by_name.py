@@ -1,9 +1,10 @@
-"""Every order of the list by its name, in `exec`, `audit`, `compare` and what `inspect` measures; arrays from files."""
+"""Every order of the list by its name, in `exec`, `audit`, `inspect` and `compare`; arrays from files."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from replenish.exec.environment import VARIABLE
 from replenish.lab.config import RunConfig
 from replenish.lab.data import Batches, load
 from replenish.lab.data.dataset import Dataset
+from replenish.lab.inspect import inspect_orders
+from replenish.lab.inspect.page import page
+from replenish.lab.inspect.results import COMPARED
+from replenish.lab.inspect.tables import tables
 from replenish.orders import ORDERS, build_order
 
 SAMPLES, SIZE = 97, 8  # those of `facts`
@@ -116,6 +121,27 @@ def test_audit_and_what_inspect_measures(name: str) -> None:
     assert measured.counts.sum() == sum(len(batch) for batch in order.batches(0, 2 * order.steps_per_epoch))
     assert diagnostics.visit_gaps(order, epochs=4).mean == pytest.approx(1, abs=0.5)
     assert np.isfinite(diagnostics.noise_spectrum(order, epochs=2).density).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("srs", *COMPARED)])
+def test_inspect(name: str) -> None:
+    inspection = inspect_orders(SAMPLES, SIZE, epochs=4, other=name, options=facts(name))
+    draws, _, noise = tables(inspection)
+    assert [column.title for column in draws.columns][-1] == [column.title for column in noise.columns][-1] == name
+    told = [row[name] for row in noise.records]
+    assert all(re.fullmatch(r"(no gaps|\d+\.\d+( %)?) \((no law|\d+\.\d+( %)?)\)", cell) for cell in told), told
+    assert f"reshuffling, replacement sampling and {name}" in page(inspection, ["replenish", "inspect"])
+
+
+def test_inspect_refuses() -> None:
+    for other, options, sentence in (
+        ("srs", {}, "order should be one that is not measured anyway, but got 'srs'"),
+        (None, {"block_size": 3}, "option block_size should come with an order that has it, but got none"),
+        ("sorted", {}, "order should be one of srs, "),
+        ("stratified", {}, "labels should be given for the order 'stratified'"),
+    ):
+        with pytest.raises(ValueError, match=f"^{sentence}"):
+            inspect_orders(SAMPLES, SIZE, other=other, options=options)
 
 
 @pytest.fixture(scope="module")

@@ -93,9 +93,8 @@ def _gaps(inspection: Inspection) -> Figure:
     ]
     law = _values(scale * inspection.laws.gaps.shares[:number])
     series.append(Series("SRS, closed form", x, law, kind="law"))
-    for name in ("reshuffling", "replacement"):
-        if name in inspection.noise:
-            one = inspection.noise[name]
+    for name, one in inspection.noise.items():
+        if name != "SRS" and one.gap_law is not None:
             shares = one.gap_law.probabilities((edges[: number + 1] - 1) * one.order.batch_size / one.order.num_samples)
             series.append(Series(f"{name}, closed form", x, _values(scale * shares), kind="law"))
     label = f"gaps, % per 1/{PARTS_PER_EPOCH} of an epoch"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from replenish.diagnostics.spectrum import MeasuredSpectrum, spectrum_of
 from replenish.lab.show import Chart, Column, Figure, Series, Table
 from replenish.orders.cursor import CursorOrder
 
+T = TypeVar("T")
 _FEWEST_STEPS = 8
 _MOST_DRAWS, _MOST_VALUES = 2**24, 2**26  # how much the spectra may cost, in time and in memory
 _BANDS = 24
@@ -24,23 +26,22 @@ _SHORT, _LONG = 0.1, 2.0  # gaps in effective epochs
 
 @dataclass(frozen=True)
 class OrderNoise:
-    """One order: its noise, in bands of frequencies, and the gaps between two visits of a sample, with their law."""
+    """One order: its noise, in bands of frequencies, and the gaps between two visits of a sample.
+
+    Beside them are their laws, that of the noise without lines; None where none is known.
+    """
 
     order: CursorOrder
     spectrum: MeasuredSpectrum
     gaps: MeasuredGaps
-    gap_law: theory.GapLaw
+    law: list[float] | None
+    gap_law: theory.GapLaw | None
 
     @property
     def cycles(self) -> list[float]:
         """The frequencies of the bands, in cycles an effective epoch."""
         steps = self.order.num_samples / self.order.batch_size
         return [float(f"{each:.4g}") for each in self.spectrum.frequencies * steps]
-
-    @property
-    def law(self) -> list[float]:
-        """The law of the noise at the frequencies of the bands, without lines."""
-        return theory.noise_spectrum(self.order, self.spectrum.frequencies).continuous.tolist()
 
 
 def measure_noise(orders: Mapping[str, CursorOrder], starts: Mapping[str, int], epochs: int) -> dict[str, OrderNoise]:
@@ -58,14 +59,33 @@ def measure_noise(orders: Mapping[str, CursorOrder], starts: Mapping[str, int], 
     for name, order in orders.items():
         draws = read_draws(order, epochs, start=starts.get(name, 0))
         spectrum = spectrum_of(draws, numbers).in_bands(_BANDS)
-        found[name] = OrderNoise(order, spectrum, gaps_of(draws), theory.visit_gaps(order))
+        law = _known(theory.noise_spectrum, order, spectrum.frequencies)
+        found[name] = OrderNoise(
+            order,
+            spectrum,
+            gaps_of(draws),
+            None if law is None else law.continuous.tolist(),
+            _known(theory.visit_gaps, order),
+        )
     return found
+
+
+def _known(law: Callable[..., T], *arguments: Any) -> T | None:
+    """Return a law, or None where there is none in closed form."""
+    try:
+        return law(*arguments)
+    except theory.NoLawError:
+        return None
 
 
 def noise_figure(noise: Mapping[str, OrderNoise]) -> Figure:
     """Return the spectra as a chart."""
     series = [Series(name, each.cycles, each.spectrum.density.tolist(), order=name) for name, each in noise.items()]
-    series += [Series(f"{name}, closed form", each.cycles, each.law, kind="law") for name, each in noise.items()]
+    series += [
+        Series(f"{name}, closed form", each.cycles, each.law, kind="law")
+        for name, each in noise.items()
+        if each.law is not None
+    ]
     chart = Chart(
         "noise", "cycles an effective epoch", "noise; 1 is that of independent draws", tuple(series), log=True
     )
@@ -87,12 +107,12 @@ def noise_table(noise: Mapping[str, OrderNoise]) -> Table:
     lines = [
         (
             f"noise at {each[0].cycles[band]:.3g} cycles an epoch",
-            *(_both(float(one.spectrum.density[band]), one.law[band]) for one in each),
+            *(_noise_near(one, each[0].cycles[band]) for one in each),
         )
         for band in _told_bands(each[0].cycles)
     ]
     lines += [
-        ("variance of the gap between two visits", *(_both(one.gaps.variance, one.gap_law.variance) for one in each)),
+        ("variance of the gap between two visits", *(_variance(one) for one in each)),
         (f"gaps of at most {_SHORT:g} epochs", *(_shares(one, 1, _SHORT) for one in each)),
         (f"gaps longer than {_LONG:g} epochs", *(_shares(one, 0, _LONG) for one in each)),
     ]
@@ -107,15 +127,27 @@ def _told_bands(cycles: list[float]) -> list[int]:
     """Return some bands: the lowest, the highest, and those nearest to round numbers of cycles between them."""
     wanted = [digit * 10.0**power for power in range(-3, 7) for digit in (1, 2, 5)]
     inside = [cycles[0], *(each for each in wanted if cycles[0] < each < min(cycles[-1], 10)), cycles[-1]]
-    return sorted({int(np.argmin(np.abs(np.log(np.array(cycles) / each)))) for each in inside})
+    return sorted({_nearest(cycles, each) for each in inside})
 
 
-def _both(measured: float, law: float) -> str:
-    shown = "no gaps" if math.isnan(measured) else f"{measured:.3f}"
-    return f"{shown} ({law:.3f})"
+def _nearest(cycles: list[float], wanted: float) -> int:
+    return int(np.argmin(np.abs(np.log(np.array(cycles) / wanted))))
+
+
+def _noise_near(one: OrderNoise, cycles: float) -> str:
+    band = _nearest(one.cycles, cycles)  # orders whose epochs have other numbers of steps have other bands
+    return f"{one.spectrum.density[band]:.3f} ({'no law' if one.law is None else f'{one.law[band]:.3f}'})"
+
+
+def _variance(one: OrderNoise) -> str:
+    measured = "no gaps" if math.isnan(one.gaps.variance) else f"{one.gaps.variance:.3f}"
+    return f"{measured} ({'no law' if one.gap_law is None else f'{one.gap_law.variance:.3f}'})"
 
 
 def _shares(one: OrderNoise, whole: int, epochs: float) -> str:
     """Return the share of gaps longer than so many epochs, or what is left of `whole`."""
-    measured, law = (abs(whole - float(found.survival(epochs))) for found in (one.gaps, one.gap_law))
-    return f"{100 * measured:.2f} % ({100 * law:.2f} %)"
+    told = [
+        "no law" if found is None else f"{100 * abs(whole - float(found.survival(epochs))):.2f} %"
+        for found in (one.gaps, one.gap_law)
+    ]
+    return f"{told[0]} ({told[1]})"

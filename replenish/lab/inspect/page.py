@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from replenish import __version__
 from replenish.lab.inspect.charts import figures
-from replenish.lab.inspect.results import Inspection
+from replenish.lab.inspect.results import COMPARED, Inspection
 from replenish.lab.inspect.tables import lowest_to_highest, tables
 from replenish.lab.show import Fact, Page, Section
 from replenish.lab.show.page import page_html
@@ -27,7 +27,7 @@ def page(inspection: Inspection, command: Sequence[str]) -> str:
             lead=(
                 f"{_number(order.num_samples, 'sample')}, {order.batch_size:,} a step, from a pool of "
                 f"{_number(order.pool_size, 'slot')}: {_number(inspection.epochs, 'effective epoch')} of SRS, beside "
-                "its closed forms and beside reshuffling and replacement sampling."
+                f"its closed forms and beside {_beside(inspection)}."
             ),
             kicker="Replenish · inspect",
             facts=_facts(inspection),
@@ -73,6 +73,11 @@ def _facts(inspection: Inspection) -> tuple[Fact, ...]:
             f"{lowest_to_highest(shuffled)}",
         ),
     )
+
+
+def _beside(inspection: Inspection) -> str:
+    others = [name for name in inspection.found if name not in ("SRS", *COMPARED)]
+    return f"reshuffling, replacement sampling and {others[0]}" if others else "reshuffling and replacement sampling"
 
 
 def _number(number: int, what: str) -> str:

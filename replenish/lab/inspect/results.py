@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement, checks, theory
+from replenish import SequencedReplacement, checks, theory
 from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, measure
 from replenish.lab.inspect.independent_copies import Floats, GapLaw, IndependentCopies, part_edges
 from replenish.lab.inspect.noise import OrderNoise, measure_noise
+from replenish.orders import build_order
 
 DEFAULT_CLASSES = 10
+#: What SRS is set beside.
+COMPARED = ("reshuffling", "replacement")
 # A mean over time is taken over so many of its steps, for M = N: what changes does so smoothly, over an epoch. A larger
 # pool changes more slowly, and each look costs as much more as it has more copies.
 _STEPS_LOOKED_AT = 200
@@ -63,7 +67,8 @@ class Inspection:
         order: The SRS order, of which all are variants.
         epochs: Effective epochs that were run.
         classes: Into how many equal classes the samples are sorted.
-        found: The measurements of SRS, reshuffling and replacement, by these names, from step 0 on.
+        found: The measurements of SRS, reshuffling and replacement, and of another order, by these names, from step 0
+            on.
         identity: That of SRS with the sequence `identity`, from a step on at which its pool has settled.
         laws: The closed forms.
         noise: The noise of each and its gaps, beside their laws; empty where there is none to be measured.
@@ -94,6 +99,8 @@ def inspect_orders(
     epochs: int = 10,
     classes: int | None = None,
     seed: int = 0,
+    other: str | None = None,
+    options: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> Inspection:
     """Run SRS and what it is compared with, and work out the closed forms.
@@ -106,6 +113,8 @@ def inspect_orders(
         classes: How many equal classes the samples have, one after the other: the dataset is sorted. None for 10, or
             N if that is less.
         seed: Of all orders.
+        other: One more order of `replenish.orders.registry.ORDERS` to measure beside them.
+        options: What that one is built with.
         progress: Is told what is being done.
 
     Example:
@@ -114,13 +123,18 @@ def inspect_orders(
         (['SRS', 'reshuffling', 'replacement'], [0.0, 0.0])
     """
     order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size)
-    others = [kind(num_samples, batch_size, seed=seed) for kind in (RandomReshuffling, BatchedReplacement)]
+    orders = {"SRS": order} | {name: build_order(name, num_samples, batch_size, seed=seed) for name in COMPARED}
+    if other in ("srs", *COMPARED):
+        raise ValueError(f"order should be one that is not measured anyway, but got {other!r}")
+    if other is not None:
+        orders[other] = build_order(other, num_samples, batch_size, seed=seed, **(options or {}))
+    elif options:
+        raise ValueError(f"option {next(iter(options))} should come with an order that has it, but got none")
     epochs = checks.integer("epochs", epochs, minimum=1)
     wanted = min(DEFAULT_CLASSES, order.num_samples) if classes is None else classes
     classes = checks.integer("classes", wanted, minimum=1, maximum=order.num_samples)
     labels = np.arange(order.num_samples) * classes // order.num_samples
     found = {}
-    orders = dict(zip(("SRS", "reshuffling", "replacement"), (order, *others), strict=True))
     for name, each in orders.items():
         progress(f"running {name}")
         found[name] = measure(each, epochs, labels=labels)
