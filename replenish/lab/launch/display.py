@@ -57,7 +57,8 @@ class RunsDisplay:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+        if not self._progress.disable:  # rich before 15 would print an empty line
+            self._progress.stop()
 
     def watch(self, place: int, event: dict[str, Any]) -> None:
         """Show an event of the run at `place`."""
