@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages: started once, every page watched for errors and for requests to a network."""
+"""A real Chromium for the tests of pages, every one of which is watched for errors and for requests to a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ WIDTHS = {"desktop": (1280, 900), "phone": (375, 812)}
 OpenPage = Callable[..., "playwright.Page"]
 
 
-@pytest.fixture(scope="session")
+# For a file and no longer: its pipes would be left open in processes that tests of other files fork and do not end, and
+# it would wait for these when it is closed.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium here; install Debian's package `chromium` or name one in REPLENISH_CHROMIUM")
