@@ -8,14 +8,18 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # what its tests share is made once; in the order of their names, which has the slow ones (browser, exec, lab) first.
 TEST_OPTIONS := -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-integrations test-lowest release-check docs paper lint format bench clean
+.PHONY: demo test test-processes test-integrations test-lowest release-check docs paper lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready-demo
 	$(BIN)/replenish demo
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest $(TEST_OPTIONS) --ignore=tests/integrations
+	$(BIN)/python -m pytest $(TEST_OPTIONS) --ignore=tests/integrations --ignore=tests/processes
+
+# Scripts under `exec`, launchers, jobs of a cluster, runs that are killed or shared: they wait for processes that they start.
+test-processes: $(VENV)/ready
+	$(BIN)/python -m pytest $(TEST_OPTIONS) tests/processes
 
 # The frameworks are heavy, so they live in an environment of their own.
 test-integrations: $(VENV)-integrations/ready

@@ -178,7 +178,7 @@ def test_an_address_where_nobody_listens_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_command_is_compared_in_tasks(tmp_path: Path) -> None:
-    script = Path(__file__).parents[1] / "exec" / "scripts" / "quick.py"
+    script = Path(__file__).parents[1] / "processes" / "scripts" / "quick.py"
     question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)
     metric = OutputMetric(r"score: ([0-9.]+)")
     command, arguments = f"python {script} --seed {{seed}}", {"runs": tmp_path, "launcher": "ray", "parallel": 2}

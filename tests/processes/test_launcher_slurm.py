@@ -48,7 +48,11 @@ def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
             return made
 
         monkeypatch.setattr(slurm, "Preemptible", make)
-        here = [str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        here = [
+            str(Path(__file__).parents[1] / "lab"),
+            str(Path(__file__).parents[1]),
+            os.environ.get("PYTHONPATH", ""),
+        ]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(here))
 
     return arm

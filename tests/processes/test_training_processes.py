@@ -268,7 +268,7 @@ def one_and_two(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
         folders[devices] = folder / str(devices)
         folders[devices].mkdir()
         stop_after_an_epoch(folders[devices] / "resumed")
-        arguments = [str(Path(__file__).parent), str(folders[devices]), str(devices)]
+        arguments = [str(Path(__file__).parents[1] / "lab"), str(folders[devices]), str(devices)]
         done = subprocess.run(
             [sys.executable, str(folder / "script.py"), *arguments],
             capture_output=True,
