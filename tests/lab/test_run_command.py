@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from launching import wait_for
-from small_runs import command, lines, only_run, replenish
+from small_runs import lines, only_run, replenish
 
 from replenish import cli
 from replenish.lab.experiments import find
@@ -222,20 +220,6 @@ def test_ctrl_c_in_the_first_of_two_runs_does_not_begin_the_second(
     code, _, _ = typed("run", ROW, "--scale", "digits", "--epochs", "1", "--seeds", "2")
     assert code == 130
     assert not list(tmp_path.glob("runs/*/seed1"))
-
-
-@pytest.mark.slow
-def test_sigterm_with_two_at_once_saves_and_is_exit_code_143(tmp_path: Path) -> None:
-    arguments = ("run", ROW, "--scale", "digits", "--epochs", "400", "--seeds", "2", "--jobs", "2")
-    with subprocess.Popen(command(*arguments), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        wait_for(lambda: len(list(tmp_path.glob("runs/*/*/metrics.jsonl"))) == 2)
-        process.terminate()
-        _, complaint = process.communicate(timeout=300)
-    assert process.returncode == 143
-    assert "stopped; every run has saved where it stands, so give the same command again" in complaint
-    assert "Traceback" not in complaint
-    assert "\x1b" not in complaint
-    assert len(list(tmp_path.glob("runs/*/*/checkpoint.pt"))) == 2
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from launching import wait_for
-from small_runs import DIGITS, lines
+from small_runs import DIGITS, command, lines
 
 from replenish.lab import Hardware
 from replenish.lab.jobs import Job
@@ -236,3 +236,28 @@ def test_a_worker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     worker_id = int(json.loads((job.folder / PROGRESS).read_text())["attempt"].partition("-")[0])
     wait_for(lambda: not Path(f"/proc/{worker_id}").exists() or "Z" in Path(f"/proc/{worker_id}/stat").read_text())
     assert RunFolder(job.folder).result() is None
+
+
+@pytest.mark.slow
+def test_sigterm_with_two_at_once_saves_and_is_exit_code_143(tmp_path: Path) -> None:
+    arguments = (
+        "run",
+        "table3/wrn-srs-b64-120-150-175",
+        "--scale",
+        "digits",
+        "--epochs",
+        "400",
+        "--seeds",
+        "2",
+        "--jobs",
+        "2",
+    )
+    with subprocess.Popen(command(*arguments), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: len(list(tmp_path.glob("runs/*/*/metrics.jsonl"))) == 2)
+        process.terminate()
+        _, complaint = process.communicate(timeout=300)
+    assert process.returncode == 143
+    assert "stopped; every run has saved where it stands, so give the same command again" in complaint
+    assert "Traceback" not in complaint
+    assert "\x1b" not in complaint
+    assert len(list(tmp_path.glob("runs/*/*/checkpoint.pt"))) == 2
