@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from contracts import as_lists
+from killing import kept_after_kills
 from torch.utils.data import BatchSampler, DataLoader, TensorDataset
 from ways import exact, refused
 
@@ -274,17 +275,9 @@ class Script:
 def test_histories(block: int, kind: str) -> None:
     """Kills at random steps; from the last checkpoint on, the batches are those of the run without kills."""
     for seed in range(40 * block, 40 * block + 40):
-        script, kills = Script(seed, kind), random.Random(seed + 10**6)
+        script = Script(seed, kind)
         whole, _, _ = script.run(None, kill_after=10**9)
-        checkpoint, kept, killed, rounds = None, [], True, 0
-        while killed:
-            rounds += 1
-            seen, after, killed = script.run(checkpoint, kills.randint(1, 15) if rounds < 20 else 10**9)
-            if not killed:
-                kept += seen
-            elif after is not checkpoint:  # else it was killed before it could save
-                kept += seen[: after["seen"]]
-            checkpoint = after
+        kept = kept_after_kills(script.run, seed, most_kills=19)
         early = "passes left early, with `set_epoch`"
         way = early if script.limit else "whole epochs, with or without `set_epoch`"
         exact("PyTorch", way, seen=kept, whole=whole, where=seed)

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from killing import kept_after_kills
 from made_sources import SOURCES
 from torchdata.stateful_dataloader import StatefulDataLoader
 from ways import exact, refused
@@ -119,17 +120,8 @@ class Script:
         return seen, checkpoint, False
 
     def check(self, seed: int) -> None:
-        kills = random.Random(seed + 10**6)
         whole, _, _ = self.run(None, kill_after=10**9)
-        checkpoint, kept, killed, rounds = None, [], True, 0
-        while killed:
-            rounds += 1
-            seen, after, killed = self.run(checkpoint, kills.randint(1, 15) if rounds < 10 else 10**9)
-            if not killed:
-                kept += seen
-            elif after is not checkpoint:  # else it was killed before it could save
-                kept += seen[: after["seen"]]
-            checkpoint = after
+        kept = kept_after_kills(self.run, seed, most_kills=9)
         way = "`PooledIterableDataset`, any step, epochs with or without `set_epoch`"
         if self.name == "cannot seek":
             way = "a source that cannot seek, `store_items=True`"
