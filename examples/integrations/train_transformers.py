@@ -10,6 +10,7 @@ The batch of a step is 40 on any number of processes. Each rank writes which sam
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 from pathlib import Path
@@ -86,3 +87,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    gc.collect()  # frees the process group: its threads could abort an interpreter that ends (pytorch#179291)
