@@ -15,6 +15,7 @@ from scipy import stats
 
 from replenish.lab.replication import ARMS, CLAIMS, PRIMARY, SECONDARY, Judgement, judge_study, read_evidence
 from replenish.lab.replication.effect import difference_of_differences, paired_effect
+from replenish.lab.replication.words import claim_lines
 from replenish.lab.runs import RunRecord, read_runs
 
 SRS, PLAIN = "rates/srs-paper", "rates/reshuffling-paper"
@@ -154,6 +155,12 @@ def test_srs_as_reshuffling_at_a_larger_rate() -> None:
     assert claim("rate", judged(made_study({**rates, "rates/srs-low": 1.5, SRS: 0.0}))) == "contradicted"
     assert claim("rate", judged(made_study())) == "not testable here"
     assert claim("rate", judged(made_study(rates, spread=4.0))) == "undecided"
+    weak = judged(made_study({"rates/srs-low": 0.9, "rates/reshuffling-high": 0.5}, spread=1.0))
+    assert claim("rate", weak) == "contradicted, though not after Holm"
+    assert (
+        "so the setting tells little of it"
+        in claim_lines(next(each for each in CLAIMS if each.name == "rate"), weak)[-2]
+    )
 
 
 def test_interactions_are_differences_of_differences_on_the_first_ten_seeds() -> None:
@@ -175,6 +182,9 @@ def test_holm_is_over_all_secondary_comparisons() -> None:
     assert effect.p_value < 0.05 < 12 * effect.p_value
     assert found["replacement"].adjusted_p == pytest.approx(12 * effect.p_value)
     assert claim("replacement", found) == "supported, though not after Holm"
+    # The same doubt where the difference has the other sign, or should not be there.
+    opposite = judged(made_study({"rates/replacement-paper": -0.9, "mini/srs": 0.9}, spread=1.0))
+    assert claim("replacement", opposite) == claim("mini", opposite) == "contradicted, though not after Holm"
     assert found.primary.adjusted_p is None
     # What has not been run counts too, so that the correction does not depend on when one looks.
     part = judged(made_study(shifts, spread=1.0, seeds={name: 0 for name in ARMS if not name.startswith("rates/")}))

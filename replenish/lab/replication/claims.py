@@ -10,6 +10,7 @@ from replenish.lab.report.findings import SIGNIFICANT
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 NOT_TESTABLE = "not testable here"
+NOT_AFTER_HOLM = ", though not after Holm"
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,19 @@ def _if(expected: Sign) -> Callable[[Sequence[Judged]], str]:
 
     def rule(found: Sequence[Judged]) -> str:
         (judged,) = found
-        if judged.equivalent or judged.sign not in ("", expected):
+        if judged.equivalent:
             return CONTRADICTED
         if not judged.sign:
             return UNDECIDED
-        if judged.adjusted_p is not None and judged.adjusted_p >= SIGNIFICANT:
-            return f"{SUPPORTED}, though not after Holm"
-        return SUPPORTED
+        return _by_difference(SUPPORTED if judged.sign == expected else CONTRADICTED, found)
 
     return rule
+
+
+def _by_difference(verdict: str, found: Sequence[Judged]) -> str:
+    """Return a verdict that rests on these differences, and say so if Holm's correction leaves none of them."""
+    doubted = all(judged.adjusted_p is not None and judged.adjusted_p >= SIGNIFICANT for judged in found)
+    return f"{verdict}{NOT_AFTER_HOLM}" if doubted else verdict
 
 
 def _shifted(found: Sequence[Judged]) -> str:
@@ -68,15 +73,16 @@ def _shifted(found: Sequence[Judged]) -> str:
         return NOT_TESTABLE
     if all(judged.equivalent for judged in shifts):
         return SUPPORTED
-    return CONTRADICTED if any(judged.sign and not judged.equivalent for judged in shifts) else UNDECIDED
+    differing = [judged for judged in shifts if judged.sign and not judged.equivalent]
+    return _by_difference(CONTRADICTED, differing) if differing else UNDECIDED
 
 
 def _level(found: Sequence[Judged]) -> str:
     """Return the verdict on a claim that there is no difference that matters."""
     (judged,) = found
-    if judged.sign and not judged.equivalent:
-        return CONTRADICTED
-    return SUPPORTED if judged.equivalent else UNDECIDED
+    if judged.equivalent:
+        return SUPPORTED
+    return _by_difference(CONTRADICTED, found) if judged.sign else UNDECIDED
 
 
 CLAIMS = (

@@ -129,11 +129,14 @@ def claim_lines(claim: Claim, judgement: Judgement) -> list[str]:
 def _explained(claim: Claim, judgement: Judgement) -> str:
     verdict = claim.verdict(judgement)
     found = [judgement[name] for name in claim.comparisons]
-    if claim.name == "rate" and verdict == CONTRADICTED and judgement.primary.equivalent:
-        return " At 0.1 SRS is reshuffling at the same rate, within the margin; it is not reshuffling at a larger one."
+    if claim.name == "rate" and verdict.startswith(CONTRADICTED):
+        said = " Where SRS should be level with reshuffling at √3 times its rate, it is not."
+        if not any(judged.sign for judged in found[:2]):
+            said += " But neither step of the rate itself has a clear effect here, so the setting tells little of it."
+        return said
     if claim.name == "rate" and verdict == "not testable here" and all(judged.testable for judged in found):
         return f" The rate itself changes the error by less than {MARGIN:g} points, so the setting cannot tell."
-    if claim.name in ("unit", "images") and verdict == CONTRADICTED:
+    if claim.name in ("unit", "images") and verdict.startswith(CONTRADICTED):
         return " Contradicted means: at this size the difference between SRS and reshuffling does not depend on it so."
     if verdict == CONTRADICTED and found[0].equivalent:
         return f" Contradicted means: whatever difference there is, at this size it is below {MARGIN:g} points."
