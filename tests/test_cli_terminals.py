@@ -57,7 +57,19 @@ def test_help_of_many_options_is_in_groups() -> None:
     assert {*WHAT.split(), *WHERE.split()} <= options  # no group speaks of an option that is gone
 
 
-@pytest.mark.parametrize("words", [("--help",), ("compare", "--help"), ("compare", "--nope"), ("lst",), ("--version",)])
+#: Values that can be told to be wrong without the lab.
+WRONG = [
+    ("exec", "nowhere.py"),
+    ("audit", "nowhere.py"),
+    ("report", "nowhere"),
+    ("compare", "digits", "--seeds", "x"),
+    ("run", "table3", "--seeds", "x"),
+]
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("compare", "--help"), ("compare", "--nope"), ("lst",), ("--version",), *WRONG]
+)
 def test_neither_help_nor_a_wrong_argument_waits_for_a_library(words: tuple[str, ...]) -> None:
     """Start-up is counted in modules, which are the same on any machine, and not in seconds."""
     script = f"""

@@ -6,9 +6,15 @@ import doctest
 import importlib
 import re
 import runpy
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
+
+from replenish.cli import app
+from replenish.cli.script import ScriptCommand
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -58,3 +64,39 @@ def test_readme_is_short() -> None:
 def test_the_picture_is_what_its_command_draws() -> None:
     drawn = runpy.run_path(str(ROOT / "docs" / "pool_picture.py"))["picture"]()
     assert (ROOT / "docs" / "pool.svg").read_text() == drawn
+
+
+def commands_of(text: str) -> Iterator[list[str]]:
+    """Yield the words behind `replenish` of every command line in code; not those of a phrase such as `--command`."""
+    code = [line for line in _blocks_of_commands(text).splitlines() if re.search(r"\breplenish(\.cli)? [a-z-]", line)]
+    code += re.findall(r"`((?:[^`\n]* )?replenish [a-z-][^`\n]*)`", text)
+    for line in code:
+        words = shlex.split(re.split(r" [|&;>]", line)[0], comments=True)
+        start = next((place for place, word in enumerate(words) if word in ("replenish", "replenish.cli")), None)
+        if start is not None and words[:start] != ["from"] and words[start + 1 :]:
+            yield words[start + 1 :]
+
+
+def _blocks_of_commands(text: str) -> str:
+    """Return the lines of code that is not Python, with what is continued on one line."""
+    text = re.sub(r"^```python\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    indented = re.findall(r"^    .*$", text, flags=re.MULTILINE)
+    return "\n".join([*fenced, *indented]).replace("\\\n", " ")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_are_those_that_there_are(page: Path) -> None:
+    known = typer.main.get_command(app)
+    for words in commands_of(page.read_text()):
+        if words == ["compare", "--command"]:  # how prose names it
+            continue
+        told, command = " ".join(words), known
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]  # type: ignore[attr-defined]
+        context = command.make_context("replenish", [], resilient_parsing=True)
+        context.resilient_parsing = False
+        if isinstance(command, ScriptCommand) and "-m" in words:
+            words.insert(words.index("-m"), "--")
+        _, rest, _ = command.make_parser(context).parse_args(list(words))
+        assert not rest, f"{page.name} says `replenish {told}`, but {rest} means nothing there"

@@ -41,6 +41,8 @@ def audit(
     Exit code 0 if all is fine or worth a look, 1 if something is wrong, 2 for wrong arguments or if no loader was
     trained with. A script that fails before that ends the audit with its own code.
     """
+    with errors_as_sentences():
+        check_script(script)  # before numpy is loaded
     import shutil
     import tempfile
 
@@ -52,7 +54,6 @@ def audit(
     with errors_as_sentences():
         checks.integer("--epochs", epochs, minimum=2)
         checks.integer("--steps", steps, minimum=0)
-        check_script(script)
         if html is not None:
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:

@@ -35,6 +35,8 @@ def exec_(
 
     With torchrun: torchrun [...] -m replenish exec --order srs train.py
     """
+    with errors_as_sentences():
+        check_script(script)  # before numpy is loaded
     import tempfile
 
     from replenish import checks
@@ -51,7 +53,6 @@ def exec_(
             given["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
         check_fittable(order, given)
         checks.seed(seed)
-        check_script(script)
         told = Assignment(order, seed, tempfile.mkdtemp(prefix="replenish-exec-"), given)
         words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
         if os.name == "posix":  # in this very process, so that signals and exit codes are the script's

@@ -23,6 +23,10 @@ def report(
 
     The paper's tables and figures stand beside ours.
     """
+    from replenish.lab.atomic_files import check_runs_folder
+
+    with errors_as_sentences():
+        check_runs_folder(runs)  # before numpy is loaded
     from replenish.lab.experiments import SCALES, configs
     from replenish.lab.report import write_report
 

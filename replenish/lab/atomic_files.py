@@ -38,6 +38,14 @@ def check_place(name: str, path: Path, *suffixes: str) -> None:
         raise ValueError(f"{name} should be the name of a file, but got the folder {path}")
 
 
+def check_runs_folder(folder: Path) -> None:
+    """Refuse a folder of runs that is not there, before anything heavy is loaded to read them."""
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no directory {folder}; give the one that `replenish run` wrote its runs to")
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file, and should be the directory that `replenish run` wrote to")
+
+
 def write_flushed(path: Path, content: bytes) -> None:
     """Write a file and have it on the disk; after an error it is not there."""
     try:

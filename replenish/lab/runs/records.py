@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replenish.lab.atomic_files import check_runs_folder
 from replenish.lab.config import RunConfig
 from replenish.lab.runs.folder import CONFIG, RunFolder, finite
 
@@ -57,10 +58,7 @@ def read_runs(directory: str | os.PathLike[str]) -> list[RunRecord]:
         ValueError: A file is garbled. Only the last line of a run that has not ended may be torn.
     """
     root = Path(directory)
-    if not root.exists():
-        raise FileNotFoundError(f"there is no directory {root}; give the one that `replenish run` wrote its runs to")
-    if not root.is_dir():
-        raise NotADirectoryError(f"{root} is a file, and should be the directory that `replenish run` wrote to")
+    check_runs_folder(root)
     folders = [path.parent for path in root.rglob(CONFIG) if path.is_file() and RunFolder(path.parent).is_run()]
     return sorted((read_run(root, folder) for folder in folders), key=lambda record: record.path)
 
