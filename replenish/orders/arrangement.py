@@ -13,6 +13,7 @@ from replenish.draws import Int64Array, KeyedWords, UInt64Array
 
 _DIGIT = 16  # bits; numpy sorts integers of so many by counting, several times as fast as longer ones
 _LEAST_COUNTED = 400  # shorter rows are sorted as fast by comparing
+_LEAST_ALONE = 2**12  # a shorter row is, if it is the only one
 _AT_ONCE = 2**16  # words; more would be new memory at every call, which costs more than all that is done in it
 
 
@@ -46,8 +47,8 @@ def shuffle_stretches(words: KeyedWords, values: Int64Array, sizes: Iterable[int
 
 
 def permutation(words: KeyedWords, size: int) -> Int64Array:
-    """Return what `words.permutations(1, size)[0]` returns, in a third of the time where the size is large."""
-    if size < _LEAST_COUNTED:
+    """Return what `words.permutations(1, size)[0]` returns, in half the time where the size is large."""
+    if size < _LEAST_ALONE:
         return words.permutations(1, size)[0]
     drawn = words.words(size)
     order, near = _by_counting(drawn.reshape(1, size), bits=64)
@@ -79,8 +80,9 @@ def stable_order(keys: npt.NDArray[np.integer[Any]], bound: int) -> Int64Array:
 
 
 def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
-    """Return (order, tied): the order that sorts each row of random words, as places of the whole, and the rows in which
-    two words are equal in all but as many low bits as a place has. The words may be changed.
+    """Return (order, tied): the order that sorts each row of random words, as places of the whole, and uncertain rows.
+
+    Those are rows in which two words are equal in all but as many low bits as a place has. The words may be changed.
     """
     count, size = words.shape
     low_bits = np.uint64((1 << (size - 1).bit_length()) - 1)
@@ -103,8 +105,8 @@ def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
 def _by_counting(keys: UInt64Array, bits: int) -> tuple[Int64Array, Int64Array]:
     """Return (order, near): the order that sorts each row, as places of the whole, and where neighbours may be equal.
 
-    By counting the top digits, of which so many are taken that few keys share them; those are then put right by swapping
-    neighbours, which leaves equal keys in their order. That is several times as fast as to compare.
+    By counting the top digits, of which so many are taken that few keys share them; those are then put right by
+    swapping neighbours, which leaves equal keys in their order. That is several times as fast as to compare.
     """
     count, size = keys.shape
     digits = -(-(size.bit_length() + 2) // _DIGIT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose
 from replenish.orders.arrangement import permutation, shuffle_stretches

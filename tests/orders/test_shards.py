@@ -153,7 +153,7 @@ def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
         assert 0.5 * window < np.median(spans) < 1.25 * window
 
 
-@pytest.mark.parametrize("size", [1, 100, 399, 400, 10_000, 16_384, 30_000, 100_003])
+@pytest.mark.parametrize("size", [1, 100, 399, 400, 4095, 4096, 10_000, 16_384, 30_000, 100_003])
 def test_words_are_sorted_by_counting_as_by_comparing(size: int) -> None:
     words = KeyedWords(0, Purpose.EPOCH)
     assert (permutation(words.at(1), size) == words.at(1).permutations(1, size)[0]).all()
