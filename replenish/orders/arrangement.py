@@ -4,101 +4,69 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from replenish.draws import Int64Array, KeyedWords, UInt64Array
 
 _DIGIT = 16  # bits; numpy sorts integers of so many by counting, several times as fast as longer ones
-_LEAST_COUNTED = 2**10  # shorter rows are sorted as fast by comparing
+_LEAST_COUNTED = 400  # shorter rows are sorted as fast by comparing
+_LEAST_ALONE = 2**12  # a shorter row is, if it is the only one
+_AT_ONCE = 2**16  # words; more would be new memory at every call, which costs more than all that is done in it
 
 
-def shuffled_stretches(words: KeyedWords, sizes: Iterable[int]) -> Int64Array:
-    """Return a permutation of range(sum(sizes)) that shuffles each stretch of consecutive places within itself.
+def shuffle_stretches(words: KeyedWords, values: Int64Array, sizes: Iterable[int]) -> None:
+    """Shuffle each stretch of consecutive values, or rows of them, within itself; `sizes` are those of the stretches.
 
-    Each stretch is uniform and independent of the others; neighbours of one size are drawn together.
+    Each stretch is uniform and independent of the others; neighbours of one size are drawn together. Stretches in which
+    two words are equal in all but as many low bits as a place has are drawn again, which is faster to find than equal
+    words: with up to 2**20 places that is seldom.
 
     Example:
         >>> from replenish.draws import Purpose
-        >>> found = shuffled_stretches(KeyedWords(0, Purpose.EPOCH).at(0), [3, 3, 2])
-        >>> sorted(found[:3].tolist()), sorted(found[3:6].tolist()), sorted(found[6:].tolist())
+        >>> values = np.arange(8)
+        >>> shuffle_stretches(KeyedWords(0, Purpose.EPOCH).at(0), values, [3, 3, 2])
+        >>> sorted(values[:3].tolist()), sorted(values[3:6].tolist()), sorted(values[6:].tolist())
         ([0, 1, 2], [3, 4, 5], [6, 7])
     """
-    pieces, first = [], 0
+    last = 0
     for size, equal in itertools.groupby(sizes):
-        count = sum(1 for _ in equal)
-        starts = first + size * np.arange(count)
-        piece = _permutations(words, count, size)
-        piece += starts[:, np.newaxis]
-        pieces.append(piece.ravel())
-        first += count * size
-    return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *pieces])
-
-
-def _permutations(words: KeyedWords, count: int, size: int) -> Int64Array:
-    """Return `count` permutations of range(size), one a row, independent and exactly uniform.
-
-    As `KeyedWords.permutations`, but rows in which two words are equal in all but as many low bits as a place has are
-    drawn again, which is faster to find: with up to 2**20 places that is seldom.
-    """
-    order, tied = _sorting_order(words.words(count * size).reshape(count, size))
-    if tied.size:
-        order[tied] = words.permutations(tied.size, size)
-    return order
+        first, last = last, last + size * sum(1 for _ in equal)
+        again = []
+        for start in range(first, last, size * max(1, _AT_ONCE // size)):
+            part = values[start : min(last, start + size * max(1, _AT_ONCE // size))]
+            order, tied = _sorting_order(words.words(len(part)).reshape(-1, size))
+            order[tied] = size * tied[:, np.newaxis] + np.arange(size)
+            again += (start + size * tied).tolist()
+            part[:] = part.take(order.ravel(), axis=0)
+        if again:
+            for start, order in zip(again, words.permutations(len(again), size), strict=True):
+                values[start : start + size] = values[start + order]
 
 
 def permutation(words: KeyedWords, size: int) -> Int64Array:
-    """Return what `words.permutations(1, size)[0]` returns, in a third of the time where the size is large."""
+    """Return what `words.permutations(1, size)[0]` returns, in half the time where the size is large."""
+    if size < _LEAST_ALONE:
+        return words.permutations(1, size)[0]
     drawn = words.words(size)
-    order, tied = _sorting_order(drawn.reshape(1, size).copy())
-    if not tied.size:
-        return order[0]
-    return np.argsort(drawn) if np.diff(np.sort(drawn)).all() else words.permutations(1, size)[0]
+    order, near = _by_counting(drawn.reshape(1, size), bits=64)
+    all_differ = (drawn[order[0, near]] != drawn[order[0, near + 1]]).all()
+    return order[0] if all_differ else words.permutations(1, size)[0]
 
 
-def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the order that sorts each row of random words, which are changed, and the rows where it is not certain.
+def spread_order(keys: Int64Array, bound: int) -> Int64Array:
+    """Return what `stable_order` returns, faster where the keys are spread over [0, bound) and this is large.
 
-    The places take the low bits of the words, so that these themselves are sorted; they may be equal in the others.
+    Example:
+        >>> spread_order(np.array([2 << 30, 0, 2 << 30, 1 << 30]), bound=3 << 30).tolist()
+        [1, 3, 0, 2]
     """
-    size = words.shape[1]
-    low_bits = np.uint64((1 << (size - 1).bit_length()) - 1)
-    words &= ~low_bits
-    words |= np.arange(size, dtype=np.uint64)
-    words = _sorted_rows(words)
-    apart = (words[:, 1:] ^ words[:, :-1]) > low_bits
-    words &= low_bits
-    tied = np.empty(0, dtype=np.int64) if apart.all() else np.flatnonzero(~apart.all(axis=1))
-    return words.view(np.int64), tied
+    return _by_counting(keys.view(np.uint64).reshape(1, -1), (bound - 1).bit_length())[0][0]
 
 
-def _sorted_rows(words: UInt64Array) -> UInt64Array:
-    """Return uniform random words, all different, with each row sorted.
-
-    By counting their top digits, of which there are so many that few words share them; those are then put right by
-    swapping neighbours. That is several times as fast as `sort`, which compares.
-    """
-    count, size = words.shape
-    if size < _LEAST_COUNTED:
-        words.sort(axis=1)
-        return words
-    digits = -(-(size.bit_length() + 2) // _DIGIT)
-    firsts = size * np.arange(count)[:, np.newaxis]
-    digit = np.empty(words.shape, dtype=np.uint16)
-    for shift in range(64 - _DIGIT * digits, 64, _DIGIT):
-        np.right_shift(words, np.uint64(shift), out=digit, casting="unsafe")  # the cast keeps the low bits
-        order = np.argsort(digit, axis=1, kind="stable")
-        order += firsts
-        words = words.ravel().take(order)
-    flat, sharing = words.ravel(), np.flatnonzero((words[:, 1:] ^ words[:, :-1]) < 2 ** (64 - _DIGIT * digits))
-    sharing += sharing // (size - 1)  # as places of the whole
-    while (wrong := sharing[flat[sharing + 1] < flat[sharing]]).size:
-        wrong = wrong[np.diff(wrong, prepend=-2) > 1]  # a word goes one way at a time
-        flat[wrong], flat[wrong + 1] = flat[wrong + 1], flat[wrong]
-    return words
-
-
-def stable_order(keys: Int64Array, bound: int) -> Int64Array:
+def stable_order(keys: npt.NDArray[np.integer[Any]], bound: int) -> Int64Array:
     """Return the order that sorts `keys`, integers in [0, bound); equal ones stay in their order.
 
     Example:
@@ -109,3 +77,59 @@ def stable_order(keys: Int64Array, bound: int) -> Int64Array:
     for shift in range(_DIGIT, (bound - 1).bit_length(), _DIGIT):
         order = order[np.argsort((keys[order] >> shift).astype(np.uint16), kind="stable")]
     return order
+
+
+def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
+    """Return (order, tied): the order that sorts each row of random words, as places of the whole, and uncertain rows.
+
+    Those are rows in which two words are equal in all but as many low bits as a place has. The words may be changed.
+    """
+    count, size = words.shape
+    low_bits = np.uint64((1 << (size - 1).bit_length()) - 1)
+    if size >= _LEAST_COUNTED:
+        order, near = _by_counting(words, bits=64)
+        flat, places = words.ravel(), order.ravel()
+        differing = flat[places[near]] ^ flat[places[near + 1]]
+        return order, np.unique(near[differing <= low_bits] // size)
+    # The places take the low bits of the words, so that these themselves are sorted.
+    words &= ~low_bits
+    words |= np.arange(size, dtype=np.uint64)
+    words.sort(axis=1)
+    tied = np.unique(((words[:, 1:] ^ words[:, :-1]) <= low_bits).nonzero()[0])
+    words &= low_bits
+    order = words.view(np.int64)
+    order += size * np.arange(count)[:, np.newaxis]
+    return order, tied
+
+
+def _by_counting(keys: UInt64Array, bits: int) -> tuple[Int64Array, Int64Array]:
+    """Return (order, near): the order that sorts each row, as places of the whole, and where neighbours may be equal.
+
+    By counting the top digits, of which so many are taken that few keys share them; those are then put right by
+    swapping neighbours, which leaves equal keys in their order. That is several times as fast as to compare.
+    """
+    count, size = keys.shape
+    digits = -(-(size.bit_length() + 2) // _DIGIT)
+    tops = np.empty(keys.shape, dtype=[np.uint16, np.uint32, np.uint64, np.uint64][digits - 1])
+    np.right_shift(keys, np.uint64(max(0, bits - _DIGIT * digits)), out=tops, casting="unsafe")
+    if digits == 1:
+        order = np.argsort(tops, axis=1, kind="stable")
+    else:
+        order = np.stack([stable_order(row, 1 << _DIGIT * digits) for row in tops])
+    order += size * np.arange(count)[:, np.newaxis]
+    tops = tops.ravel().take(order)
+    near = np.flatnonzero(tops[:, 1:] == tops[:, :-1])
+    near += near // max(1, size - 1)  # as places of the whole
+    _put_right(order.ravel(), keys.ravel(), near)
+    return order, near
+
+
+def _put_right(order: Int64Array, keys: UInt64Array, near: Int64Array) -> None:
+    """Swap neighbours of `order` until their keys are sorted; `near` are the places, in order, that may want it."""
+    wanting = near
+    while (wrong := wanting[keys[order[wanting + 1]] < keys[order[wanting]]]).size:
+        wrong = wrong[np.diff(wrong, prepend=-2) > 1]  # a key goes one way at a time
+        order[wrong], order[wrong + 1] = order[wrong + 1], order[wrong]
+        if wanting is near:  # where two share their digits alone, one swap was enough
+            alone = np.diff(near, prepend=-2, append=near[-1] + 2) > 1
+            wanting = near[~(alone[1:] & alone[:-1])]

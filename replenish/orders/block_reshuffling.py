@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose
-from replenish.orders.arrangement import permutation, shuffled_stretches
+from replenish.orders.arrangement import permutation, shuffle_stretches
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.shards import Shards
 
@@ -48,4 +46,6 @@ class BlockReshuffling(EpochOrder):
         # Drawn for every epoch anew rather than kept: half of the cost, and no memory in an order that only waits.
         divided = permutation(KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples), self.num_samples)
         places, sizes = self._blocks_of_places.in_random_order(words)
-        return np.asarray(divided[places[shuffled_stretches(words, sizes.tolist())]])
+        samples = divided[places]
+        shuffle_stretches(words, samples, sizes.tolist())
+        return samples

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
-from replenish.orders.arrangement import shuffled_stretches
+from replenish.orders.arrangement import shuffle_stretches
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.shards import Shards
 
@@ -53,7 +53,8 @@ class BlockShuffle(EpochOrder):
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples, _ = self._shards.in_random_order(words)
-        return samples[shuffled_stretches(words, self._windows(words))]
+        shuffle_stretches(words, samples, self._windows(words))
+        return samples
 
     def _windows(self, words: KeyedWords) -> list[int]:
         """Return the lengths of the windows of an epoch."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
+from replenish.orders.arrangement import permutation
 from replenish.orders.cursor import Cursor, CursorOrder
 
 
@@ -53,7 +54,7 @@ class EpochOrder(CursorOrder):
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         """Return the permutation that the words of its number draw: here a uniform one."""
-        return words.permutations(1, self.num_samples)[0]
+        return permutation(words, self.num_samples)
 
     def _arranged(self, permutation: Int64Array, epoch: int) -> Int64Array:
         """Return the permutation as `epoch` goes through it."""

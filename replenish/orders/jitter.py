@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish.draws import Int64Array, KeyedWords
-from replenish.orders.arrangement import shuffled_stretches, stable_order
+from replenish.orders.arrangement import shuffle_stretches, spread_order
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.shards import Shards
 
@@ -52,7 +52,7 @@ class Jitter(EpochOrder):
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples, sizes = self._shards.in_random_order(words)
-        samples = samples[shuffled_stretches(words, sizes.tolist())]
+        shuffle_stretches(words, samples, sizes.tolist())
         least, longest = 3 * self.window // 4, 5 * self.window // 4
         reach = np.maximum(least + words.below(longest - least + 1, len(sizes)) - sizes, 0) << (_GRID - 1)  # its half
         before = (np.cumsum(sizes) - sizes) << _GRID
@@ -61,7 +61,7 @@ class Jitter(EpochOrder):
         places = self._moves(words, highest - lowest, sizes)  # here and below in place: new memory costs most of all
         places += np.repeat(lowest, sizes)
         places += np.arange(0, self.num_samples << _GRID, 1 << _GRID)
-        return samples[stable_order(places, self.num_samples << _GRID)]
+        return samples[spread_order(places, self.num_samples << _GRID)]
 
     def _moves(self, words: KeyedWords, widths: Int64Array, sizes: Int64Array) -> Int64Array:
         """Return for each sample a uniform number in [0, width of its shard): a random word of 32 bits times that."""

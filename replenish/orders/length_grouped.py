@@ -8,7 +8,7 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
 from replenish.orders import per_sample
-from replenish.orders.arrangement import shuffled_stretches
+from replenish.orders.arrangement import shuffle_stretches
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.protocol import Order
 
@@ -74,9 +74,9 @@ class LengthGrouped(EpochOrder):
         """Put the full batches of each window in random order; a short one stays the last of its epoch."""
         full = self.num_samples // self.batch_size
         sizes = [self.window] * (full // self.window) + [full % self.window]
-        order = shuffled_stretches(words, [size for size in sizes if size])
         batches = samples[: full * self.batch_size].reshape(full, self.batch_size)
-        return np.concatenate([batches[order].ravel(), samples[full * self.batch_size :]])
+        shuffle_stretches(words, batches, [size for size in sizes if size])
+        return samples
 
 
 def padding_share(order: Order, lengths: npt.ArrayLike, *, start: int = 0, stop: int | None = None) -> float:

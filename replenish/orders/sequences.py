@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose
+from replenish.orders.arrangement import permutation
 from replenish.orders.per_sample import digest, kept
 
 # Up to this size a shuffled sequence is a uniform permutation, made by sorting random words ...
@@ -82,7 +83,7 @@ class ShuffledSequence:
             words = KeyedWords(seed, Purpose.ROUND).at(number)
         self._table: npt.NDArray[np.int32] | None = None
         if length <= SORTED_UP_TO:
-            self._table = words.permutations(1, length)[0].astype(np.int32)
+            self._table = permutation(words, length).astype(np.int32)
             return
         self._bits = length.bit_length() // 2
         columns, rows = 1 << self._bits, -(-length >> self._bits)

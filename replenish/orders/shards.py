@@ -50,9 +50,10 @@ class Shards:
         order = words.permutations(1, len(self.sizes))[0]
         sizes = self.sizes[order]
         places = np.cumsum(sizes) - sizes
-        samples = np.repeat(self._starts[order] - places, sizes)
-        samples += np.arange(len(samples))
-        return samples, sizes
+        # From one sample to the next is a step of 1, but for the first of a shard.
+        samples = np.ones(int(sizes.sum()), dtype=np.int64)
+        samples[places] = self._starts[order] - np.concatenate([[0], (self._starts + self.sizes)[order[:-1]] - 1])
+        return np.cumsum(samples, out=samples), sizes
 
     def of(self, samples: Int64Array) -> Int64Array:
         """Return the shard of each sample."""

@@ -10,7 +10,7 @@ import pytest
 from replenish import BlockShuffle, Jitter, RandomReshuffling, ShuffleBuffer
 from replenish.draws import KeyedWords, Purpose
 from replenish.orders import Order, shard_opens
-from replenish.orders.arrangement import permutation, shuffled_stretches, stable_order
+from replenish.orders.arrangement import permutation, shuffle_stretches, spread_order, stable_order
 from replenish.orders.shards import Shards
 
 
@@ -123,7 +123,9 @@ def test_stretches_with_equal_words_are_drawn_again() -> None:
             assert (count, size) == (1, 3)
             return np.array([[2, 0, 1]])
 
-    assert shuffled_stretches(Tied(), [3, 3, 1]).tolist() == [2, 0, 1, 3, 4, 5, 6]  # type: ignore[arg-type]
+    values = np.arange(10, 17)
+    shuffle_stretches(Tied(), values, [3, 3, 1])  # type: ignore[arg-type]
+    assert values.tolist() == [12, 10, 11, 13, 14, 15, 16]
 
 
 def test_stable_order_by_one_digit_or_several() -> None:
@@ -131,6 +133,14 @@ def test_stable_order_by_one_digit_or_several() -> None:
     expected = np.argsort(keys, kind="stable").tolist()
     assert stable_order(keys, 50).tolist() == expected
     assert stable_order(keys << 20, 50 << 20).tolist() == expected
+    assert spread_order(keys << 20, 50 << 20).tolist() == expected  # six share each key
+
+
+@pytest.mark.parametrize("size", [1, 2, 3000, 70_000])
+def test_spread_keys_are_put_in_their_stable_order(size: int) -> None:
+    keys = np.random.default_rng(size).integers(0, size << 20, size)
+    keys[: size // 2] = keys[size // 2 : size // 2 * 2]  # all but one twice
+    assert (spread_order(keys, size << 20) == np.argsort(keys, kind="stable")).all()
 
 
 def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
@@ -143,12 +153,13 @@ def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
         assert 0.5 * window < np.median(spans) < 1.25 * window
 
 
-@pytest.mark.parametrize("size", [1, 100, 1023, 1024, 10_000, 16_384, 100_003])
+@pytest.mark.parametrize("size", [1, 100, 399, 400, 4095, 4096, 10_000, 16_384, 30_000, 100_003])
 def test_words_are_sorted_by_counting_as_by_comparing(size: int) -> None:
     words = KeyedWords(0, Purpose.EPOCH)
     assert (permutation(words.at(1), size) == words.at(1).permutations(1, size)[0]).all()
-    found = shuffled_stretches(words.at(2), [size] * 3).reshape(3, size)
-    assert (found == words.at(2).permutations(3, size) + size * np.arange(3)[:, np.newaxis]).all()
+    found = np.arange(3 * size)
+    shuffle_stretches(words.at(2), found, [size] * 3)
+    assert (found.reshape(3, size) == words.at(2).permutations(3, size) + size * np.arange(3)[:, np.newaxis]).all()
 
 
 class Tied(KeyedWords):
@@ -167,5 +178,7 @@ def test_equal_words_are_drawn_again() -> None:
     tied = [Tied(0, Purpose.EPOCH).at(1) for _ in range(3)]
     expected = tied[0].permutations(1, 2000)[0]
     assert (permutation(tied[1], 2000) == expected).all()
-    assert (shuffled_stretches(tied[2], [2000]) == expected).all()
+    values = np.arange(2000)
+    shuffle_stretches(tied[2], values, [2000])
+    assert (values == expected).all()
     assert [words.asked for words in tied] == [3, 3, 3]
