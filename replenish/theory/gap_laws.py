@@ -79,11 +79,11 @@ class ListedGaps(GapLaw):
         return self._longer[np.minimum(_whole_steps(epochs, self._steps), len(self._longer) - 1)]
 
 
-def epoch_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
+def epoch_gaps(num_samples: int, batch_size: int, steps: int, effective_epoch: float | None = None) -> GapLaw:
     """Return the gaps of independent permutations, of which `steps` batches are used each.
 
     From a place in one epoch to an independent one in the next; with a share of the samples left out, past any
-    number of epochs that leave the sample out.
+    number of epochs that leave the sample out. An effective epoch is of N/B steps unless another length is given.
     """
     sizes = np.full(steps, batch_size)
     sizes[-1] = min(batch_size, num_samples - (steps - 1) * batch_size)
@@ -93,7 +93,7 @@ def epoch_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
     weights = np.zeros(steps * (epochs + 1))
     for passed in range(epochs):
         weights[steps * passed : steps * passed + 2 * steps - 1] += missing**passed * one
-    return ListedGaps(weights, num_samples / batch_size)
+    return ListedGaps(weights, effective_epoch or num_samples / batch_size)
 
 
 def palindrome_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
