@@ -59,12 +59,7 @@ class GeometricGaps(GapLaw):
 
 
 class ListedGaps(GapLaw):
-    """Gaps of 1, 2, ... steps with given probabilities.
-
-    Args:
-        weights: How likely a gap of 1, 2, ... steps is; scaled to a sum of 1.
-        steps: The steps of an effective epoch, N/B.
-    """
+    """Gaps of 1, 2, ... steps, as likely as their `weights`, which are scaled to a sum of 1; N/B `steps` an epoch."""
 
     def __init__(self, weights: Floats, steps: float) -> None:
         self._probabilities = weights / weights.sum()
@@ -123,9 +118,6 @@ class PoolGaps(GapLaw):
         V(x) = int_0^1 prod_j [1 - e^(-(u+j)/k) (1 - e^(-x/k))] prod_(1 <= i < x + u) e^(-(x - i + u)/k) du .
 
     Visits come once an epoch on average, so the probability of a gap longer than x is -V'(x).
-
-    Args:
-        pool_epochs: k.
     """
 
     mean = 1.0

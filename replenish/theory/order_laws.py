@@ -16,27 +16,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from replenish.orders.balls_in_bins import BallsInBins
-from replenish.orders.batched_replacement import BatchedReplacement
-from replenish.orders.block_reshuffling import BlockReshuffling
-from replenish.orders.block_shuffle import BlockShuffle
-from replenish.orders.cursor import CursorOrder
+from replenish import orders
 from replenish.orders.epochs import EpochOrder
-from replenish.orders.flip_flop import FlipFlop
-from replenish.orders.independent_draws import IndependentDraws
-from replenish.orders.jitter import Jitter
-from replenish.orders.length_grouped import LengthGrouped
-from replenish.orders.paired_reversal import PairedReversal
-from replenish.orders.poisson_draws import PoissonDraws
-from replenish.orders.protocol import Order, check_order
-from replenish.orders.random_reshuffling import RandomReshuffling
-from replenish.orders.repeated_augmentation import RepeatedAugmentation
-from replenish.orders.sequenced_replacement import SequencedReplacement
+from replenish.orders.protocol import check_order
 from replenish.orders.sequences import IdentitySequence, ListedSequence, ReshuffledSequence, ShuffledSequence
-from replenish.orders.shuffle_buffer import ShuffleBuffer
-from replenish.orders.shuffle_once import ShuffleOnce
-from replenish.orders.stratified import Stratified
-from replenish.orders.weighted_draws import WeightedDraws
 from replenish.theory.further_noise import BinsNoise, BufferNoise, PairedEpochsNoise
 from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, PoolGaps, epoch_gaps, palindrome_gaps
 from replenish.theory.noise_laws import EpochNoise, EpochsNoise, NoiseLaw, PalindromeNoise, WhiteNoise
@@ -64,7 +47,7 @@ class LawsByOrder(Generic[Law]):
     def __init__(self, what: str, measured: str, laws: Mapping[type, Callable[[Any], Law]]) -> None:
         self._what, self._measured, self._laws = what, measured, laws
 
-    def __call__(self, order: Order) -> Law:
+    def __call__(self, order: orders.Order) -> Law:
         """Return the law of an order, or raise the error that says why there is none, and how to measure."""
         try:
             if type(order) in self._laws:
@@ -77,11 +60,11 @@ class LawsByOrder(Generic[Law]):
             raise NoLawError(f"{why}: measure it with replenish.diagnostics.{self._measured}(order)") from None
 
 
-def _sizes(order: CursorOrder) -> tuple[int, int, int]:
+def _sizes(order: orders.Order) -> tuple[int, int, int]:
     return order.num_samples, order.batch_size, order.steps_per_epoch
 
 
-def _require_whole_batches(order: CursorOrder) -> None:
+def _require_whole_batches(order: orders.Order) -> None:
     if order.num_samples % order.batch_size:
         raise NoLawError("batch_size should divide num_samples for a law, but got one that does not")
 
@@ -89,12 +72,12 @@ def _require_whole_batches(order: CursorOrder) -> None:
 # ---- Steps that know nothing of each other ----
 
 
-def _batched_noise(order: BatchedReplacement) -> NoiseLaw:
+def _batched_noise(order: orders.BatchedReplacement) -> NoiseLaw:
     n, b = order.num_samples, order.batch_size
     return WhiteNoise(n, b, level=(n - b) / max(n - 1, 1))
 
 
-def _weighted_noise(order: WeightedDraws) -> NoiseLaw:
+def _weighted_noise(order: orders.WeightedDraws) -> NoiseLaw:
     """Draws with probabilities p_i coincide with probability sum p^2, and the mean that they aim at is another.
 
     So the level is N/(N-1) (1 - sum p^2), and a line at frequency 0 has the power B N/(N-1) (sum p^2 - 1/N): what the
@@ -107,12 +90,12 @@ def _weighted_noise(order: WeightedDraws) -> NoiseLaw:
     return WhiteNoise(n, b, factor * (1 - coincidence), bias=b * factor * (coincidence - 1 / n))
 
 
-def _independent_gaps(order: IndependentDraws) -> GapLaw:
+def _independent_gaps(order: orders.IndependentDraws) -> GapLaw:
     chance = -np.expm1(order.batch_size * np.log1p(-1 / order.num_samples)) if order.num_samples > 1 else 1.0
     return GeometricGaps(float(chance), order.num_samples / order.batch_size)
 
 
-def _batched_gaps(order: BatchedReplacement | PoissonDraws) -> GapLaw:
+def _batched_gaps(order: orders.BatchedReplacement | orders.PoissonDraws) -> GapLaw:
     return GeometricGaps(order.batch_size / order.num_samples, order.num_samples / order.batch_size)
 
 
@@ -125,13 +108,13 @@ def _epochs_noise(law: type[EpochsNoise], order: EpochOrder) -> NoiseLaw:
     return law(*_sizes(order), inverse_size=inverse_size)
 
 
-def _once_gaps(order: ShuffleOnce) -> GapLaw:
+def _once_gaps(order: orders.ShuffleOnce) -> GapLaw:
     always = np.zeros(order.steps_per_epoch)
     always[-1] = 1
     return ListedGaps(always, order.num_samples / order.batch_size)
 
 
-def _paired_noise(order: PairedReversal) -> NoiseLaw:
+def _paired_noise(order: orders.PairedReversal) -> NoiseLaw:
     _require_whole_batches(order)
     return PairedEpochsNoise(*_sizes(order), tuple(order._arranged(np.arange(order.num_samples), epoch=1).tolist()))
 
@@ -139,20 +122,20 @@ def _paired_noise(order: PairedReversal) -> NoiseLaw:
 # ---- A step of its epoch, any equally likely ----
 
 
-def _even_sizes(order: CursorOrder) -> tuple[int, int, int]:
+def _even_sizes(order: orders.Order) -> tuple[int, int, int]:
     """Return the sizes, or raise with what keeps the steps of a sample from being equally likely."""
     why = ""
     if order.num_samples % order.batch_size:
         why = "batch_size should divide num_samples"
-    elif isinstance(order, (BlockShuffle, Jitter)) and len(set(order._shards.sizes.tolist())) > 1:
+    elif isinstance(order, (orders.BlockShuffle, orders.Jitter)) and len(set(order._shards.sizes.tolist())) > 1:
         why = "shard_size should be one for all shards"
-    elif isinstance(order, BlockShuffle) and (order.staggered or order.window % int(order._shards.sizes[0])):
+    elif isinstance(order, orders.BlockShuffle) and (order.staggered or order.window % int(order._shards.sizes[0])):
         why = "window should be of whole shards"
-    elif isinstance(order, BlockReshuffling) and order.num_samples % order.block_size:
+    elif isinstance(order, orders.BlockReshuffling) and order.num_samples % order.block_size:
         why = "block_size should divide num_samples"
-    elif isinstance(order, LengthGrouped) and not order.shuffle_batches:
+    elif isinstance(order, orders.LengthGrouped) and not order.shuffle_batches:
         why = "shuffle_batches should be True"
-    elif isinstance(order, Stratified):
+    elif isinstance(order, orders.Stratified):
         uneven = any(len(members) % order.steps_per_epoch for members in order._members)
         if uneven or order.weights is not None or order.within != "reshuffling":
             why = "every class should have as many samples in each batch"
@@ -161,18 +144,18 @@ def _even_sizes(order: CursorOrder) -> tuple[int, int, int]:
     return _sizes(order)
 
 
-def _bins_gaps(order: BallsInBins) -> GapLaw:
+def _bins_gaps(order: orders.BallsInBins) -> GapLaw:
     n, b, steps = _sizes(order)
     return epoch_gaps(steps, 1, steps, n / b)
 
 
-def _repeated_sizes(order: RepeatedAugmentation) -> tuple[int, int, int]:
+def _repeated_sizes(order: orders.RepeatedAugmentation) -> tuple[int, int, int]:
     if order.num_samples % order.batch_size or order.batch_size % order.repeats:
         raise NoLawError("batch_size should divide num_samples and be a multiple of repeats for a law, but got others")
     return _sizes(order)
 
 
-def _repeated_gaps(order: RepeatedAugmentation) -> GapLaw:
+def _repeated_gaps(order: orders.RepeatedAugmentation) -> GapLaw:
     n, b, steps = _repeated_sizes(order)
     return epoch_gaps(n, b // order.repeats, steps, n / b)
 
@@ -180,7 +163,7 @@ def _repeated_gaps(order: RepeatedAugmentation) -> GapLaw:
 # ---- Pools and buffers ----
 
 
-def _buffer_noise(order: ShuffleBuffer) -> NoiseLaw:
+def _buffer_noise(order: orders.ShuffleBuffer) -> NoiseLaw:
     _require_whole_batches(order)
     if len(order._shards.sizes) > 1:
         raise NoLawError("shard_size should be None for a law, but got shards")
@@ -188,7 +171,7 @@ def _buffer_noise(order: ShuffleBuffer) -> NoiseLaw:
     return EpochNoise(*_sizes(order)) if whole else BufferNoise(*_sizes(order), order.buffer_size)
 
 
-def _pool_noise(order: SequencedReplacement) -> NoiseLaw:
+def _pool_noise(order: orders.SequencedReplacement) -> NoiseLaw:
     n, b = order.num_samples, order.batch_size
     sequence: NoiseLaw
     if not isinstance(order._sequence, ReshuffledSequence):
@@ -199,14 +182,14 @@ def _pool_noise(order: SequencedReplacement) -> NoiseLaw:
     return PoolNoise(n, b, order.pool_size, sequence)
 
 
-def _pool_gaps(order: SequencedReplacement) -> GapLaw:
+def _pool_gaps(order: orders.SequencedReplacement) -> GapLaw:
     if isinstance(order._sequence, ReshuffledSequence):
         raise NoLawError("sequence should be fixed for a law of the gaps, but got one that is reshuffled")
     _require_every_sample_once(order)
     return PoolGaps(order.pool_size / order.num_samples)
 
 
-def _require_every_sample_once(order: SequencedReplacement) -> None:
+def _require_every_sample_once(order: orders.SequencedReplacement) -> None:
     sequence = order._sequence
     if isinstance(sequence, ListedSequence):
         once = sequence.length == order.num_samples == len(np.unique(sequence.indices))
@@ -220,41 +203,41 @@ def _require_every_sample_once(order: SequencedReplacement) -> None:
 
 # ---- The tables ----
 
-_EVEN = (BlockShuffle, BlockReshuffling, Jitter, LengthGrouped, Stratified)
+_EVEN = (orders.BlockShuffle, orders.BlockReshuffling, orders.Jitter, orders.LengthGrouped, orders.Stratified)
 
 noise_law: LawsByOrder[NoiseLaw] = LawsByOrder(
     "noise",
     "noise_spectrum",
     {
-        IndependentDraws: lambda order: WhiteNoise(order.num_samples, order.batch_size),
-        BatchedReplacement: _batched_noise,
-        PoissonDraws: lambda order: WhiteNoise(*_sizes(order)[:2], 1 - order.batch_size / order.num_samples),
-        WeightedDraws: _weighted_noise,
-        RandomReshuffling: partial(_epochs_noise, EpochNoise),
-        FlipFlop: partial(_epochs_noise, PalindromeNoise),
-        ShuffleOnce: partial(_epochs_noise, RepeatedEpochNoise),
-        PairedReversal: _paired_noise,
+        orders.IndependentDraws: lambda order: WhiteNoise(order.num_samples, order.batch_size),
+        orders.BatchedReplacement: _batched_noise,
+        orders.PoissonDraws: lambda order: WhiteNoise(*_sizes(order)[:2], 1 - order.batch_size / order.num_samples),
+        orders.WeightedDraws: _weighted_noise,
+        orders.RandomReshuffling: partial(_epochs_noise, EpochNoise),
+        orders.FlipFlop: partial(_epochs_noise, PalindromeNoise),
+        orders.ShuffleOnce: partial(_epochs_noise, RepeatedEpochNoise),
+        orders.PairedReversal: _paired_noise,
         **dict.fromkeys(_EVEN, lambda order: EpochNoise(*_even_sizes(order))),
-        BallsInBins: lambda order: BinsNoise(*_sizes(order)),
+        orders.BallsInBins: lambda order: BinsNoise(*_sizes(order)),
         # A batch meets itself with probability repeats/B: so many times white noise, less the dip of reshuffling.
-        RepeatedAugmentation: lambda order: EpochNoise(*_repeated_sizes(order), inverse_size=order.repeats),
-        ShuffleBuffer: _buffer_noise,
-        SequencedReplacement: _pool_noise,
+        orders.RepeatedAugmentation: lambda order: EpochNoise(*_repeated_sizes(order), inverse_size=order.repeats),
+        orders.ShuffleBuffer: _buffer_noise,
+        orders.SequencedReplacement: _pool_noise,
     },
 )
 gap_law: LawsByOrder[GapLaw] = LawsByOrder(
     "gaps",
     "visit_gaps",
     {
-        IndependentDraws: _independent_gaps,
-        BatchedReplacement: _batched_gaps,
-        PoissonDraws: _batched_gaps,
-        RandomReshuffling: lambda order: epoch_gaps(*_sizes(order)),
-        FlipFlop: lambda order: palindrome_gaps(*_sizes(order)),
-        ShuffleOnce: _once_gaps,
+        orders.IndependentDraws: _independent_gaps,
+        orders.BatchedReplacement: _batched_gaps,
+        orders.PoissonDraws: _batched_gaps,
+        orders.RandomReshuffling: lambda order: epoch_gaps(*_sizes(order)),
+        orders.FlipFlop: lambda order: palindrome_gaps(*_sizes(order)),
+        orders.ShuffleOnce: _once_gaps,
         **dict.fromkeys(_EVEN, lambda order: epoch_gaps(*_even_sizes(order))),
-        BallsInBins: _bins_gaps,
-        RepeatedAugmentation: _repeated_gaps,
-        SequencedReplacement: _pool_gaps,
+        orders.BallsInBins: _bins_gaps,
+        orders.RepeatedAugmentation: _repeated_gaps,
+        orders.SequencedReplacement: _pool_gaps,
     },
 )
