@@ -38,27 +38,11 @@ if TYPE_CHECKING:
     from replenish.orders import weighted_sequence as weighted_sequence
 else:
     _ROOMS = ("diagnostics", "mixing", "orders", "stream", "theory")
-    _ORDERS = (
-        "BallsInBins",
-        "BatchedReplacement",
-        "BlockReshuffling",
-        "BlockShuffle",
-        "FlipFlop",
-        "IndependentDraws",
-        "Jitter",
-        "LengthGrouped",
-        "Order",
-        "PairedReversal",
-        "PoissonDraws",
-        "RandomReshuffling",
-        "RepeatedAugmentation",
-        "SequencedReplacement",
-        "ShuffleBuffer",
-        "ShuffleOnce",
-        "Stratified",
-        "WeightedDraws",
-        "weighted_sequence",
-    )
+    _ORDERS = """
+        BallsInBins BatchedReplacement BlockReshuffling BlockShuffle FlipFlop IndependentDraws Jitter LengthGrouped
+        Order PairedReversal PoissonDraws RandomReshuffling RepeatedAugmentation SequencedReplacement ShuffleBuffer
+        ShuffleOnce Stratified WeightedDraws weighted_sequence
+    """
     __getattr__, __dir__, __all__ = _attributes(
-        __name__, {"audit": "auditing", **{room: room for room in _ROOMS}, **dict.fromkeys(_ORDERS, "orders")}
+        __name__, {"audit": "auditing", **{room: room for room in _ROOMS}, **dict.fromkeys(_ORDERS.split(), "orders")}
     )

@@ -15,15 +15,9 @@ MAX_SEED = 2**63 - 1
 
 
 def integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
-    """Return `value` as a plain int, or raise.
+    """Return `value`, a Python or numpy integer from `minimum` to `maximum`, as a plain int, or raise.
 
     A bool is no int here, nor is a float with an integral value: both are usually mistakes.
-
-    Args:
-        name: The argument's name, for the message.
-        value: What the caller gave; a Python or numpy integer is accepted.
-        minimum: The smallest value allowed.
-        maximum: The largest value allowed, or None for no limit.
     """
     if type(value) is not int:
         # Some bools have __index__, those of numpy in some versions and those of torch; an array of one is no number.

@@ -156,11 +156,6 @@ class DistinctDraws:
     likely. Above one half, the step takes the head of a random permutation of all slots, so that a batch
     near the size of the pool costs no more than sorting it.
 
-    Args:
-        num_slots: How many slots there are.
-        batch_size: How many distinct slots a step draws.
-        seed: The seed of the stream.
-
     Example:
         >>> DistinctDraws(num_slots=5, batch_size=2, seed=0).block(0).shape
         (24, 2)
@@ -186,14 +181,13 @@ class DistinctDraws:
 
     def block(self, index: int) -> Int64Array:
         """Return the slots of block `index`: an array of (steps_per_block, batch_size)."""
-        words, shape = self._words.at(index), (self.steps_per_block, self.batch_size)
         if 2 * self.batch_size > self.num_slots:
-            return words.permutations(shape[0], self.num_slots)[:, : self.batch_size]
-        size = shape[0] * shape[1]
-        slots, spare = np.split(words.below(self.num_slots, size + self._spare), [size])
+            rows = self._words.at(index).permutations(self.steps_per_block, self.num_slots)
+            return rows[:, : self.batch_size]
+        slots, spare = self.as_drawn(index)
         if self.batch_size > 1:
             self._draw_repeats_again(slots, spare)
-        return slots.reshape(shape)
+        return slots.reshape(self.steps_per_block, self.batch_size)
 
     def as_drawn(self, index: int) -> tuple[Int64Array, Int64Array]:
         """Return (slots, spare): what `block` begins with, up to half of the slots, before it draws repeats again.

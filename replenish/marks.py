@@ -21,11 +21,7 @@ class Marks:
 
     Every entry writes its own number at the place of its value, then looks. Who finds another number there shares the
     place with it; all others are alone, and equal to none. Which of several numbers stays does not matter, nor does
-    what earlier blocks have left: so the table is never cleared.
-
-    Args:
-        bound: Values are in [0, bound).
-        size: How many entries there are at a time.
+    what earlier blocks have left: so the table is never cleared. There are `size` entries at a time, in [0, bound).
 
     Example:
         >>> marks = Marks(2**30, 5)

@@ -171,10 +171,10 @@ def test_white_orders_are_flat() -> None:
 
 LAWS = [
     EpochNoise(50, 5, 10),
-    EpochNoise(53, 5, 11, (10 + 5 / 3) / 11),
+    EpochNoise(53, 5, 11, inverse_size=(10 + 5 / 3) / 11),
     EpochNoise(5000, 5, 1000),
     PalindromeNoise(53, 5, 10),
-    PalindromeNoise(53, 5, 11, (10 + 5 / 3) / 11),
+    PalindromeNoise(53, 5, 11, inverse_size=(10 + 5 / 3) / 11),
     PalindromeNoise(5000, 5, 1000),
     RepeatedEpochNoise(53, 5, 10),
     SequenceNoise(50, 5),
@@ -386,6 +386,8 @@ def test_when_orders_differ() -> None:
     decayed = theory.when_orders_differ(50_000, 50, 0.1, 0.9, weight_decay=0.1)
     assert decayed.same_above == 0
     assert str(decayed).startswith("The order cannot matter: weight decay alone makes kappa 100")
+    nearly_diverging = theory.when_orders_differ(1000, 10, 1.0, weight_decay=1.9)
+    assert nearly_diverging.learning_rate_ratio == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -415,6 +417,7 @@ def test_when_orders_differ() -> None:
         ),
         (lambda: theory.when_orders_differ(100, 10, 0.0), ValueError, "learning_rate should be positive"),
         (lambda: theory.when_orders_differ(100, 10, 1.0, 0.0, 3.0), ValueError, "or SGD diverges, but got 3"),
+        (lambda: theory.when_orders_differ(100, 64, 0.1), ValueError, "at most half of num_samples .* got 64 of 100"),
     ],
 )
 def test_bad_input(call: object, error: type[Exception], message: str) -> None:

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from replenish.exec.audit_task import AuditTask
 from replenish.exec.auditor import Auditor
 from replenish.exec.environment import Assignment
-from replenish.exec.records import RecordWriter
+from replenish.exec.records import write_record
 from replenish.torch.replacement import Replacement
 from replenish.torch.using import to_iterate
 
@@ -44,4 +44,4 @@ def _replacement() -> Replacement:
         name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
         for name, value in told.options.items()
     }
-    return Replacement(told.order, told.seed, options, RecordWriter(told.records))
+    return Replacement(told.order, told.seed, options, functools.partial(write_record, told.records))

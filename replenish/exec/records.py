@@ -9,22 +9,15 @@ from pathlib import Path
 from typing import Any
 
 
-class RecordWriter:
-    """Writes the records of one process, a line for every change: so that a process that is killed has told them.
+def write_record(folder: str, number: int, record: Any) -> None:
+    """Write a `LoaderRecord`, this process's `number`-th, to the process's own file in the folder of the run.
 
-    Args:
-        folder: Where every process of the run has a file of its own.
+    It is a line for every change: so that a process that is killed has told them.
     """
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = Path(folder)
-
-    def __call__(self, number: int, record: Any) -> None:
-        """Write a `LoaderRecord`, the process's `number`-th."""
-        line = json.dumps({"number": number, **vars(record), "said": record.said(), "replaced": record.replaced})
-        # Opened anew: a fork would share the file, and so its place in it.
-        with (self._folder / f"{os.getpid()}.jsonl").open("a") as file:
-            file.write(line + "\n")
+    line = json.dumps({"number": number, **vars(record), "said": record.said(), "replaced": record.replaced})
+    # Opened anew: a fork would share the file, and so its place in it.
+    with Path(folder, f"{os.getpid()}.jsonl").open("a") as file:
+        file.write(line + "\n")
 
 
 @dataclass(frozen=True)
@@ -59,12 +52,8 @@ def read_records(folder: str | os.PathLike[str]) -> RunRecords:
     """Return what the processes of a run have written; a line that was cut off is left out."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted(Path(folder).glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
-        latest: dict[int, dict[str, Any]] = {}
-        for line in path.read_text().splitlines(keepends=True):
-            if line.endswith("\n"):
-                loader = json.loads(line)
-                latest[loader["number"]] = loader
-        for loader in latest.values():
+        lines = [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        for loader in {loader["number"]: loader for loader in lines}.values():  # the latest of each
             if not loader["rebuilt"]:
                 found.setdefault(loader["said"], loader)
     return RunRecords(tuple(found.values()))

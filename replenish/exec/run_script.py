@@ -81,15 +81,12 @@ def _import_first_from(folder: str) -> None:
 def _complain(error: BaseException) -> None:
     """Print an exception with a traceback that starts in the script."""
     traceback = error.__traceback__
-    while traceback is not None and _is_ours(traceback.tb_frame.f_code.co_filename):
+    # Frames of this file, and of Python's own ways to run a script, lead to it.
+    ours = (__file__, runpy.__file__, "<frozen ")
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(ours):
         traceback = traceback.tb_next
     error.__traceback__ = traceback
     sys.excepthook(type(error), error, traceback)
-
-
-def _is_ours(file: str) -> bool:
-    """Tell frames that lead to the script: of this file, and of Python's own ways to run one."""
-    return file in (__file__, runpy.__file__) or file.startswith("<frozen ")
 
 
 def _report(failed: bool) -> bool:

@@ -35,17 +35,12 @@ class TextLines:
         self.path = Path(path)
         self.every = checks.integer("every", every, minimum=1)
         self.encoding = encoding
-        self._places, self.length = self._index()
-
-    def _index(self) -> tuple[list[int], int]:
-        """Return where lines 0, every, 2 every, ... begin, and the number of lines."""
-        places, count, place = [0], 0, 0
+        self.length = 0
+        self._places = [0]  # where lines 0, every, 2 every, ... begin
         with self.path.open("rb") as file:
             while chunk := list(islice(file, self.every)):
-                count += len(chunk)
-                place += sum(map(len, chunk))
-                places.append(place)
-        return places, count
+                self.length += len(chunk)
+                self._places.append(self._places[-1] + sum(map(len, chunk)))
 
     def __call__(self, start: int) -> Iterator[str]:
         """Yield the lines from number `start` on."""

@@ -7,6 +7,7 @@ way item by item, and every consumer reads through all of it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
@@ -131,12 +132,8 @@ def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int)
     """Return how many batches each consumer gives so that all ranks end together: at the end of the shortest.
 
     A rank with more gives up batches one by one, each from the worker that has most left (of equals the last),
-    so that its workers stay level.
-
-    Args:
-        lengths: The items of each consumer, by number: `rank + num_replicas * worker`.
-        num_replicas: The number of ranks.
-        batch_size: The size of a batch; a consumer's last one may be short.
+    so that its workers stay level. `lengths` are the items of each consumer, by number: `rank + num_replicas * worker`;
+    its last batch may be short.
 
     Example:
         >>> batches_together([10, 4, 10, 2], num_replicas=2, batch_size=2)  # ranks have 5 + 5 and 2 + 1
@@ -145,18 +142,16 @@ def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int)
     batches = [-(-length // batch_size) for length in lengths]
     end = min(sum(batches[rank::num_replicas]) for rank in range(num_replicas))
     for rank in range(num_replicas):
-        consumers = range(rank, len(batches), num_replicas)
+        own = batches[rank::num_replicas]
+
+        def cut_to(level: int, own: list[int] = own) -> int:
+            return sum(min(each, level) for each in own)
+
         # The level below which no worker is cut: the highest that leaves at most `end` batches.
-        low, high = 0, max(batches[consumer] for consumer in consumers)
-        while low < high:
-            level = (low + high + 1) // 2
-            if sum(min(batches[consumer], level) for consumer in consumers) <= end:
-                low = level
-            else:
-                high = level - 1
-        spare = end - sum(min(batches[consumer], low) for consumer in consumers)
-        for consumer in consumers:
-            extra = min(spare, max(0, batches[consumer] - low), 1)
-            batches[consumer] = min(batches[consumer], low) + extra
-            spare -= extra
+        level = bisect_right(range(max(own) + 1), end, key=cut_to) - 1
+        longer = [worker for worker, each in enumerate(own) if each > level]
+        own = [min(each, level) for each in own]
+        for worker in longer[: end - sum(own)]:
+            own[worker] += 1
+        batches[rank::num_replicas] = own
     return batches

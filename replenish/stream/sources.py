@@ -22,9 +22,7 @@ Source = Iterable[T] | Callable[[int], Iterable[T]]
 class Opener(Generic[T]):
     """A source, checked: how it is opened at a position, and what is known of it.
 
-    Args:
-        source: The iterable, or the callable `start -> iterable`. A callable may have an attribute `length`, the
-            number of its items, or None if that is not known.
+    A callable may have an attribute `length`, the number of its items, or None if that is not known.
     """
 
     def __init__(self, source: Source[T]) -> None:
@@ -82,12 +80,7 @@ def _check_takes_a_start(source: Callable[..., object]) -> None:
 
 
 class Reader(Generic[T]):
-    """Reads a source in order, pass after pass, and knows where it stands.
-
-    Args:
-        opener: The source.
-        repeat: Whether to begin again at its end.
-    """
+    """Reads a source in order, pass after pass if it is to `repeat`, and knows where it stands."""
 
     def __init__(self, opener: Opener[T], repeat: bool) -> None:
         self._opener = opener
@@ -126,10 +119,8 @@ class Reader(Generic[T]):
     def go_to(self, offset: int, *, skip: bool = True) -> None:
         """Make the next item the one at `offset` of a pass.
 
-        Args:
-            offset: The position in the pass.
-            skip: Whether a source that cannot seek is at its beginning, so that `offset` items are to be dropped;
-                otherwise it stands there already.
+        To `skip` is for a source that cannot seek and is at its beginning, so that `offset` items are to be dropped;
+        otherwise it stands there already.
         """
         opener = self._opener
         if opener.one_shot and self._touched and skip:

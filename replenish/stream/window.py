@@ -49,12 +49,9 @@ def seed_of_part(seed: int, index: int) -> int:
 
 
 def gather(open_at: Callable[[int], Iterator[T]], offsets: Iterable[int], seek_cost: int) -> dict[int, T]:
-    """Return the items at `offsets`, reading forward once; a gap of `seek_cost` or more is jumped, not read.
+    """Return the items at `offsets`, distinct and ascending, reading forward once from where `open_at` begins.
 
-    Args:
-        open_at: Begins the source at a position.
-        offsets: Positions in a pass of the source, distinct and ascending.
-        seek_cost: What a call of `open_at` costs, in items.
+    A gap of `seek_cost` items or more is jumped by another call of `open_at`, not read.
     """
     items: dict[int, T] = {}
     iterator: Iterator[T] = iter(())

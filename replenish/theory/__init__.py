@@ -5,7 +5,6 @@ copy stays in the pool, how often a sample is drawn, how many samples an epoch m
 batch_size, ...). `replenish.theory.noise` and `.when` say what an order does to SGD. All are here by name.
 """
 
-from replenish.theory import further_laws as _further_laws  # noqa: F401  it adds laws to those of the first orders
 from replenish.theory.counts import batches_per_epoch as batches_per_epoch
 from replenish.theory.counts import configurations_conventional as configurations_conventional
 from replenish.theory.counts import configurations_ratio as configurations_ratio

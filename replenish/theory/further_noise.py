@@ -1,4 +1,4 @@
-"""The noise of further kinds of orders: pairs of epochs, random batch sizes, weights, and buffers that are emptied.
+"""The noise of further kinds of orders: pairs of epochs, random batch sizes, and buffers that are emptied.
 
 Where batches have random sizes, x_t is the sum over batch t over B, the mean size: as DP-SGD takes it.
 """
@@ -11,24 +11,19 @@ import numpy as np
 
 from replenish.theory.arguments import Floats
 from replenish.theory.kernels import fejer, fejer_shortfall, power
-from replenish.theory.noise_laws import Lines, NoiseLaw
+from replenish.theory.noise_laws import EpochsNoise, Lines
 
 
 @dataclass(frozen=True)
-class PairedEpochsNoise(NoiseLaw):
+class PairedEpochsNoise(EpochsNoise):
     """Pairs of epochs that know nothing of other pairs: a permutation, then the same arranged otherwise.
 
     The second epoch has at place p what the first has at `again[p]`. Two batches of a pair meet by the places they
     share, at a lag that follows from the places; the rest is as in `EpochNoise`, over two epochs.
     """
 
-    steps: int  # the steps of one epoch, none of them short
     again: tuple[int, ...] = field(repr=False)  # for every place of the second epoch, its place in the first
-
-    @property
-    def block(self) -> int:
-        """Two epochs."""
-        return 2 * self.steps
+    epochs_per_block = 2
 
     def _meetings(self) -> tuple[Floats, Floats]:
         """Return (lags, weights): B times the coincidence of batches that far apart, summed over an epoch."""
@@ -52,19 +47,12 @@ class PairedEpochsNoise(NoiseLaw):
 
 
 @dataclass(frozen=True)
-class BinsNoise(NoiseLaw):
+class BinsNoise(EpochsNoise):
     """Every sample once an epoch, in a step of its own choice: balls in bins.
 
     As reshuffling, but samples know nothing of each other: S/S0 = N/(B T) (1 - F/T), F being Fejér's kernel of the T
     steps of an epoch.
     """
-
-    steps: int  # T
-
-    @property
-    def block(self) -> int:
-        """An epoch."""
-        return self.steps
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the spectrum: reshuffling's, but for a factor (N - 1)/N."""
@@ -76,31 +64,7 @@ class BinsNoise(NoiseLaw):
 
 
 @dataclass(frozen=True)
-class WeightedNoise(NoiseLaw):
-    """Independent draws with probabilities p_i: white noise, and a bias, since the mean that they aim at is another.
-
-    Two draws coincide with probability sum p^2. So the level is N/(N-1) (1 - sum p^2), and a line at frequency 0 has
-    the power B N/(N-1) (sum p^2 - 1/N): what the weighted mean is off the plain one, squared.
-    """
-
-    coincidence: float  # the sum of p^2
-
-    def continuous(self, frequencies: Floats) -> Floats:
-        """Return the level."""
-        return np.full_like(frequencies, self.finite_size * (1 - self.coincidence))
-
-    def lines(self) -> Lines:
-        """Return the bias, if there is one."""
-        power = self.batch_size * self.finite_size * (self.coincidence - 1 / self.num_samples)
-        return (np.zeros(1), np.array([power])) if power > 1e-12 else (np.empty(0), np.empty(0))
-
-    def covariance_sum(self, decay: complex) -> complex:
-        """Return the level: only lag 0 counts."""
-        return complex(self.finite_size * (1 - self.coincidence))
-
-
-@dataclass(frozen=True)
-class BufferNoise(NoiseLaw):
+class BufferNoise(EpochsNoise):
     """Data read in one order for ever through a shuffle buffer of M that is emptied at the end of every epoch.
 
     A sample's step within its epoch has a law of its own, the same in every epoch and independent of the others. With
@@ -111,7 +75,7 @@ class BufferNoise(NoiseLaw):
     """
 
     buffer_size: int  # M
-    steps: int  # T, none of them short
+    epochs_per_block = 0
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the white noise and its dip."""

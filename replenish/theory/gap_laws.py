@@ -59,12 +59,7 @@ class GeometricGaps(GapLaw):
 
 
 class ListedGaps(GapLaw):
-    """Gaps of 1, 2, ... steps with given probabilities.
-
-    Args:
-        weights: How likely a gap of 1, 2, ... steps is; scaled to a sum of 1.
-        steps: The steps of an effective epoch, N/B.
-    """
+    """Gaps of 1, 2, ... steps, as likely as their `weights`, which are scaled to a sum of 1; N/B `steps` an epoch."""
 
     def __init__(self, weights: Floats, steps: float) -> None:
         self._probabilities = weights / weights.sum()
@@ -79,11 +74,11 @@ class ListedGaps(GapLaw):
         return self._longer[np.minimum(_whole_steps(epochs, self._steps), len(self._longer) - 1)]
 
 
-def epoch_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
+def epoch_gaps(num_samples: int, batch_size: int, steps: int, effective_epoch: float | None = None) -> GapLaw:
     """Return the gaps of independent permutations, of which `steps` batches are used each.
 
     From a place in one epoch to an independent one in the next; with a share of the samples left out, past any
-    number of epochs that leave the sample out.
+    number of epochs that leave the sample out. An effective epoch is of N/B steps unless another length is given.
     """
     sizes = np.full(steps, batch_size)
     sizes[-1] = min(batch_size, num_samples - (steps - 1) * batch_size)
@@ -93,7 +88,7 @@ def epoch_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
     weights = np.zeros(steps * (epochs + 1))
     for passed in range(epochs):
         weights[steps * passed : steps * passed + 2 * steps - 1] += missing**passed * one
-    return ListedGaps(weights, num_samples / batch_size)
+    return ListedGaps(weights, effective_epoch or num_samples / batch_size)
 
 
 def palindrome_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
@@ -123,9 +118,6 @@ class PoolGaps(GapLaw):
         V(x) = int_0^1 prod_j [1 - e^(-(u+j)/k) (1 - e^(-x/k))] prod_(1 <= i < x + u) e^(-(x - i + u)/k) du .
 
     Visits come once an epoch on average, so the probability of a gap longer than x is -V'(x).
-
-    Args:
-        pool_epochs: k.
     """
 
     mean = 1.0

@@ -14,7 +14,7 @@ white noise, S0 = s2 / B, which is what independent draws have.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -82,10 +82,15 @@ class WhiteNoise(NoiseLaw):
     """Steps that know nothing of each other: a flat spectrum of some level."""
 
     level: float = 1.0
+    bias: float = 0.0  # the power of a line at frequency 0: how far off the mean of all data the batches are for ever
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the level."""
         return np.full_like(frequencies, self.level)
+
+    def lines(self) -> Lines:
+        """Return the bias, if there is one."""
+        return (np.zeros(1), np.array([self.bias])) if self.bias > 1e-12 else super().lines()
 
     def covariance_sum(self, decay: complex) -> complex:
         """Return the level: only lag 0 counts."""
@@ -97,7 +102,8 @@ class EpochsNoise(NoiseLaw):
     """Epochs of as many steps each; a subclass says what they have to do with each other."""
 
     steps: int  # the steps of an epoch
-    inverse_size: float = 1.0  # the mean over them of B / (size of the batch): 1 where no batch is short
+    # The mean over them of B / (size of the batch): 1 where no batch is short.
+    inverse_size: float = field(default=1.0, kw_only=True)
     epochs_per_block: ClassVar[int] = 1  # 0 if no epochs are independent of the others
 
     @property

@@ -1,31 +1,28 @@
 """Which law an order obeys: the one place where orders and their laws meet.
 
-`noise_law` and `gap_law` choose by the type of the order. A new order says its laws by adding itself:
-
-    @noise_law.of(MyOrder)
-    def _(order: MyOrder) -> NoiseLaw: ...
-
+`noise_law` and `gap_law` choose by the type of the order: a new order is a line in each of their tables, at the end.
 Orders with no law in closed form are left out; `NoLawError` then says how to measure them.
+
+The noise laws average over all ways to hand out numbers to samples, so that they know nothing of shards, classes or
+lengths: where a sample's step is equally likely to be any of its epoch's, and independent from epoch to epoch, the
+noise is reshuffling's. Sizes that leave short batches or uneven blocks have no closed form there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from replenish.orders.batched_replacement import BatchedReplacement
-from replenish.orders.cursor import CursorOrder
-from replenish.orders.flip_flop import FlipFlop
-from replenish.orders.independent_draws import IndependentDraws
-from replenish.orders.protocol import Order, check_order
-from replenish.orders.random_reshuffling import RandomReshuffling
-from replenish.orders.sequenced_replacement import SequencedReplacement
+from replenish import orders
+from replenish.orders.epochs import EpochOrder
+from replenish.orders.protocol import check_order
 from replenish.orders.sequences import IdentitySequence, ListedSequence, ReshuffledSequence, ShuffledSequence
-from replenish.orders.shuffle_once import ShuffleOnce
+from replenish.theory.further_noise import BinsNoise, BufferNoise, PairedEpochsNoise
 from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, PoolGaps, epoch_gaps, palindrome_gaps
-from replenish.theory.noise_laws import EpochNoise, NoiseLaw, PalindromeNoise, WhiteNoise
+from replenish.theory.noise_laws import EpochNoise, EpochsNoise, NoiseLaw, PalindromeNoise, WhiteNoise
 from replenish.theory.pool_noise import PoolNoise
 from replenish.theory.sequence_noise import BatchMeanNoise, RepeatedEpochNoise, SequenceNoise
 
@@ -39,127 +36,208 @@ class NoLawError(ValueError):
 class LawsByOrder(Generic[Law]):
     """The laws of one kind, by the type of the order.
 
-    A subclass of an order does not have its law unless it is added too: it may do something else.
+    A subclass of an order does not have its law unless it is in the table too: it may do something else.
 
     Args:
         what: What the laws are about, for the message if there is none.
         measured: The function of `replenish.diagnostics` that measures the same.
+        laws: What makes the law of an order; it raises `NoLawError` with the reason where there is none.
     """
 
-    def __init__(self, what: str, measured: str) -> None:
-        self._what, self._measured = what, measured
-        self._laws: dict[type, Callable[[Any], Law]] = {}
+    def __init__(self, what: str, measured: str, laws: Mapping[type, Callable[[Any], Law]]) -> None:
+        self._what, self._measured, self._laws = what, measured, laws
 
-    def of(self, *order_classes: type) -> Callable[[Callable[[Any], Law]], Callable[[Any], Law]]:
-        """Return a decorator for the function that makes the law of such orders."""
-
-        def add(law: Callable[[Any], Law]) -> Callable[[Any], Law]:
-            self._laws.update(dict.fromkeys(order_classes, law))
-            return law
-
-        return add
-
-    def __call__(self, order: Order) -> Law:
-        """Return the law of an order, or raise."""
-        if type(order) in self._laws:
-            return self._laws[type(order)](order)
-        check_order(order)
-        raise self.missing(
-            f"order should be one whose law of the {self._what} is known, but got {type(order).__name__}"
-        )
-
-    def missing(self, why: str) -> NoLawError:
-        """Return the error that says why there is no law, and how to measure."""
-        return NoLawError(f"{why}: measure it with replenish.diagnostics.{self._measured}(order)")
+    def __call__(self, order: orders.Order) -> Law:
+        """Return the law of an order, or raise the error that says why there is none, and how to measure."""
+        try:
+            if type(order) in self._laws:
+                return self._laws[type(order)](order)
+            check_order(order)
+            raise NoLawError(
+                f"order should be one whose law of the {self._what} is known, but got {type(order).__name__}"
+            )
+        except NoLawError as why:
+            raise NoLawError(f"{why}: measure it with replenish.diagnostics.{self._measured}(order)") from None
 
 
-noise_law: LawsByOrder[NoiseLaw] = LawsByOrder("noise", "noise_spectrum")
-gap_law: LawsByOrder[GapLaw] = LawsByOrder("gaps", "visit_gaps")
+def _sizes(order: orders.Order) -> tuple[int, int, int]:
+    return order.num_samples, order.batch_size, order.steps_per_epoch
+
+
+def _require_whole_batches(order: orders.Order) -> None:
+    if order.num_samples % order.batch_size:
+        raise NoLawError("batch_size should divide num_samples for a law, but got one that does not")
+
 
 # ---- Steps that know nothing of each other ----
 
 
-@noise_law.of(IndependentDraws)
-def _(order: IndependentDraws) -> NoiseLaw:
-    return WhiteNoise(order.num_samples, order.batch_size)
-
-
-@gap_law.of(IndependentDraws)
-def _(order: IndependentDraws) -> GapLaw:
-    chance = -np.expm1(order.batch_size * np.log1p(-1 / order.num_samples)) if order.num_samples > 1 else 1.0
-    return GeometricGaps(float(chance), order.num_samples / order.batch_size)
-
-
-@noise_law.of(BatchedReplacement)
-def _(order: BatchedReplacement) -> NoiseLaw:
+def _batched_noise(order: orders.BatchedReplacement) -> NoiseLaw:
     n, b = order.num_samples, order.batch_size
     return WhiteNoise(n, b, level=(n - b) / max(n - 1, 1))
 
 
-@gap_law.of(BatchedReplacement)
-def batched_gaps(order: CursorOrder) -> GapLaw:
-    """Return the gaps where each step has a sample with probability B/N."""
+def _weighted_noise(order: orders.WeightedDraws) -> NoiseLaw:
+    """Draws with probabilities p_i coincide with probability sum p^2, and the mean that they aim at is another.
+
+    So the level is N/(N-1) (1 - sum p^2), and a line at frequency 0 has the power B N/(N-1) (sum p^2 - 1/N): what the
+    weighted mean is off the plain one, squared.
+    """
+    n, b = order.num_samples, order.batch_size
+    shares = order.weights / order.weights.max()
+    coincidence = float(np.sum((shares / shares.sum()) ** 2))
+    factor = WhiteNoise(n, b).finite_size
+    return WhiteNoise(n, b, factor * (1 - coincidence), bias=b * factor * (coincidence - 1 / n))
+
+
+def _independent_gaps(order: orders.IndependentDraws) -> GapLaw:
+    chance = -np.expm1(order.batch_size * np.log1p(-1 / order.num_samples)) if order.num_samples > 1 else 1.0
+    return GeometricGaps(float(chance), order.num_samples / order.batch_size)
+
+
+def _batched_gaps(order: orders.BatchedReplacement | orders.PoissonDraws) -> GapLaw:
     return GeometricGaps(order.batch_size / order.num_samples, order.num_samples / order.batch_size)
 
 
 # ---- Permutations cut into batches ----
 
 
-_NOISE: dict[type, Callable[[int, int, int, float], NoiseLaw]] = {
-    RandomReshuffling: EpochNoise,
-    FlipFlop: PalindromeNoise,
-    ShuffleOnce: RepeatedEpochNoise,
-}
-_GAPS = {RandomReshuffling: epoch_gaps, FlipFlop: palindrome_gaps}
-
-
-@noise_law.of(*_NOISE)
-def _(order: RandomReshuffling | FlipFlop | ShuffleOnce) -> NoiseLaw:
+def _epochs_noise(law: type[EpochsNoise], order: EpochOrder) -> NoiseLaw:
     # The mean over the batches of an epoch of B / (size of the batch).
     inverse_size = 1 + (order.batch_size / order.last_batch_size - 1) / order.steps_per_epoch
-    return _NOISE[type(order)](order.num_samples, order.batch_size, order.steps_per_epoch, inverse_size)
+    return law(*_sizes(order), inverse_size=inverse_size)
 
 
-@gap_law.of(*_GAPS)
-def _(order: RandomReshuffling | FlipFlop) -> GapLaw:
-    return _GAPS[type(order)](order.num_samples, order.batch_size, order.steps_per_epoch)
-
-
-@gap_law.of(ShuffleOnce)
-def _(order: ShuffleOnce) -> GapLaw:
+def _once_gaps(order: orders.ShuffleOnce) -> GapLaw:
     always = np.zeros(order.steps_per_epoch)
     always[-1] = 1
     return ListedGaps(always, order.num_samples / order.batch_size)
 
 
-# ---- Pools ----
+def _paired_noise(order: orders.PairedReversal) -> NoiseLaw:
+    _require_whole_batches(order)
+    return PairedEpochsNoise(*_sizes(order), tuple(order._arranged(np.arange(order.num_samples), epoch=1).tolist()))
 
 
-@noise_law.of(SequencedReplacement)
-def _(order: SequencedReplacement) -> NoiseLaw:
+# ---- A step of its epoch, any equally likely ----
+
+
+def _even_sizes(order: orders.Order) -> tuple[int, int, int]:
+    """Return the sizes, or raise with what keeps the steps of a sample from being equally likely."""
+    why = ""
+    if order.num_samples % order.batch_size:
+        why = "batch_size should divide num_samples"
+    elif isinstance(order, (orders.BlockShuffle, orders.Jitter)) and len(set(order._shards.sizes.tolist())) > 1:
+        why = "shard_size should be one for all shards"
+    elif isinstance(order, orders.BlockShuffle) and (order.staggered or order.window % int(order._shards.sizes[0])):
+        why = "window should be of whole shards"
+    elif isinstance(order, orders.BlockReshuffling) and order.num_samples % order.block_size:
+        why = "block_size should divide num_samples"
+    elif isinstance(order, orders.LengthGrouped) and not order.shuffle_batches:
+        why = "shuffle_batches should be True"
+    elif isinstance(order, orders.Stratified):
+        uneven = any(len(members) % order.steps_per_epoch for members in order._members)
+        if uneven or order.weights is not None or order.within != "reshuffling":
+            why = "every class should have as many samples in each batch"
+    if why:
+        raise NoLawError(f"{why} for a law in closed form, but got {type(order).__name__} where it is not so")
+    return _sizes(order)
+
+
+def _bins_gaps(order: orders.BallsInBins) -> GapLaw:
+    n, b, steps = _sizes(order)
+    return epoch_gaps(steps, 1, steps, n / b)
+
+
+def _repeated_sizes(order: orders.RepeatedAugmentation) -> tuple[int, int, int]:
+    if order.num_samples % order.batch_size or order.batch_size % order.repeats:
+        raise NoLawError("batch_size should divide num_samples and be a multiple of repeats for a law, but got others")
+    return _sizes(order)
+
+
+def _repeated_gaps(order: orders.RepeatedAugmentation) -> GapLaw:
+    n, b, steps = _repeated_sizes(order)
+    return epoch_gaps(n, b // order.repeats, steps, n / b)
+
+
+# ---- Pools and buffers ----
+
+
+def _buffer_noise(order: orders.ShuffleBuffer) -> NoiseLaw:
+    _require_whole_batches(order)
+    if len(order._shards.sizes) > 1:
+        raise NoLawError("shard_size should be None for a law, but got shards")
+    whole = order.buffer_size >= order.num_samples
+    return EpochNoise(*_sizes(order)) if whole else BufferNoise(*_sizes(order), order.buffer_size)
+
+
+def _pool_noise(order: orders.SequencedReplacement) -> NoiseLaw:
     n, b = order.num_samples, order.batch_size
-    if isinstance(order._sequence, ReshuffledSequence):
-        rounds = EpochNoise(n, b, n // b) if n % b == 0 else BatchMeanNoise(n, b, EpochNoise(n, 1, n))
-        return PoolNoise(n, b, order.pool_size, rounds)
-    if not _has_every_sample_once(order):
-        raise noise_law.missing(_UNEVEN)
-    return PoolNoise(n, b, order.pool_size, SequenceNoise(n, b))
+    sequence: NoiseLaw
+    if not isinstance(order._sequence, ReshuffledSequence):
+        _require_every_sample_once(order)
+        sequence = SequenceNoise(n, b)
+    else:
+        sequence = EpochNoise(n, b, n // b) if n % b == 0 else BatchMeanNoise(n, b, EpochNoise(n, 1, n))
+    return PoolNoise(n, b, order.pool_size, sequence)
 
 
-@gap_law.of(SequencedReplacement)
-def _(order: SequencedReplacement) -> GapLaw:
+def _pool_gaps(order: orders.SequencedReplacement) -> GapLaw:
     if isinstance(order._sequence, ReshuffledSequence):
-        raise gap_law.missing("sequence should be fixed for a law of the gaps, but got one that is reshuffled")
-    if not _has_every_sample_once(order):
-        raise gap_law.missing(_UNEVEN)
+        raise NoLawError("sequence should be fixed for a law of the gaps, but got one that is reshuffled")
+    _require_every_sample_once(order)
     return PoolGaps(order.pool_size / order.num_samples)
 
 
-_UNEVEN = "order should refill its pool by a fixed sequence of every sample once for a law, but got another sequence"
-
-
-def _has_every_sample_once(order: SequencedReplacement) -> bool:
+def _require_every_sample_once(order: orders.SequencedReplacement) -> None:
     sequence = order._sequence
     if isinstance(sequence, ListedSequence):
-        return sequence.length == order.num_samples == len(np.unique(sequence.indices))
-    return isinstance(sequence, (IdentitySequence, ShuffledSequence))
+        once = sequence.length == order.num_samples == len(np.unique(sequence.indices))
+    else:
+        once = isinstance(sequence, (IdentitySequence, ShuffledSequence))
+    if not once:
+        raise NoLawError(
+            "order should refill its pool by a fixed sequence of every sample once for a law, but got another sequence"
+        )
+
+
+# ---- The tables ----
+
+_EVEN = (orders.BlockShuffle, orders.BlockReshuffling, orders.Jitter, orders.LengthGrouped, orders.Stratified)
+
+noise_law: LawsByOrder[NoiseLaw] = LawsByOrder(
+    "noise",
+    "noise_spectrum",
+    {
+        orders.IndependentDraws: lambda order: WhiteNoise(order.num_samples, order.batch_size),
+        orders.BatchedReplacement: _batched_noise,
+        orders.PoissonDraws: lambda order: WhiteNoise(*_sizes(order)[:2], 1 - order.batch_size / order.num_samples),
+        orders.WeightedDraws: _weighted_noise,
+        orders.RandomReshuffling: partial(_epochs_noise, EpochNoise),
+        orders.FlipFlop: partial(_epochs_noise, PalindromeNoise),
+        orders.ShuffleOnce: partial(_epochs_noise, RepeatedEpochNoise),
+        orders.PairedReversal: _paired_noise,
+        **dict.fromkeys(_EVEN, lambda order: EpochNoise(*_even_sizes(order))),
+        orders.BallsInBins: lambda order: BinsNoise(*_sizes(order)),
+        # A batch meets itself with probability repeats/B: so many times white noise, less the dip of reshuffling.
+        orders.RepeatedAugmentation: lambda order: EpochNoise(*_repeated_sizes(order), inverse_size=order.repeats),
+        orders.ShuffleBuffer: _buffer_noise,
+        orders.SequencedReplacement: _pool_noise,
+    },
+)
+gap_law: LawsByOrder[GapLaw] = LawsByOrder(
+    "gaps",
+    "visit_gaps",
+    {
+        orders.IndependentDraws: _independent_gaps,
+        orders.BatchedReplacement: _batched_gaps,
+        orders.PoissonDraws: _batched_gaps,
+        orders.RandomReshuffling: lambda order: epoch_gaps(*_sizes(order)),
+        orders.FlipFlop: lambda order: palindrome_gaps(*_sizes(order)),
+        orders.ShuffleOnce: _once_gaps,
+        **dict.fromkeys(_EVEN, lambda order: epoch_gaps(*_even_sizes(order))),
+        orders.BallsInBins: _bins_gaps,
+        orders.RepeatedAugmentation: _repeated_gaps,
+        orders.SequencedReplacement: _pool_gaps,
+    },
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from replenish.orders.random_reshuffling import RandomReshuffling
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.theory.arguments import dataset, real
-from replenish.theory.noise_laws import NoiseLaw
-from replenish.theory.order_laws import noise_law
-from replenish.theory.sgd import checked_momentum, stable_step, variance, variance_ratio
+from replenish.theory.noise import equivalent_learning_rate, noise_variance
+from replenish.theory.sgd import checked_momentum
 
 
 @dataclass(frozen=True)
@@ -82,30 +80,24 @@ def when_orders_differ(
     weight_decay = real("weight_decay", weight_decay)
     noticeable = real("noticeable", noticeable, positive=True)
     n -= n % b  # a short batch would add noise of its own, which is not what is asked
-    srs, reshuffling = noise_law(SequencedReplacement(n, b)), noise_law(RandomReshuffling(n, b))
-    slope = rate / (1 - beta) / srs.share
+    if n == b:
+        raise ValueError(
+            f"batch_size should be at most half of num_samples for orders to differ, but got {b} of {num_samples}"
+        )
+    srs, reshuffling, share = SequencedReplacement(n, b), RandomReshuffling(n, b), b / n
+    slope = rate / (1 - beta) / share
     smallest = slope * weight_decay
-    limit = 2 * (1 + beta) / (1 - beta) / srs.share
+    limit = 2 * (1 + beta) / (1 - beta) / share
     if smallest >= limit:
         raise ValueError(
             f"learning_rate * weight_decay should be below {2 * (1 + beta):g}, or SGD diverges, but got "
             f"{rate * weight_decay:g}"
         )
-
-    def ratio(law: NoiseLaw, kappa: float) -> float:
-        return variance_ratio(law, stable_step(law, kappa, beta), beta)
-
-    def difference(kappa: float) -> float:
-        return ratio(srs, kappa) - ratio(reshuffling, kappa)
-
     grid = np.geomspace(max(smallest, 1e-3), min(max(1e3, 10 * smallest), limit * (1 - 1e-9)), 400)
-    differences = np.array([difference(float(kappa)) for kappa in grid])
+    differences = noise_variance(srs, grid, beta) - noise_variance(reshuffling, grid, beta)
     most = int(np.argmax(differences))
     above = np.flatnonzero(differences >= noticeable)
     flattest = max(smallest, 1e-6)
-    wanted, factor = variance(srs, stable_step(srs, flattest, beta), beta), 1.0
-    for _ in range(100):  # V grows at least as the learning rate, so this contracts
-        factor *= math.sqrt(wanted / variance(reshuffling, stable_step(reshuffling, flattest * factor, beta), beta))
     return OrdersDiffer(
         kappa_per_curvature=slope,
         smallest_kappa=smallest,
@@ -113,6 +105,6 @@ def when_orders_differ(
         at_curvature=max(float(grid[most]) / slope - weight_decay, 0.0),
         same_above=max(float(grid[above[-1]]) / slope - weight_decay, 0.0) if above.size else 0.0,
         noticeable=noticeable,
-        variance_ratio=ratio(srs, flattest) / ratio(reshuffling, flattest),
-        learning_rate_ratio=factor,
+        variance_ratio=float(noise_variance(srs, flattest, beta) / noise_variance(reshuffling, flattest, beta)),
+        learning_rate_ratio=equivalent_learning_rate(reshuffling, srs, flattest, beta),
     )
