@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from replenish.lab.config import RunConfig
-from replenish.lab.paper import TABLE1, TABLE2, TABLE3, Table2Row, Table3Row
+from replenish.lab.paper import FIGURE3, TABLE1, TABLE2, TABLE3, Table2Row, Table3Row
 
 #: These start at a tenth of the recipe's learning rate, which was chosen for networks with batch normalization (our
 #: choice).
@@ -33,9 +33,9 @@ def table3(printed: Table3Row) -> RunConfig:
     )
 
 
-def figure3(*decay_epochs: int) -> RunConfig:
-    """Return SRS with the learning rate dropped by ten at these epochs."""
-    return RunConfig(decay_epochs=decay_epochs)
+def figure3(name: str) -> RunConfig:
+    """Return SRS with the learning rate dropped by ten at the epochs that the name tells."""
+    return RunConfig(decay_epochs=tuple(map(int, name.split("-")[1:])))
 
 
 _TABLE3 = {printed.name: partial(table3, printed) for printed in TABLE3}
@@ -47,8 +47,7 @@ EXPERIMENTS: dict[str, Callable[[], RunConfig]] = {
     "figure2/wrn-60-120-160": _TABLE3["table3/wrn-b64-60-120-160"],
     "figure2/wrn-120-150-175": _TABLE3["table3/wrn-b64-120-150-175"],
     "figure2/wrn-srs-120-150-175": _TABLE3["table3/wrn-srs-b64-120-150-175"],
-    "figure3/srs-60-120-160": partial(figure3, 60, 120, 160),  # the text's "about 23 %"
-    "figure3/srs-90-135-168": partial(figure3, 90, 135, 168),  # between the two that the text names (our choice)
-    "figure3/srs-120-150-175": _TABLE3["table3/wrn-srs-b64-120-150-175"],
-    "figure3/srs-150-175-190": partial(figure3, 150, 175, 190),  # the large rate kept longer still (our choice)
+    # The first is the text's "about 23 %", the third is row 4 of table 3; the others are our choice: one between those
+    # two, and one that keeps the large rate longer still.
+    **{name: partial(figure3, name) for name, _ in FIGURE3.lines},
 }

@@ -15,16 +15,9 @@ NOT_AFTER_HOLM = ", though not after Holm"
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim.
+    """A claim: in a few words, what is said with the number it goes with, and what was done here to test it.
 
-    Attributes:
-        name: A short name without spaces.
-        title: The claim in a few words.
-        said: The same in a sentence or two, with the number it goes with.
-        test: What was done here to test it.
-        comparisons: The comparisons that the verdict rests on.
-        rule: Makes the verdict of them.
-        ours: Whether it is a claim of this project, not of the paper.
+    The rule makes the verdict of the comparisons that it rests on; `ours` is a claim of this project, not of the paper.
     """
 
     name: str

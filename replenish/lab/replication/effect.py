@@ -15,14 +15,10 @@ _NO_SPREAD = 1e-9
 
 @dataclass(frozen=True)
 class Effect:
-    """A mean difference in points.
+    """A mean difference in points, with its standard error: 0 where the differences have no spread.
 
-    Attributes:
-        mean: The estimate.
-        error: Its standard error; 0 where the differences have no spread.
-        freedom: Degrees of freedom of Student's distribution.
-        n: How many differences it rests on, of each kind.
-        deviation: The standard deviation of the paired differences; None for a difference of differences.
+    It rests on `n` differences of each kind. Degrees of freedom are those of Student's distribution; the deviation is
+    the standard deviation of the paired differences, None for a difference of differences.
     """
 
     mean: float
@@ -75,9 +71,9 @@ def difference_of_differences(first: Sequence[float], second: Sequence[float]) -
     """
     if min(len(first), len(second)) < 2:
         return None
-    parts = [statistics.variance(each) / len(each) for each in (first, second)]
-    total = math.fsum(parts)
-    spread = math.fsum(part**2 / (len(each) - 1) for part, each in zip(parts, (first, second), strict=True))
+    parts = [(statistics.variance(each) / len(each), len(each) - 1) for each in (first, second)]
+    total = math.fsum(part for part, _ in parts)
+    spread = math.fsum(part**2 / freedom for part, freedom in parts)
     freedom = total**2 / spread if spread else float(len(first) + len(second) - 2)
     mean = statistics.fmean(first) - statistics.fmean(second)
     return Effect(mean, math.sqrt(total), freedom, min(len(first), len(second)))

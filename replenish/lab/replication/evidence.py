@@ -30,30 +30,18 @@ class ArmRuns:
         """The seeds whose runs diverged."""
         return tuple(seed for seed, run in self.runs.items() if run.status == "diverged")
 
-    @property
-    def complete(self) -> bool:
-        """Whether every stated seed has ended."""
-        return len(self.runs) == self.arm.seeds
-
     def errors(self, reading: Reading = "test_error") -> dict[int, float]:
-        """Return the error by seed, in percent; a diverged run has that of guessing.
-
-        Raises:
-            ValueError: A finished run lacks the reading.
-        """
+        """Return the error by seed, in percent; a diverged run has that of guessing; a finished one has to have it."""
         guessing = 100 * (1 - 1 / known_data(self.arm.config).classes)
         return {
             seed: guessing if run.status == "diverged" else self._number(run, reading)
             for seed, run in self.runs.items()
         }
 
-    def not_learnt(self) -> tuple[int, ...]:
-        """Return the seeds that did not end with their training images known by heart."""
-        return tuple(
-            seed
-            for seed, run in self.runs.items()
-            if run.status == "diverged" or self._number(run, "clean_error") > LEARNT
-        )
+    def not_learnt(self) -> list[str]:
+        """Return the runs, by path, that had to end with their training images known by heart and did not."""
+        runs = self.runs.values() if self.arm.must_learn else ()
+        return [run.path for run in runs if run.status == "diverged" or self._number(run, "clean_error") > LEARNT]
 
     def _number(self, run: RunRecord, name: str) -> float:
         value = run.number(name)
@@ -75,11 +63,7 @@ class Evidence:
     left_out: tuple[str, ...] = ()
 
     def check_alike(self, names: Sequence[str]) -> None:
-        """Refuse runs of one comparison that were not executed alike.
-
-        Raises:
-            ValueError: Two runs differ in machine, hardware, versions or steps, or were moved between machines.
-        """
+        """Refuse runs of one comparison that differ in machine, hardware, versions or steps, or were moved."""
         runs = [run for name in names for run in self.arms[name].runs.values()]
         for run in runs:
             for earlier in run.told("earlier_hardware") or []:
@@ -92,8 +76,7 @@ class Evidence:
     def pairs(self, first: str, second: str, seeds: int, reading: Reading) -> dict[int, float]:
         """Return first minus second for every seed below `seeds` that has ended in both.
 
-        Raises:
-            ValueError: The two runs of a seed differ in their initial weights or their data.
+        Two runs of a seed that differ in their initial weights or their data are refused.
         """
         one, two = self.arms[first], self.arms[second]
         both = [seed for seed in range(seeds) if seed in one.runs and seed in two.runs]
@@ -107,8 +90,7 @@ class Evidence:
 def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> Evidence:
     """Return the study's runs by arm; runs of no arm, and runs that have not ended, are left alone.
 
-    Raises:
-        ValueError: One run is there twice.
+    A run that is there twice is refused.
     """
     by_config = {arm.config: arm.name for arm in arms.values()}
     found: dict[str, dict[int, RunRecord]] = {name: {} for name in arms}

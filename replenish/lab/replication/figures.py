@@ -8,7 +8,7 @@ from replenish.lab.replication.evidence import Evidence
 from replenish.lab.replication.judgement import Judged, Judgement
 from replenish.lab.replication.plan import MARGIN
 from replenish.lab.replication.training_loss import ARMS as LOSS_ARMS
-from replenish.lab.replication.training_loss import loss_by_epoch
+from replenish.lab.replication.training_loss import metric_by_epoch
 from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.show import Chart, Figure, Series
 from replenish.lab.show.forest import ForestRow, forest_picture
@@ -69,9 +69,10 @@ def losses_picture(evidence: Evidence) -> str:
         series = []
         for arm in reversed(LOSS_ARMS):
             runs = evidence.arms[arm]
-            by_epoch = loss_by_epoch(runs, name)
-            middle = [statistics.median(values) for values in by_epoch.values()]
-            low, high = ([pick(values) for values in by_epoch.values()] for pick in (min, max))
+            by_epoch = metric_by_epoch(runs, name)
+            middle, low, high = (
+                [pick(values.values()) for values in by_epoch.values()] for pick in (statistics.median, min, max)
+            )
             order = runs.arm.config.order
             series.append(
                 Series(_NAMES[order], list(by_epoch), middle, low, high, order=order, note=f"n = {len(runs.runs)}")
@@ -84,13 +85,12 @@ def _curve(evidence: Evidence, order: str) -> Series:
     places = [(index, evidence.arms.get(f"rates/{order}-{rate}")) for index, rate in enumerate(RATES)]
     known = [(index, arm) for index, arm in places if arm is not None and arm.runs]
     found = [mean_with_interval(arm.errors().values()) for _, arm in known]
-    several = [each.interval for each in found]
     return Series(
         _NAMES[order],
         [index + _ASIDE[order] for index, _ in known],
         [each.value for each in found],
-        [None if each is None else each.low for each in several],
-        [None if each is None else each.high for each in several],
+        [each.interval and each.interval.low for each in found],
+        [each.interval and each.interval.high for each in found],
         order=order,
         note=f"n = {', '.join(str(len(arm.runs)) for _, arm in known)}" if known else "not run yet",
         whiskers=True,

@@ -6,7 +6,6 @@ by a 90 % interval, and a verdict that can be "better" and "equivalent" at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -25,13 +24,9 @@ Sign = Literal["better", "worse", ""]
 class Judged:
     """A comparison and what the records say of it.
 
-    Attributes:
-        comparison: What is compared.
-        pairs: How many of the stated pairs have ended.
-        effect: Over these; None for fewer than two.
-        not_learnt: Runs of reshuffling that did not learn their images by heart, by path.
-        diverged: How many of its runs diverged; they count with the error of guessing.
-        adjusted_p: The p-value after Holm's method; None for the primary comparison, and before the last pair.
+    The effect is over the pairs that have ended, None for fewer than two. Runs of reshuffling that did not learn their
+    images by heart are there by path; those that diverged count with the error of guessing. The p-value is adjusted by
+    Holm's method; None for the primary comparison, and before the last pair.
     """
 
     comparison: Comparison
@@ -130,16 +125,9 @@ def judge(comparison: Comparison, evidence: Evidence, reading: Reading) -> Judge
         comparison,
         pairs,
         effect,
-        tuple(_not_learnt(comparison, evidence)),
+        tuple(path for name in comparison.arms for path in evidence.arms[name].not_learnt()),
         sum(seed < comparison.seeds for name in comparison.arms for seed in evidence.arms[name].diverged),
     )
-
-
-def _not_learnt(comparison: Comparison, evidence: Evidence) -> Iterable[str]:
-    for name in comparison.arms:
-        found = evidence.arms[name]
-        if found.arm.must_learn:
-            yield from (found.runs[seed].path for seed in found.not_learnt())
 
 
 def _p_value(judged: Judged) -> float:

@@ -62,8 +62,10 @@ def arms_table(evidence: Evidence) -> Table:
         Column("arm", lambda arm: Cell(arm.arm.name, code=True), numeric=False),
         Column("ended", lambda arm: f"{len(arm.runs)} of {arm.arm.seeds}"),
         Column("diverged", lambda arm: str(len(arm.diverged))),
-        Column("test error", lambda arm: _mean(list(arm.errors().values())), "mean, %"),
-        Column("sd", lambda arm: _spread(list(arm.errors().values()))),
+        Column(
+            "test error", lambda arm: percent(statistics.fmean(arm.errors().values()) if arm.runs else None), "mean, %"
+        ),
+        Column("sd", lambda arm: percent(statistics.stdev(arm.errors().values()) if len(arm.runs) > 1 else None)),
         Column("clean training error", _largest_clean, "largest, %"),
         Column("time", _time, "of a run, median"),
     )
@@ -73,7 +75,7 @@ def arms_table(evidence: Evidence) -> Table:
         "arms",
         "What was run",
         columns,
-        [(name, arm) for name, arm in evidence.arms.items()],
+        list(evidence.arms.items()),
         remarks=[f"Left out, since its seed was not stated: {path}" for path in evidence.left_out],
         origins=[Origin(command, commit, count) for (command, commit), count in sorted(origins.items())],
     )
@@ -106,14 +108,6 @@ def _deviation(effect: Effect | None) -> str:
 
 def _p(judged: Judged, value: float | None) -> str:
     return p_words(value) if judged.judged else NOTHING
-
-
-def _mean(values: list[float]) -> str:
-    return percent(statistics.fmean(values)) if values else NOTHING
-
-
-def _spread(values: list[float]) -> str:
-    return percent(statistics.stdev(values)) if len(values) > 1 else NOTHING
 
 
 def _largest_clean(arm: ArmRuns) -> str:

@@ -39,12 +39,9 @@ def loss_differences(evidence: Evidence) -> tuple[LossDifference, ...]:
     found = []
     for epoch in EPOCHS:
         online, clean, error = (_pairs(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error"))
-        bias = [online[seed] - clean[seed] for seed in online.keys() & clean.keys()]
-        found.append(
-            LossDifference(
-                epoch, *(paired_effect(list(each)) for each in (online.values(), clean.values(), bias, error.values()))
-            )
-        )
+        bias = {seed: online[seed] - clean[seed] for seed in online.keys() & clean.keys()}
+        effects = [paired_effect(list(each.values())) for each in (online, clean, bias, error)]
+        found.append(LossDifference(epoch, *effects))
     return tuple(found)
 
 
@@ -86,29 +83,19 @@ def losses_table(evidence: Evidence) -> Table:
     return Table("losses", "", columns, [(str(row.epoch), row) for row in loss_differences(evidence)])
 
 
-def loss_by_epoch(arm: ArmRuns, name: str) -> dict[int, list[float]]:
-    """Return a metric by effective epoch, with a value of every finished run that measured it then."""
-    found: dict[int, list[float]] = {}
-    for run in arm.runs.values():
+def metric_by_epoch(arm: ArmRuns, name: str) -> dict[int, dict[int, float]]:
+    """Return a metric by effective epoch and seed, of every finished run that measured it then."""
+    found: dict[int, dict[int, float]] = {}
+    for seed, run in arm.runs.items():
         for line in run.metrics if run.status == "finished" else ():
             if line.get(name) is not None:
-                found.setdefault(line["epoch"], []).append(line[name])
+                found.setdefault(line["epoch"], {})[seed] = line[name]
     return dict(sorted(found.items()))
 
 
 def _pairs(evidence: Evidence, name: str, epoch: int) -> dict[int, float]:
-    first, second = (_at(evidence.arms[arm], name, epoch) for arm in ARMS)
+    first, second = (metric_by_epoch(evidence.arms[arm], name).get(epoch, {}) for arm in ARMS)
     return {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
-
-
-def _at(arm: ArmRuns, name: str, epoch: int) -> dict[int, float]:
-    return {
-        seed: line[name]
-        for seed, run in arm.runs.items()
-        if run.status == "finished"
-        for line in run.metrics
-        if line["epoch"] == epoch and line.get(name) is not None
-    }
 
 
 def _direction(effect: Effect) -> str:

@@ -27,8 +27,9 @@ def headline(judgement: Judgement) -> str:
             "**Keep reshuffling: this setting could not test the claim.** "
             f"{len(primary.not_learnt)} runs of reshuffling did not learn their images by heart; {_PAPER}."
         )
-    said = f"SRS ended {_place(primary)}; {_PAPER}."
-    return f"**{_advice(judgement)}** {said}"
+    effect = primary.effect
+    where = "nowhere yet" if effect is None else f"{place(effect.mean, 'reshuffling')} ({_between(effect)})"
+    return f"**{_advice(judgement)}** SRS ended {where}; {_PAPER}."
 
 
 def _advice(judgement: Judgement) -> str:
@@ -40,7 +41,7 @@ def _advice(judgement: Judgement) -> str:
         return f"Keep reshuffling: on {network}, SRS raised the test error."
     if not primary.sign:
         return f"Keep reshuffling: whether SRS helps {network} stayed undecided."
-    if verdict_of("rate", judgement) == SUPPORTED:
+    if next(claim for claim in CLAIMS if claim.name == "rate").verdict(judgement) == SUPPORTED:
         return f"Raise the learning rate before you change the sampler: SRS helps {network}, and as much as that does."
     return f"Try SRS: on {network}, it lowered the test error."
 
@@ -69,11 +70,6 @@ def monday(judgement: Judgement) -> list[str]:
         "experiment) would settle it."
     )
     return found
-
-
-def verdict_of(name: str, judgement: Judgement) -> str:
-    """Return the verdict of a claim by its name."""
-    return next(claim for claim in CLAIMS if claim.name == name).verdict(judgement)
 
 
 def effect_words(judged: Judged) -> str:
@@ -112,7 +108,7 @@ def comparison_sentence(judged: Judged) -> str:
 def claim_lines(claim: Claim, judgement: Judgement) -> list[str]:
     """Return a claim as Markdown: what is said, our test, the effects, the verdict."""
     who = "We" if claim.ours else "The paper"
-    lines = [
+    return [
         f"### {claim.title}",
         "",
         f"*{who}:* {claim.said}",
@@ -122,8 +118,8 @@ def claim_lines(claim: Claim, judgement: Judgement) -> list[str]:
         *(f"- {comparison_sentence(judgement[name])}" for name in claim.comparisons),
         "",
         f"**Verdict here: {claim.verdict(judgement)}.**{_explained(claim, judgement)}",
+        "",
     ]
-    return [*lines, ""]
 
 
 def _explained(claim: Claim, judgement: Judgement) -> str:
@@ -141,12 +137,6 @@ def _explained(claim: Claim, judgement: Judgement) -> str:
     if verdict == CONTRADICTED and found[0].equivalent:
         return f" Contradicted means: whatever difference there is, at this size it is below {MARGIN:g} points."
     return ""
-
-
-def _place(judged: Judged) -> str:
-    """Return where SRS ended against reshuffling, in words."""
-    effect = judged.effect
-    return "nowhere yet" if effect is None else f"{place(effect.mean, 'reshuffling')} ({_between(effect)})"
 
 
 def _between(effect: Effect) -> str:
