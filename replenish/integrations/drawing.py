@@ -48,8 +48,8 @@ def draw(order: Order, path: str, parent: int) -> None:
                 if key.fileobj is listener:
                     connection = listener.accept()[0]
                     connection.settimeout(60)  # one that does not read must not stop the others for ever
-                    connection.sendall(NUMBER.pack(len(config)) + config)
-                    selector.register(connection, selectors.EVENT_READ)
+                    if _sent(connection, config):
+                        selector.register(connection, selectors.EVENT_READ)
                 elif (step := _answer(key.fileobj, batches)) is None:
                     selector.unregister(key.fileobj)
                 elif abs(step - farthest) > KEPT_STEPS:  # a jump: begin to count anew
@@ -76,12 +76,20 @@ def _answer(connection: Any, batches: RecentBatches) -> int | None:
     """Send the batch asked for and return its step, or None if there is no reader any more."""
     try:
         (step,) = NUMBER.unpack(received(connection, NUMBER.size))
-        batch = batches[step].astype("<i8").tobytes()
-        connection.sendall(NUMBER.pack(len(batch)) + batch)
     except OSError:
         connection.close()
         return None
-    return int(step)
+    return int(step) if _sent(connection, batches[step].astype("<i8").tobytes()) else None
+
+
+def _sent(connection: socket.socket, data: bytes) -> bool:
+    """Send a size and as many bytes; return whether there is a reader: one that has gone must not end the others'."""
+    try:
+        connection.sendall(NUMBER.pack(len(data)) + data)
+    except OSError:
+        connection.close()
+        return False
+    return True
 
 
 def received(connection: socket.socket, size: int, waited: Callable[[], None] | None = None) -> bytearray:

@@ -67,7 +67,7 @@ def serve(order: Order, path: str | Path) -> Iterator[None]:
             time.sleep(0.01)
         yield
     finally:
-        process.terminate()
+        process.kill()  # one that is stopped would not hear a request to end, and would be waited for
         process.wait()
         path.unlink(missing_ok=True)
 
@@ -138,13 +138,17 @@ class NodeOrder:
         """
         step = checks.step(step)
         with self._lock.lock:
-            if self._socket is None or self._process != os.getpid():
-                self._socket, self._process = self._connected(), os.getpid()
+            known = self._socket if self._process == os.getpid() else None
+            connection = self._connected() if known is None else known
             try:
-                self._socket.sendall(NUMBER.pack(step))
-                (size,) = NUMBER.unpack(received(self._socket, NUMBER.size, self._check_alive))
-                return np.frombuffer(received(self._socket, size, self._check_alive), dtype="<i8").astype(np.int64)
+                if known is None:
+                    self._check_server(connection)
+                    self._socket, self._process = connection, os.getpid()
+                connection.sendall(NUMBER.pack(step))
+                (size,) = NUMBER.unpack(received(connection, NUMBER.size, self._check_alive))
+                return np.frombuffer(received(connection, size, self._check_alive), dtype="<i8").astype(np.int64)
             except BaseException as error:
+                connection.close()
                 self._socket = None  # after half an answer, the next would be taken for its rest
                 if isinstance(error, TimeoutError):
                     raise ConnectionError(
@@ -175,6 +179,11 @@ class NodeOrder:
                 if time.monotonic() > end:
                     raise ConnectionError(f"nobody draws at {self._path} after {self._timeout} seconds") from error
                 time.sleep(0.05)
+        weakref.finalize(self, connection.close)
+        return connection
+
+    def _check_server(self, connection: socket.socket) -> None:
+        """Refuse a process of another user, or one that draws another order."""
         _check_user(connection, self._path)
         (size,) = NUMBER.unpack(received(connection, NUMBER.size, self._check_alive))
         drawn = json.loads(received(connection, size, self._check_alive).decode())
@@ -184,10 +193,7 @@ class NodeOrder:
                 for name in sorted({*drawn, *here})
                 if drawn.get(name, "missing") != here.get(name, "missing")
             )
-            connection.close()
             raise ValueError(f"order should be the one that is drawn at {self._path}, but {differing}")
-        weakref.finalize(self, connection.close)
-        return connection
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"} | {"_socket": None}
@@ -213,7 +219,6 @@ def _check_user(connection: socket.socket, path: str) -> None:
         size = struct.calcsize("3i")
         _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user != os.geteuid():
-            connection.close()
             raise ValueError(f"path should be of a process of this user, but user {user} draws at {path}")
 
 

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -182,25 +183,45 @@ def test_a_fork_after_use(tmp_path: Path) -> None:
             assert [batch.tolist() for batch in forked.get(timeout=300)] == stream(0, 50)
 
 
+def drawing_at(path: Path) -> int:
+    """Return the number of the process that draws there."""
+    return next(
+        int(process.name)
+        for process in Path("/proc").iterdir()
+        if process.name.isdigit() and str(path).encode() in (process / "cmdline").read_bytes()
+    )
+
+
 @pytest.mark.slow
 def test_a_stopped_process_is_found_out(tmp_path: Path) -> None:
+    """By a reader that has read before, by a new one, and when the context ends."""
     with serve(order(), tmp_path / "s"):
         shared = NodeOrder(order(), tmp_path / "s")
         shared.batch(0)
         shared._timeout = 3  # from now on: until here a busy machine may take its time
-        drawing = next(
-            int(process.name)
-            for process in Path("/proc").iterdir()
-            if process.name.isdigit() and str(tmp_path / "s").encode() in (process / "cmdline").read_bytes()
-        )
+        drawing = drawing_at(tmp_path / "s")
         os.kill(drawing, signal.SIGSTOP)
         try:
-            with pytest.raises(ConnectionError, match="gave no sign of life for 3 seconds"):
-                shared.batch(500)
+            for reader in (shared, NodeOrder(order(), tmp_path / "s", timeout=3)):
+                with pytest.raises(ConnectionError, match="gave no sign of life for 3 seconds"):
+                    reader.batch(500)
         finally:
             os.kill(drawing, signal.SIGCONT)
         shared._timeout = 60
         assert shared.batch(500).tolist() == order().batch(500).tolist()
+        os.kill(drawing, signal.SIGSTOP)
+    assert not Path("/proc", str(drawing)).exists()
+
+
+def test_a_reader_that_leaves_before_it_is_answered_disturbs_nobody(tmp_path: Path) -> None:
+    with serve(order(), tmp_path / "s"):
+        drawing = drawing_at(tmp_path / "s")
+        os.kill(drawing, signal.SIGSTOP)
+        for _ in range(3):
+            with socket.socket(socket.AF_UNIX) as hasty:
+                hasty.connect(str(tmp_path / "s"))
+        os.kill(drawing, signal.SIGCONT)
+        assert NodeOrder(order(), tmp_path / "s").batch(0).tolist() == stream(0, 1)[0]
 
 
 def test_a_socket_left_by_a_killed_run(tmp_path: Path) -> None:
