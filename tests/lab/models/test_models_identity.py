@@ -6,7 +6,11 @@ import functools
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -54,6 +58,118 @@ def test_what_trains_otherwise_has_another_name() -> None:
     names = [network_name(make) for make in makers]
     assert len(set(names)) == len(names)
     assert [network_name(make) for make in makers] == names
+
+
+SLOPE = 0.1
+
+
+def bent(images: Tensor) -> Tensor:
+    return F.leaky_relu(images, SLOPE)
+
+
+class Bent(Net):
+    def forward(self, images: Tensor) -> Tensor:
+        return bent(super().forward(images))
+
+
+@dataclass
+class Settings:
+    p: float
+
+
+class Configured(Net):
+    def __init__(self, settings: object, private: float = 0.0, mask: float = 0.0) -> None:
+        super().__init__()
+        self.settings, self._private, self.scale = settings, private, torch.tensor(mask)
+        self.register_buffer("mask", torch.tensor(mask), persistent=False)
+
+
+def bound(value: object) -> Callable[[], nn.Module]:
+    return lambda: Configured(value)
+
+
+def scaled(scale: float) -> type[nn.Module]:
+    class Scaled(Net):
+        def forward(self, images: Tensor) -> Tensor:
+            return scale * super().forward(images)
+
+    return Scaled
+
+
+class Maker:
+    def __init__(self, mask: float) -> None:
+        self.mask = mask
+
+    def __call__(self) -> nn.Module:
+        return Configured(None, mask=self.mask)
+
+
+def kept_lambda(tanh: bool) -> Callable[[Tensor], Tensor]:
+    return (lambda images: torch.tanh(images)) if tanh else (lambda images: torch.relu(images))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(bound(kept_lambda(True)), bound(kept_lambda(False)), id="lambda"),
+        pytest.param(
+            bound(functools.partial(F.leaky_relu, negative_slope=0.1)),
+            bound(functools.partial(F.leaky_relu, negative_slope=0.2)),
+            id="partial",
+        ),
+        pytest.param(bound(Settings(0.1)), bound(Settings(0.2)), id="dataclass"),
+        pytest.param(bound(SimpleNamespace(p=0.1)), bound(SimpleNamespace(p=0.2)), id="namespace"),
+        pytest.param(bound(torch.bfloat16), bound(torch.float16), id="type of numbers"),
+        pytest.param(bound(np.zeros(3)), bound(np.ones(3)), id="array"),
+        pytest.param(scaled(0.25), scaled(0.75), id="class that closes over a value"),
+        pytest.param(Maker(0.25), Maker(0.75), id="object that makes networks"),
+        pytest.param(Maker(0.25).__call__, Maker(0.75).__call__, id="method"),
+    ],
+)
+def test_what_is_bound_to_a_network_tells_it_apart(
+    first: Callable[[], nn.Module], second: Callable[[], nn.Module]
+) -> None:
+    assert network_name(first) != network_name(second)
+    assert network_name(first) == network_name(first)
+
+
+@pytest.mark.parametrize("name", ["_private", "scale", "mask"])
+def test_private_settings_and_tensors_that_no_checkpoint_has_tell_networks_apart(name: str) -> None:
+    def make() -> nn.Module:
+        network = Configured(None)
+        setattr(network, name, torch.tensor(chosen[0]))
+        return network
+
+    chosen = [1.0]
+    before = network_name(make)
+    chosen[0] = 2.0
+    assert network_name(make) != before
+
+
+def test_globals_that_forward_reads_tell_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = network_name(Bent)
+    monkeypatch.setitem(globals(), "SLOPE", 0.2)
+    other_constant = network_name(Bent)
+    monkeypatch.setitem(globals(), "bent", torch.tanh)
+    assert len({before, other_constant, network_name(Bent)}) == 3
+
+
+def test_classes_of_an_interpreter_are_told_apart_by_defaults_and_constants() -> None:
+    source = """
+from torch import nn
+class Typed(nn.Module):
+    factor = {0}
+    def forward(self, images, slope={1}, *, more={2}):
+        return images
+"""
+
+    def typed(*numbers: int) -> str:
+        made: dict[str, Any] = {"__name__": "__main__"}
+        exec(source.format(*numbers), made)
+        return network_name(made["Typed"])
+
+    assert len({typed(1, 1, 1), typed(2, 1, 1), typed(1, 2, 1), typed(1, 1, 2)}) == 4
+    assert typed(1, 1, 1) == typed(1, 1, 1)
 
 
 def test_the_name_is_the_same_in_another_process() -> None:
