@@ -20,6 +20,7 @@ from replenish.cli import audit, bench, compare, count, data, demo, explain, ins
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
 from replenish.cli.help import GroupedCommand
+from replenish.cli.numbered import NumberedCommand
 from replenish.cli.script import ScriptCommand
 
 __all__ = ["app", "main"]
@@ -38,8 +39,8 @@ app.command("compare", cls=GroupedCommand)(compare.compare)
 _of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
 app.command("exec", **_of_a_script)(execution.exec_)
 app.command("audit", **_of_a_script)(audit.audit)
-app.command("what")(what.what)
-app.command("when")(when.when)
+app.command("what", cls=NumberedCommand)(what.what)
+app.command("when", cls=NumberedCommand)(when.when)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect)

@@ -80,7 +80,10 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
 # Whose steps `what` and `when` are asked about: a run or a state, or an order by its name and sizes.
 Source = Annotated[
     Path | None,
-    typer.Argument(help="a run's folder, or a file with a sampler's saved state (JSON, or as torch.save wrote it)"),
+    typer.Argument(
+        help="a run's folder, or a file with a sampler's saved state or an order's config (JSON, or as torch.save "
+        "wrote it)"
+    ),
 ]
 OrderName = Annotated[str | None, typer.Option("--order", help="without SOURCE: the order's name, such as srs")]
 NumSamples = Annotated[int | None, typer.Option("--num-samples", "-N", help="without SOURCE: how many samples")]

@@ -42,7 +42,7 @@ def what(
 ) -> None:
     """Say which samples made a step: their indices, and labels and files where the data are at hand.
 
-    From a run's folder, from a sampler's saved state, or from an order's name and sizes.
+    From a run's folder, from a sampler's saved state or an order's config, or from an order's name and sizes.
     """
     with errors_as_sentences():
         found = order_source(source, order, num_samples, batch_size, seed, option, dataset)

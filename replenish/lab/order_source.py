@@ -18,8 +18,9 @@ from replenish.lab.runs.folder import CONFIG
 from replenish.orders.protocol import Order
 from replenish.orders.rebuilding import order_from_config
 
-#: The fields by which a saved state is known among other things of a checkpoint.
-OF_A_STATE = {"version", "stream", "step", "order", "num_samples", "batch_size"}
+#: The fields by which an order's config is known, and a saved state, among other things of a checkpoint.
+OF_A_CONFIG = {"stream", "order", "num_samples", "batch_size"}
+OF_A_STATE = {"version", "step", *OF_A_CONFIG}
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class OrderSource:
 
 
 def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> OrderSource:
-    """Return the order of a run's folder, or of a file with a saved state or a run's config.
+    """Return the order of a run's folder, or of a file with a saved state, an order's config or a run's.
 
     Args:
         path: The folder; or a JSON file; or a file that `torch.save` wrote, which is read without running any code.
@@ -60,19 +61,21 @@ def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> Or
         OSError: It cannot be read.
         ValueError: It holds no order, several, or one of other data.
     """
-    if path.is_dir() or path.name == CONFIG:
+    states = [] if path.is_dir() else _states(_content(path))
+    if path.is_dir() or (path.name == CONFIG and not states):
         if dataset is not None or facts:
             raise ValueError(f"--dataset and --option should be left out, since the run in {path} names its own")
         return _of_run(RunFolder(path if path.is_dir() else path.parent))
-    states = {json.dumps(found, sort_keys=True): found for found in _states(_content(path))}
     if len(states) != 1:
         kind = f"{len(states)} different ones" if states else "none"
         raise ValueError(
-            f"{path} should hold one state that state_dict() of a sampler returned, or be a run's folder, but holds "
-            f"{kind}"
+            f"{path} should hold one state that state_dict() of a sampler returned or an order's config, or be a run's "
+            f"folder, but holds {kind}"
         )
-    (found,) = states.values()
+    (found,) = states
     order = order_from_config(found, **facts)
+    if "step" not in found:
+        return of_order(order, f"{type(order).__name__}, as {path.name} names it", dataset)
     about = f"{type(order).__name__}, as saved in {path.name} before step {found['step']:,}"
     return of_order(order, about, dataset, steps=state.load(order, found))
 
@@ -127,13 +130,19 @@ def _content(path: Path) -> object:
         ) from None
 
 
-def _states(content: object) -> Iterator[dict[str, Any]]:
-    """Yield the saved states in dicts within dicts and lists: checkpoints keep them in many places."""
+def _states(content: object) -> list[dict[str, Any]]:
+    """Return the different saved states of a file's content, or if there are none, the configs of orders."""
+    found = list(_dicts_with(OF_A_STATE, content)) or list(_dicts_with(OF_A_CONFIG, content))
+    return list({json.dumps(each, sort_keys=True): each for each in found}.values())
+
+
+def _dicts_with(fields: set[str], content: object) -> Iterator[dict[str, Any]]:
+    """Yield what has these fields in dicts within dicts and lists: checkpoints keep states in many places."""
     if isinstance(content, Mapping):
-        if set(content) >= OF_A_STATE:
+        if set(content) >= fields:
             yield dict(content)
             return
         content = list(content.values())
     if isinstance(content, (list, tuple)):
         for value in content:
-            yield from _states(value)
+            yield from _dicts_with(fields, value)

@@ -17,8 +17,9 @@ SELDOM = 4
 # How many stretches for every slot that is wanted, and the most: a table that fits the caches.
 STRETCHES_PER_SLOT = 8
 MOST_STRETCH_BITS = 23
-# Buckets of half words, which are what slots are computed from; a pool of 2**20 slots or more has two for each at most.
-BUCKET_BITS = 20
+# Buckets of half words, which are what slots are computed from; a pool of 2**20 slots or more has two for each at most,
+# and a table of so many stays in the nearest caches.
+BUCKET_BITS = 18
 
 
 class WantedSlots:
@@ -39,8 +40,8 @@ class WantedSlots:
 
     @property
     def are_few(self) -> bool:
-        """Whether few of the slots are left."""
-        return FEW * self.left < len(self._is_wanted)
+        """Whether few of the slots are left, and so few that half of the largest table's stretches have none."""
+        return FEW * self.left < len(self._is_wanted) and 2 * self.left <= 1 << MOST_STRETCH_BITS
 
     def take_off(self, slots: list[Int64Array]) -> None:
         """These have been found."""

@@ -13,7 +13,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from replenish import RandomReshuffling, SequencedReplacement, Stratified, state
+from replenish import Jitter, RandomReshuffling, SequencedReplacement, Stratified, state
 from replenish.cli import app
 from replenish.lab import RunConfig
 from replenish.lab.data import load
@@ -57,6 +57,23 @@ def test_the_commands_as_a_user_types_them() -> None:
     assert f" {next(step for step, batch in enumerate(order.batches()) if 271 in batch)} " in shown.stdout
     wrong = subprocess.run([*command, "when", "1000", *SRS], capture_output=True, text=True, check=False)
     assert (wrong.returncode, wrong.stderr) == (2, "replenish: sample should be at most 999, but got 1000\n")
+
+
+@pytest.mark.parametrize(("command", "named"), [("what", "step"), ("when", "sample")])
+def test_a_negative_number_is_no_option(command: str, named: str) -> None:
+    assert refused(command, -5, *SRS) == f"replenish: {named} should be at least 0, but got -5"
+
+
+@pytest.mark.parametrize("name", ["order.json", "config.json"])
+def test_an_order_by_its_config(tmp_path: Path, name: str) -> None:
+    order = Jitter(1000, 10, shard_size=50, seed=4)
+    (tmp_path / name).write_text(json.dumps(order.config()))
+    assert samples(asked("what", 777, tmp_path / name)) == order.batch(777).tolist()
+    seen = asked("when", 7, tmp_path / name)
+    assert (seen["stop"], len(seen["steps"])) == (100, 1)  # nothing is known: an effective epoch
+    both = {"config": order.config(), "sampler": state.save(order, 300)}  # the state knows more
+    (tmp_path / name).write_text(json.dumps(both))
+    assert asked("when", 7, tmp_path / name)["stop"] == 300
 
 
 def test_an_order_by_its_name() -> None:
