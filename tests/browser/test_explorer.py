@@ -392,6 +392,13 @@ def test_light_and_dark_differ(open_at_start: OpenPage, path: Path) -> None:
     assert colours[0] != colours[1]
 
 
+def test_in_print_tiles_keep_their_colours_and_cards_are_whole(open_at_start: OpenPage, path: Path) -> None:
+    page = open_at_start(path)
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('.tile')).printColorAdjust") == "exact"
+    assert page.evaluate("getComputedStyle(document.querySelector('.card')).breakInside") == "avoid"
+
+
 def test_reduced_motion(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
     page = open_at_start(path)
     page.evaluate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,50 @@ def test_the_curves_are_drawn_where_the_laws_are(open_page, path: Path) -> None:
     assert page.locator("#spectrum [data-order=srs] .stem").count() == 12
     page.fill("#k", "9")
     assert page.locator("#spectrum [data-order=srs] path.line").get_attribute("d") != before
+
+
+@pytest.mark.parametrize("width", ["desktop", "phone"])
+def test_values_are_read_under_the_pointer_and_by_keys(open_page, path: Path, width: str) -> None:
+    page = open_page(path, width=width)
+    order = order_of("srs", 50_000, 50, 1)
+    said = page.locator(".panel:has(#variance) .reading")
+    assert "arrow keys" in said.inner_text()
+    page.locator("#variance").hover()
+    kappa = float(said.inner_text().removeprefix("At ").split(":")[0])
+    assert f"SRS {float(theory.noise_variance(order, kappa)):.3f}." in said.inner_text()
+    page.locator(".panel:has(#spectrum)").focus()
+    for key in ("Home", "End", *["ArrowLeft"] * 3, "Escape"):
+        page.keyboard.press(key)
+    said = page.locator(".panel:has(#spectrum) .reading")
+    assert "arrow keys" in said.inner_text()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    read = re.fullmatch(r"At (\S+): reshuffling \S+, SRS (\d\.\d+)( and a line of \S+)?\.", said.inner_text())
+    assert read
+    law = theory.noise_spectrum(order, [float(read[1]) / 1000])
+    assert float(read[2]) == pytest.approx(float(law.continuous[0]), abs=0.002)
+
+
+def test_a_pool_smaller_than_a_batch_is_told(open_page, path: Path) -> None:
+    page = open_page(path)
+    for name, value in {"n": "0", "b": "9", "k": "0"}.items():
+        page.fill(f"#{name}", value)
+    assert shown(page)["sentence"].startswith("A pool of 20 slots cannot give batches of 500.")
+    assert shown(page)["second-variance"] == "–"  # noqa: RUF001
+    assert page.locator("#spectrum [data-order]").count() == 1
+    assert "NaN" not in page.content()
+
+
+@pytest.mark.parametrize("width", ["desktop", "phone"])
+def test_no_word_of_a_chart_is_cut(open_page, path: Path, width: str) -> None:
+    cut = open_page(path, width=width).evaluate(
+        """() => [...document.querySelectorAll("svg.chart text")].filter((word) => {
+          const box = word.getBoundingClientRect(), whole = word.ownerSVGElement.getBoundingClientRect();
+          return box.left < whole.left - 0.5 || box.right > whole.right + 0.5 || box.bottom > whole.bottom + 0.5;
+        }).map((word) => word.textContent)"""
+    )
+    assert cut == []
 
 
 @pytest.mark.parametrize("width", ["desktop", "phone"])

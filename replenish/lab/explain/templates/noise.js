@@ -2,13 +2,14 @@
 
 const namespace = document.querySelector("svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
-const WIDTH = 560, HEIGHT = 300, LEFT = 46, RIGHT = 548, TOP = 14, BOTTOM = 252;
+const WIDTH = 560, HEIGHT = 300, LEFT = 62, RIGHT = 534, TOP = 14, BOTTOM = 252;
 const CHOICES = {
   n: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((thousands) => 1000 * thousands),
   b: [1, 2, 5, 10, 20, 50, 100, 200, 250, 500],
   k: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16],
 };
 const round = (value) => String(Number(value.toPrecision(3)));
+const reading = {}; // where the curves of a chart are read, by its id
 
 function draw(name, attributes, text) {
   const element = document.createElementNS(namespace, name);
@@ -22,7 +23,10 @@ function state() {
   const at = Object.fromEntries(Object.entries(CHOICES).map(([name, values]) => [name, values[byId(name).value]]));
   const rate = 10 ** Number(byId("rate").value), curvature = 10 ** Number(byId("curvature").value);
   const u = rate * curvature;
-  return { ...at, rate, curvature, u, kappa: (u * at.n) / at.b, first: byId("first").value, second: byId("second").value };
+  const first = byId("first").value, second = byId("second").value;
+  const fits = (order) => order !== "srs" || Math.round(at.k * at.n) >= at.b; // else no batch can be drawn from the pool
+  const orders = [first, second].filter(fits);
+  return { ...at, rate, curvature, u, kappa: (u * at.n) / at.b, first, second, orders };
 }
 
 // Axes of a chart with logarithms along, from `low` to `high`; returns how to place a point.
@@ -40,7 +44,51 @@ function axes(svg, low, high, top) {
   }
   svg.append(draw("line", { class: "axis", x1: LEFT, x2: RIGHT, y1: BOTTOM, y2: BOTTOM }));
   svg.append(draw("text", { x: (LEFT + RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, svg.dataset.along));
-  return { x, y };
+  return { x, y, low, high };
+}
+
+// Where curves can be read: evenly along the axis, and at whole numbers, where the lines are.
+function places(low, high) {
+  const even = Array.from({ length: 81 }, (_, index) => low * (high / low) ** (index / 80));
+  const whole = Array.from({ length: 12 }, (_, index) => index + 1).filter((value) => value < high);
+  return [...new Set([...even, ...whole])].sort((a, b) => a - b);
+}
+
+function read(svg, { x, low, high }, orders, told) {
+  const said = svg.parentElement.querySelector(".reading");
+  svg.place = { x, every: places(low, high) };
+  if (reading[svg.id] === undefined) {
+    said.textContent = "Point at the curves, or use the arrow keys, to read them.";
+    return;
+  }
+  const at = Math.min(reading[svg.id], high);
+  svg.append(draw("line", { class: "cursor", x1: x(at), x2: x(at), y1: TOP, y2: BOTTOM }));
+  said.textContent = `At ${round(at)}: ${orders.map((order) => `${names[order]} ${told(order, at)}`).join(", ")}.`;
+}
+
+function readable(svg) {
+  const panel = svg.parentElement;
+  const go = (to) => {
+    reading[svg.id] = to;
+    update();
+  };
+  const under = (event) => {
+    const box = svg.getBoundingClientRect(), at = ((event.clientX - box.left) / box.width) * WIDTH;
+    const far = (value) => Math.abs(svg.place.x(value) - at);
+    go(svg.place.every.reduce((best, one) => (far(one) < far(best) ? one : best)));
+  };
+  svg.addEventListener("pointermove", under);
+  svg.addEventListener("pointerdown", under);
+  panel.addEventListener("pointerleave", () => go(undefined));
+  panel.addEventListener("blur", () => go(undefined));
+  panel.addEventListener("keydown", (event) => {
+    const { every } = svg.place, by = { ArrowRight: 1, ArrowLeft: -1, Home: -every.length, End: every.length }[event.key];
+    if (event.key === "Escape") go(undefined);
+    if (!by) return;
+    event.preventDefault();
+    const from = every.findIndex((value) => value >= (reading[svg.id] ?? 1));
+    go(every[Math.min(Math.max((from < 0 ? every.length - 1 : from) + by, 0), every.length - 1)]);
+  });
 }
 
 function curve(svg, { x, y }, order, second, low, high, value) {
@@ -63,25 +111,28 @@ function spectra(now) {
   // A line is drawn as high as it is if spread over one cycle an epoch: 1 for shuffle once.
   const lines = (order) => (laws[order].line ? Array.from({ length: Math.min(12, Math.floor(high)) }, (_, m) => m + 1) : []);
   const top = 1.25, place = axes(svg, low, high, top);
-  [now.first, now.second].forEach((order, second) => {
-    const group = curve(svg, place, order, second, low, high, (at) => laws[order].continuous(now, at / steps));
+  const height = (order, m) => (laws[order].line(now, m / steps) * steps) / 2;
+  for (const order of now.orders) {
+    const group = curve(svg, place, order, order === now.second, low, high, (at) => laws[order].continuous(now, at / steps));
     for (const m of lines(order)) {
-      const height = (laws[order].line(now, m / steps) * steps) / 2;
-      const ends = { x1: place.x(m), x2: place.x(m), y1: BOTTOM, y2: place.y(Math.min(height, top)) };
+      const ends = { x1: place.x(m), x2: place.x(m), y1: BOTTOM, y2: place.y(Math.min(height(order, m), top)) };
       group.append(draw("line", { class: "stem", ...ends }));
     }
-  });
+  }
+  read(svg, place, now.orders, (order, at) => laws[order].continuous(now, at / steps).toFixed(3) +
+    (lines(order).includes(at) ? ` and a line of ${height(order, at).toFixed(3)}` : ""));
 }
 
 function variances(now) {
   const svg = byId("variance"), steps = now.n / now.b, low = 0.01, high = Math.min(100, steps * 0.9);
   const place = axes(svg, low, high, 1);
-  [now.first, now.second].forEach((order, second) =>
-    curve(svg, place, order, second, low, high, (kappa) => laws[order].variance(kappa / steps, now)));
+  const law = (order, kappa) => laws[order].variance(kappa / steps, now);
+  for (const order of now.orders) curve(svg, place, order, order === now.second, low, high, (kappa) => law(order, kappa));
+  read(svg, place, now.orders, (order, kappa) => law(order, kappa).toFixed(3));
   if (now.kappa < low || now.kappa > high || now.u >= 1) return;
   const at = place.x(now.kappa);
   svg.append(draw("line", { class: "here", x1: at, x2: at, y1: TOP, y2: BOTTOM }));
-  for (const order of [now.first, now.second]) {
+  for (const order of now.orders) {
     const point = { cx: at, cy: place.y(laws[order].variance(now.u, now)), r: 6 };
     svg.append(draw("circle", { class: `${order} point`, ...point }));
   }
@@ -97,7 +148,7 @@ function numbers(now) {
   const stable = now.u < 1;
   for (const which of ["first", "second"]) {
     const order = now[which];
-    byId(`${which}-variance`).textContent = stable ? laws[order].variance(now.u, now).toFixed(3) : "–";
+    byId(`${which}-variance`).textContent = stable && now.orders.includes(order) ? laws[order].variance(now.u, now).toFixed(3) : "–";
     byId(`${which}-name`).textContent = names[order];
     byId(`${which}-legend`).className.baseVal = `${order}${which === "second" ? " second" : ""}`;
     byId(`${which}-legend`).querySelector(".mark").setAttribute("d", marks[order]);
@@ -108,6 +159,8 @@ function numbers(now) {
 
 function sentence(now) {
   const [first, second] = [now.first, now.second].map((order) => names[order]);
+  if (now.orders.length < 2)
+    return `A pool of ${Math.round(now.k * now.n)} slots cannot give batches of ${now.b}. Make the pool larger, or B smaller.`;
   const apart = laws[now.second].variance(now.u, now) - laws[now.first].variance(now.u, now);
   if (now.first === now.second) return "Choose two different orders to compare them.";
   if (Math.abs(apart) < 0.05)
@@ -127,4 +180,5 @@ function update() {
 
 for (const [name, values] of Object.entries(CHOICES)) byId(name).max = values.length - 1;
 for (const input of document.querySelectorAll("input, select")) input.addEventListener("input", update);
+for (const svg of document.querySelectorAll("svg.chart")) readable(svg);
 update();
