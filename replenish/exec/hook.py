@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from replenish.exec.audit_task import AuditTask
 from replenish.exec.auditor import Auditor
 from replenish.exec.environment import Assignment
-from replenish.exec.records import RecordWriter
+from replenish.exec.records import RecordWriter, write_sources
 from replenish.torch.replacement import Replacement
 from replenish.torch.using import to_iterate
 
@@ -40,6 +40,7 @@ def _auditor() -> Auditor | None:
 @functools.cache
 def _replacement() -> Replacement:
     told = Assignment.from_environment()
+    write_sources(told.records)
     options = {
         name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
         for name, value in told.options.items()

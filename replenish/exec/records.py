@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+SOURCES = ".sources"  # how the files end that say which sources a process has imported
 
 
 class RecordWriter:
@@ -53,6 +58,41 @@ class RunRecords:
         """Return what the loaders with the order draw, which runs that are compared should have alike."""
         names = ("num_samples", "batch_size", "num_replicas")
         return sorted(tuple(loader[name] for name in names) for loader in self.loaders if loader["replaced"])
+
+
+def write_sources(folder: str | os.PathLike[str]) -> None:
+    """Write which sources of the user's own this process has imported: those beside the script or below this folder."""
+    found = {str(path): _digest(path) for path in _own_sources()}
+    (Path(folder) / f"{os.getpid()}{SOURCES}").write_text(json.dumps(found))
+
+
+def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the digests of the sources that the processes of a run have imported, by path."""
+    found: dict[str, str] = {}
+    for path in sorted(Path(folder).glob(f"*{SOURCES}")):
+        found |= json.loads(path.read_text())
+    return found
+
+
+def changed_sources(sources: Mapping[str, str]) -> list[str]:
+    """Return which of the sources of a run have changed since; of one that is no longer there nothing is known."""
+    return [path for path, digest in sources.items() if Path(path).is_file() and _digest(Path(path)) != digest]
+
+
+def _own_sources() -> Iterator[Path]:
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    homes = {Path.cwd(), *([Path(script).absolute().parent] if script else [])}
+    installed = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]}
+    for module in list(sys.modules.values()):
+        path = Path(getattr(module, "__file__", None) or "").absolute()
+        around = {*path.parents}
+        is_own = homes & around and not installed & around and "site-packages" not in path.parts
+        if path.suffix == ".py" and is_own and path.is_file():
+            yield path
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_records(folder: str | os.PathLike[str]) -> RunRecords:

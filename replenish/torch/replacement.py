@@ -70,7 +70,8 @@ class Replacement:
             length: int | None = len(loader.dataset)  # type: ignore[arg-type]
         except (TypeError, NotImplementedError):
             length = None
-        record = LoaderRecord(place.line, length, loader.batch_size, reason=reason)
+        batch_size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
+        record = LoaderRecord(place.line, length, batch_size, reason=reason)
         # One that is made in every epoch, or by a framework out of the script's own, is said once.
         alike = [replace(known, place=place.line) if place.in_framework else known for known in self.records]
         if record not in alike:
