@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import sys
 from typing import Any
 
@@ -45,4 +46,8 @@ def _replacement() -> Replacement:
         name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
         for name, value in told.options.items()
     }
-    return Replacement(told.order, told.seed, options, RecordWriter(told.records))
+    return Replacement(told.order, told.seed, options, RecordWriter(told.records), _was_started_by_another)
+
+
+def _was_started_by_another() -> bool:
+    return multiprocessing.parent_process() is not None

@@ -125,7 +125,7 @@ def test_looking_after_every_seed_claims_no_difference_that_is_not_there() -> No
     """4,000 comparisons without an effect, looked at after every seed from 3 to 40: at most 5 % ever claim one."""
     random = np.random.default_rng(14)
     claimed = np.isfinite(first_claims(random.normal(0.0, 1.0, (4000, 40)))).mean()
-    assert 0.005 < claimed <= 0.05  # about 0.022: the bound also covers those who go on for ever
+    assert 0.005 < claimed <= 0.05  # about 0.024: the bound also covers those who go on for ever
     # Student's interval, looked at in the same way, claims one in 29 %.
     differences = random.normal(0.0, 1.0, (4000, 40))
     means, deviations = moments(differences)
