@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ from replenish.exec.audit_task import AuditTask
 from replenish.exec.auditor import Auditor
 from replenish.exec.environment import Assignment
 from replenish.exec.records import write_record
+from replenish.exec.sources import write_sources
 from replenish.torch.replacement import Replacement
 from replenish.torch.using import to_iterate
 
@@ -40,8 +42,14 @@ def _auditor() -> Auditor | None:
 @functools.cache
 def _replacement() -> Replacement:
     told = Assignment.from_environment()
+    write_sources(told.records)
     options = {
         name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
         for name, value in told.options.items()
     }
-    return Replacement(told.order, told.seed, options, functools.partial(write_record, told.records))
+    recorder = functools.partial(write_record, told.records)
+    return Replacement(told.order, told.seed, options, recorder, _was_started_by_another)
+
+
+def _was_started_by_another() -> bool:
+    return multiprocessing.parent_process() is not None

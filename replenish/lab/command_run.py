@@ -17,6 +17,7 @@ from typing import Any
 
 from replenish.exec.environment import Assignment
 from replenish.exec.records import RunRecords, read_records
+from replenish.exec.sources import changed_sources, read_sources
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.command_metric import Metric, filled, last_lines
 
@@ -60,6 +61,15 @@ class CommandRun:
         except (ValueError, TypeError, KeyError):
             raise ValueError(f"{path} should say how a run ended, but cannot be read; remove {self.folder}") from None
 
+    def check_sources(self) -> None:
+        """Refuse a run that has finished if what it ran has changed since: it would be no pair of a run of now."""
+        outcome = self.outcome()
+        if outcome is not None and (changed := changed_sources(outcome.get("sources", {}))):
+            raise ValueError(
+                f"{self.folder} holds a run from before {changed[0]} was changed; keep those runs apart, with another "
+                f"folder for --runs, or remove them"
+            )
+
     def value(self, metric: Metric) -> float:
         """Return the metric of the run, which has finished, now or at an earlier call."""
         outcome = self.outcome()
@@ -89,6 +99,7 @@ class CommandRun:
             "seconds": time.monotonic() - clock,
             "replaced": records.replaced,
             "loaders": list(records.loaders),
+            "sources": read_sources(self.folder / LOADERS),
             "command": self.words(),
             "metric": None,
         }

@@ -36,7 +36,8 @@ def compare_commands(
     """Run a command with several orders over several seeds, and say which is better.
 
     Every run is made as by `replenish exec`, in a folder of its own with its output, exit code, seconds and metric.
-    Runs that have finished are not run again.
+    Runs that have finished are not run again, and refused if the script, or a module of yours that it imports, has
+    changed since.
 
     Args:
         command: The command, with {seed} where the script takes its seed. {order} and {folder}, the run's own folder,
@@ -82,6 +83,7 @@ def compare_commands(
         left = [each for each in every if each.outcome() is None]
         for each in every:
             if each not in left:
+                each.check_sources()
                 note(each, "finished before")
         run_all(left, start, parallel, deadline, note)
 

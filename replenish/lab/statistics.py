@@ -12,8 +12,8 @@ from dataclasses import dataclass
 COVERAGE = 0.95
 #: What an error in percent can be, and what a number can be of which nothing is known.
 PERCENT, ANY = (0.0, 100.0), (-math.inf, math.inf)
-#: Errors are printed with two decimals; a spread below this is the rounding of floating-point subtraction.
-_NO_SPREAD = 1e-9
+#: A spread below this share of the numbers themselves is the rounding of floating-point subtraction.
+_NO_SPREAD = 1e-12
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def paired_difference(
     if n < 2:
         return PairedDifference(seeds, differences, mean, None, None, None)
     deviation = _deviation(differences, mean)
-    if deviation < _NO_SPREAD:
+    if deviation <= _NO_SPREAD * max(abs(value) for seed in seeds for value in (first[seed], second[seed])):
         return PairedDifference(seeds, differences, mean, 0.0, None, None)
     from scipy.special import stdtr  # type: ignore[import-untyped]
 
@@ -195,7 +195,7 @@ def verdict(
             "said about the difference. A second seed is the least that gives an interval."
         )
     if difference.interval is None:
-        same = "the same error" if abs(mean) < _NO_SPREAD else "the same difference"
+        same = "the same error" if not any(difference.differences) else "the same difference"
         return (
             f"{first} ended {place(mean, second)} on each of n = {n} seeds, paired: {same} every time, "
             "so that there is no spread to make an interval from."

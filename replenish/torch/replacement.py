@@ -32,14 +32,23 @@ class Replacement:
         seed: Chooses the draws of all loaders.
         options: What the order takes beside; None is as not given.
         tell: Told of every record when it is made or changes.
+        apart: Tells whether others may train beside the process that asks, each of which draws for itself.
     """
 
-    def __init__(self, order: str, seed: int, options: dict[str, Any], tell: Tell | None = None) -> None:
+    def __init__(
+        self,
+        order: str,
+        seed: int,
+        options: dict[str, Any],
+        tell: Tell | None = None,
+        apart: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.order = order
         self.seed = checks.seed(seed)
         self.options = {name: value for name, value in options.items() if value is not None}
         self.records: list[LoaderRecord] = []
         self._tell = tell
+        self._apart = apart
         self._streams: list[Stream] = []
         check_fittable(order, self.options)
 
@@ -70,7 +79,8 @@ class Replacement:
             length: int | None = len(loader.dataset)  # type: ignore[arg-type]
         except (TypeError, NotImplementedError):
             length = None
-        record = LoaderRecord(place.line, length, loader.batch_size, reason=reason)
+        batch_size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
+        record = LoaderRecord(place.line, length, batch_size, reason=reason)
         # One that is made in every epoch, or by a framework out of the script's own, is said once.
         alike = [replace(known, place=place.line) if place.in_framework else known for known in self.records]
         if record not in alike:
@@ -112,7 +122,7 @@ class Replacement:
         """Return the order's batches in the sizes of loader `number`."""
         # Loaders of several processes are numbered apart: a process may have loaders that the others have not.
         seed = derived_seed(self.seed, "shared loader" if shape.num_replicas > 1 else "loader", number)
-        if shape.num_replicas == 1 and _world_size() > 1:
+        if shape.num_replicas == 1 and (self._apart() or _world_size() > 1):
             # Every process draws for itself: as with torch's shuffling, the same as those whose torch seed is the same.
             seed = derived_seed(seed, torch.initial_seed() & checks.MAX_SEED)
         order = build_order(self.order, shape.num_samples, shape.batch_size, seed=seed, **self.options)

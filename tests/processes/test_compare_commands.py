@@ -62,6 +62,19 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert 3 <= len(list(tmp_path.glob("runs/*/srs/*"))) < 12
 
 
+def test_runs_from_before_a_change_of_the_script_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"import settings\n{QUICK.read_text()}")
+    (tmp_path / "settings.py").write_text("rate = 0.1")
+    words = ["--command", "python train.py --seed {seed}", "--metric", SCORE, "--orders", "reshuffling,srs"]
+    assert compare(*words, "--seeds=1", cwd=tmp_path).returncode == 0
+    (tmp_path / "settings.py").write_text("rate = 0.2")
+    again = compare(*words, "--seeds=2", cwd=tmp_path)
+    assert again.returncode == 2
+    assert f"seed0 holds a run from before {tmp_path / 'settings.py'} was changed; keep those" in again.stderr
+    (tmp_path / "settings.py").write_text("rate = 0.1")
+    assert compare(*words, "--seeds=1", cwd=tmp_path).stderr.count("finished before") == 2
+
+
 def test_a_script_that_ignores_its_seed_is_told_of_before_the_verdict(tmp_path: Path) -> None:
     command = f"python {QUICK} --seed 0 --out {{folder}}/{{seed}}.json"
     done = compare("--command", command, "--metric", SCORE, "--seeds=2", cwd=tmp_path)

@@ -188,3 +188,33 @@ def test_a_sitecustomize_of_the_users_still_runs(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
     done = execute(written(tmp_path, "print('script')"))
     assert done.stdout.splitlines()[-2:] == ["mine", "script"]
+
+
+def test_processes_that_train_side_by_side_draw_for_themselves(tmp_path: Path) -> None:
+    """As Hogwild's do, which seed torch with their rank: the same batches in all would be another training."""
+    script = written(
+        tmp_path,
+        """
+import torch, torch.multiprocessing as mp
+from torch.utils.data import DataLoader
+
+def train(rank, path):
+    torch.manual_seed(rank // 2)
+    drawn = [index for batch in DataLoader(range(40), batch_size=4, shuffle=True) for index in batch.tolist()]
+    open(f"{path}{rank}", "w").write(str(drawn))
+
+if __name__ == "__main__":
+    import sys
+    DataLoader(range(40), shuffle=True)  # one that the others inherit if they are forked
+    processes = [mp.Process(target=train, args=(rank, sys.argv[1])) for rank in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+""",
+    )
+    for _ in range(2):
+        done = execute(script, tmp_path / "drawn")
+        assert done.returncode == 0, done.stderr
+        drawn = [(tmp_path / f"drawn{rank}").read_text() for rank in range(4)]
+        assert drawn[0] == drawn[1] != drawn[2] == drawn[3]

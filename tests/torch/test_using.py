@@ -111,6 +111,13 @@ def test_what_is_left_alone_says_why(options: dict[str, Any], reason: str) -> No
     assert reason in replacement.records[1].said()
 
 
+def test_batches_of_a_loader_that_is_left_alone_are_said_however_they_are_given() -> None:
+    with using("srs") as replacement:
+        loader()
+        DataLoader(DATA, batch_sampler=BatchSampler(SequentialSampler(DATA), 8, drop_last=False))
+    assert "N = 50, B = 8, 1 process: left alone" in replacement.records[1].said()
+
+
 def test_samplers_of_ours_and_iterable_datasets_are_left_alone() -> None:
     class Counting(IterableDataset[int]):
         def __iter__(self) -> Any:

@@ -1,6 +1,7 @@
 """DistributedDataParallel in the manner of the field: by torchrun, or with --spawn by torch.multiprocessing."""
 
 import argparse
+import gc
 import json
 import os
 
@@ -38,6 +39,7 @@ def train(args):
 def spawned(rank, args):
     dist.init_process_group("gloo", init_method=f"file://{args.folder}/rendezvous", rank=rank, world_size=args.spawn)
     train(args)
+    gc.collect()  # frees the process group: its threads could abort an interpreter that ends (pytorch#179291)
 
 
 def main():
@@ -55,3 +57,4 @@ def main():
 
 if __name__ == "__main__":
     main()
+    gc.collect()
