@@ -109,8 +109,7 @@ def _laws_and_measurements(curves: list[tuple[str, bool, Floats, Floats]], **of_
     figure = Figure(figsize=(6, 3.8), layout="constrained")
     axes = figure.subplots()
     for name, measured, across, up in curves:
-        style = {"marker": ".", "linestyle": "none"} if measured else {"marker": "", "linestyle": "-"}
-        axes.plot(across, up, label=name, color=look_of_label(name).light, **style)
+        axes.plot(across, up, "." if measured else "-", label=name, color=look_of_label(name).light)
     axes.set(**of_axes)
     axes.set_ylim(bottom=0)  # after the curves, since it ends the search for a top that has room for all
     axes.grid(alpha=0.3)
