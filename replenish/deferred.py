@@ -13,11 +13,8 @@ def attributes(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` (PEP 562) and `__all__`.
 
-    Type checkers should not see them, since a package with `__getattr__` has every name to them.
-
-    Args:
-        package: Its name.
-        homes: The module within it that has each name; a module is its own home.
+    `homes` says which module within it has each name; a module is its own home. Type checkers should not see them,
+    since a package with `__getattr__` has every name to them.
 
     Example:
         >>> get, names, exported = attributes("replenish", {"theory": "theory", "FlipFlop": "orders"})

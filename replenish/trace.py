@@ -17,7 +17,7 @@ from replenish import checks
 from replenish.draws import DistinctDraws, Int64Array
 from replenish.orders import BatchedReplacement, RandomReshuffling
 from replenish.orders.sequenced_replacement import SequencedReplacement
-from replenish.orders.sequences import Sequence, make_sequence
+from replenish.orders.sequences import make_sequence
 
 ORDERS = ("srs", "reshuffling", "replacement")
 
@@ -169,46 +169,34 @@ def compute_trace(
         ([0, 1, 2, 3, 4], [0, 1, 2, 1, 4])
     """
     order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size, sequence=sequence)
-    num_samples, batch_size, slots_in_pool = order.num_samples, order.batch_size, order.pool_size
-    reshuffling = RandomReshuffling(num_samples, batch_size, seed=seed)
-    replacement = BatchedReplacement(num_samples, batch_size, seed=seed)
+    n, b, m = order.num_samples, order.batch_size, order.pool_size
+    orders = (order, RandomReshuffling(n, b, seed=seed), BatchedReplacement(n, b, seed=seed))
     steps = checks.integer("steps", steps, minimum=1)
-    if (steps + 1) * slots_in_pool > MAX_SLOTS_KEPT:
+    if (steps + 1) * m > MAX_SLOTS_KEPT:
         raise ValueError(
             f"(steps + 1) * pool_size should be at most {MAX_SLOTS_KEPT}, since the pool is kept for every step, but "
-            f"got steps={steps} and pool_size={slots_in_pool}; take fewer steps or a smaller pool"
+            f"got steps={steps} and pool_size={m}; take fewer steps or a smaller pool"
         )
-    firsts = slots_in_pool + batch_size * np.arange(steps + 1)  # the position that each step's refill begins with
-    filled = make_sequence(sequence, num_samples, order.seed)
-    pools, slots = _pools_and_slots(order, filled, firsts)
-    ahead = firsts[:, np.newaxis] + np.arange(batch_size + QUEUE_AHEAD)
+    draws = DistinctDraws(m, b, order.seed)
+    blocks = -(-steps // draws.steps_per_block)
+    slots = np.concatenate([draws.block(index) for index in range(blocks)])[:steps]
+    # Positions in the sequence, counted without end: those that are next before each step, and those in the pool.
+    ahead = m + b * np.arange(steps + 1)[:, np.newaxis] + np.arange(b + QUEUE_AHEAD)
+    positions = np.arange(m)
+    filled = make_sequence(sequence, n, order.seed)
+    pools = [filled.at(positions % filled.period)]
+    for drawn, refill in zip(slots, ahead[:-1, :b], strict=True):
+        positions[drawn] = refill
+        pools.append(filled.at(positions % filled.period))
     return Trace(
-        num_samples=num_samples,
-        batch_size=batch_size,
-        pool_size=slots_in_pool,
+        num_samples=n,
+        batch_size=b,
+        pool_size=m,
         seed=order.seed,
         sequence=str(order.config()["sequence"]),
-        pools=pools,
+        pools=np.stack(pools),
         slots=slots,
-        positions=firsts[:-1, np.newaxis] + np.arange(batch_size),
+        positions=ahead[:-1, :b],
         queues=filled.at(ahead % filled.period),
-        batches={
-            name: list(kind.batches(0, steps))
-            for name, kind in zip(ORDERS, (order, reshuffling, replacement), strict=True)
-        },
+        batches={name: list(each.batches(0, steps)) for name, each in zip(ORDERS, orders, strict=True)},
     )
-
-
-def _pools_and_slots(
-    order: SequencedReplacement, filled: Sequence, firsts: Int64Array
-) -> tuple[Int64Array, Int64Array]:
-    """Return the pool before each step and after the last, and the slots that each step draws, in order."""
-    draws = DistinctDraws(order.pool_size, order.batch_size, order.seed)
-    blocks = -(-(len(firsts) - 1) // draws.steps_per_block)
-    slots = np.concatenate([draws.block(index) for index in range(blocks)])[: len(firsts) - 1]
-    positions = np.arange(order.pool_size)  # counted without end
-    pools = [filled.at(positions % filled.period)]
-    for first, drawn in zip(firsts, slots, strict=False):
-        positions[drawn] = np.arange(first, first + order.batch_size)
-        pools.append(filled.at(positions % filled.period))
-    return np.stack(pools), slots

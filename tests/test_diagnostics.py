@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from contracts import CASES
 
-from replenish import IndependentDraws, Order, RandomReshuffling, SequencedReplacement, theory
+from replenish import IndependentDraws, Order, PoissonDraws, RandomReshuffling, SequencedReplacement, theory
 from replenish.diagnostics import PARTS_PER_EPOCH, measure, plot
 from replenish.draws import DistinctDraws
 from replenish.palette import look_of
@@ -115,6 +115,13 @@ def test_classes() -> None:
     assert found["identity"].rates[:, 0].max() > 1.4
     assert found["identity"].rates[:, 0].min() < 0.7
     assert found["shuffled"].rates == pytest.approx(1, abs=0.2)
+
+
+def test_classes_where_all_batches_of_an_epoch_are_empty() -> None:
+    found = measure(PoissonDraws(2, 1), epochs=50, labels=[0, 1])
+    assert found.unseen.max() == 1  # such an epoch
+    assert found.classes is not None
+    assert np.isfinite(found.classes.spread)
 
 
 def test_plot_draws_what_was_measured() -> None:

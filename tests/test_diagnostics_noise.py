@@ -113,6 +113,8 @@ def test_pictures_show_measurements_and_laws() -> None:
     assert lines[2].get_color() not in [look_of(name).light for name in ("reshuffling", "srs")]
     figure = plot_visit_gaps({"measured": visit_gaps(order, 20), "law": theory.visit_gaps(order)})
     assert len(figure.axes[0].get_lines()) == 2
+    assert figure.axes[0].get_ylim()[0] == 0
+    assert figure.axes[0].get_ylim()[1] >= 100  # per cent: all gaps are longer than nothing
     with pytest.raises(ValueError, match="at least one spectrum"):
         plot_noise_spectra({}, 50)
 

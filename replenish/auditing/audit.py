@@ -65,7 +65,11 @@ def audit(
             source, epochs, before_epoch=before_epoch, key=key, batch_size=batch_size, at_most=at_most, items=items
         )
 
-    if _is_ranks(loader):
+    # A list of lists is batches, one of loaders, samplers or orders is ranks.
+    several = isinstance(loader, (list, tuple)) and loader
+    if several and all(
+        isinstance(each, Order) or hasattr(each, "batch_sampler") or hasattr(each, "set_epoch") for each in loader
+    ):
         records = [recorded(each) for each in loader]
         read, first = joined(records), loader[0]
         claim = claim_of(first, read.num_samples, read.batch_size)
@@ -83,14 +87,6 @@ def audit(
     elif checks.boolean("call_dataset", call_dataset):
         findings.append(augmentation(first))
     return Audit(_subject(first, claim, read), tuple(found for found in findings if found is not None))
-
-
-def _is_ranks(loader: Any) -> bool:
-    if not isinstance(loader, (list, tuple)) or not loader:
-        return False
-    return all(
-        isinstance(each, Order) or hasattr(each, "batch_sampler") or hasattr(each, "set_epoch") for each in loader
-    )
 
 
 def _subject(loader: Any, claim: Claim, read: Record) -> str:

@@ -89,13 +89,11 @@ def _displacement(record: Record) -> int | None:
 
     In a buffer of M an item waits about M on average, exponentially; two such waits differ by M on average.
     """
-    places = []
-    for epoch in (0, 1):
-        place = np.full(record.num_samples, -1)
+    places = np.full((2, record.num_samples), -1)
+    for epoch, place in enumerate(places):
         samples = record.samples(epoch)
         place[samples] = np.arange(len(samples))
-        places.append(place)
-    both = (places[0] >= 0) & (places[1] >= 0)
+    both = (places >= 0).all(axis=0)
     moved = float(np.abs(places[0] - places[1])[both].mean()) if both.any() else 0.0
     return round(moved) if moved >= 1 else None
 

@@ -58,15 +58,14 @@ def noise(record: Record, claim: Claim) -> Finding | None:
             worst = float(abs(mean - wanted) / error)
             cycles = found.frequencies[band].mean() * draws.steps_per_epoch
             text = (
-                f"{mean:.2f} of independent draws' at {cycles:.2g} cycles an epoch, where the law of {claim.name} has"
+                f"The noise is {mean:.2f} of independent draws' at {cycles:.2g} cycles an epoch, where the law of "
+                f"{claim.name} has {wanted:.2f}."
             )
-            text += f" {wanted:.2f}"
     slow = float(found.density[0])
     if worst:
-        return Finding("noise", LOOK, f"The noise is {text}.", {"slow_noise": slow, "standard_errors": worst})
-    epochs = len(record.epochs)
-    sentence = (
+        return Finding("noise", LOOK, text, {"slow_noise": slow, "standard_errors": worst})
+    text = (
         f"The noise has the spectrum that the law of {claim.name} says: {slow:.2f} of independent draws' at one cycle "
-        f"in {epochs} epochs."
+        f"in {len(record.epochs)} epochs."
     )
-    return Finding("noise", FINE, sentence, {"slow_noise": slow})
+    return Finding("noise", FINE, text, {"slow_noise": slow})

@@ -56,11 +56,11 @@ def record(
     source: Any,
     epochs: int,
     *,
-    before_epoch: Callable[[int], object] | None = None,
-    key: Key | None = None,
-    batch_size: int | None = None,
-    at_most: int = 2**22,
-    items: dict[Hashable, Any] | None = None,
+    before_epoch: Callable[[int], object] | None,
+    key: Key | None,
+    batch_size: int | None,
+    at_most: int,
+    items: dict[Hashable, Any],
 ) -> Record:
     """Read some epochs of a source, and leave it and all random states as they were.
 
@@ -72,13 +72,12 @@ def record(
         return Record([list(source.batches(at, at + source.steps_per_epoch)) for at in starts], source.num_samples)
     with left_as_it_was(source):
         if _is_stream(source):
-            named = _Named({} if items is None else items, item_hash if key is None else key)
 
             def numbered() -> Iterator[Int64Array]:
-                return map(named.numbers, item_batches(source, batch_size))
+                return _numbered(item_batches(source, batch_size), item_hash if key is None else key, items)
 
             read, cut = _read(numbered, "item", epochs, before_epoch, at_most)
-            return Record(read, len(named.items), is_stream=True, items=list(named.items.values()), cut=cut)
+            return Record(read, len(items), is_stream=True, items=list(items.values()), cut=cut)
         sampler, known = index_sampler(source), known_samples(source) or 0
         read, cut = _read(lambda: one_pass(sampler), "batch", epochs, before_epoch, max(at_most, 4 * known))
         return Record(read, max(known, 1 + max(int(batch.max()) for batches in read for batch in batches)), cut=cut)
@@ -128,34 +127,29 @@ def _read(
     return read, cut
 
 
-class _Named:
-    """The items of a stream, numbered as they come."""
-
-    def __init__(self, items: dict[Hashable, Any], key: Key) -> None:
-        self.items, self._key = items, key
-        self._numbers = {name: number for number, name in enumerate(items)}
-
-    def numbers(self, batch: Iterable[Any]) -> Int64Array:
-        return np.array([self._number(item) for item in batch], dtype=np.int64)
-
-    def _number(self, item: Any) -> int:
-        name = self._key(item)
-        if name not in self._numbers:
-            self._numbers[name] = len(self._numbers)
-            self.items[name] = item
-        return self._numbers[name]
+def _numbered(batches: Iterable[list[Any]], key: Key, items: dict[Hashable, Any]) -> Iterator[Int64Array]:
+    """Yield the numbers of the items of a stream, counted as they first come, and put new ones into `items`."""
+    numbers = {name: number for number, name in enumerate(items)}
+    for batch in batches:
+        names = [key(item) for item in batch]
+        for name, item in zip(names, batch, strict=True):
+            items.setdefault(name, item)
+            numbers.setdefault(name, len(numbers))
+        yield np.array([numbers[name] for name in names], dtype=np.int64)
 
 
 def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
     """Yield the items of a stream in batches: a loader's own, or `batch_size` at a time."""
     if hasattr(source, "batch_sampler"):  # a loader over an iterable dataset: the same, but with its items kept apart
         batch_size = source.batch_size
-        options = {"num_workers": source.num_workers, "worker_init_fn": source.worker_init_fn}
-        if batch_size is not None:
-            options |= {"batch_size": batch_size, "drop_last": source.drop_last, "collate_fn": list}
-        else:
-            options |= {"batch_size": None, "collate_fn": as_it_is}
-        source = loader_class(source)(source.dataset, **options)
+        source = loader_class(source)(
+            source.dataset,
+            batch_size=batch_size,
+            drop_last=source.drop_last,
+            num_workers=source.num_workers,
+            worker_init_fn=source.worker_init_fn,
+            collate_fn=as_it_is if batch_size is None else list,
+        )
         if batch_size is not None:
             yield from source
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import DRAWS_PER_BLOCK, DistinctDraws, Int64Array
 from replenish.notebook import html_table
-from replenish.orders.cursor import Cursor, CursorOrder
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.stream.window import MAX_POSITION, positions_before
@@ -143,15 +143,15 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
     classes = None if labels is None else _Classes(order, labels)
     gaps = _Gaps(order.num_samples, order.steps_per_epoch, epochs)
     totals = np.zeros(order.num_samples, dtype=np.int64)
-    cursor = order.cursor() if isinstance(order, CursorOrder) else None  # one for all epochs: each would seek anew
+    batches = order.batches(start, start + epochs * order.steps_per_epoch)  # all: each epoch would seek anew
     by_epoch = []
     for epoch in range(epochs):
-        first = start + epoch * order.steps_per_epoch
+        first = epoch * order.steps_per_epoch
         drawn = []
-        for samples, steps in _draws(order, first, first + order.steps_per_epoch, cursor):
-            gaps.add(samples, steps - start)
-            if classes is not None:
-                classes.add(samples, steps - first)
+        for samples, steps in _draws(islice(batches, order.steps_per_epoch), order.batch_size):
+            gaps.add(samples, first + steps)
+            if classes is not None and len(samples):  # batches of random sizes may all be empty
+                classes.add(samples, steps)
             drawn.append(samples)
         counts = np.bincount(np.concatenate(drawn), minlength=order.num_samples)
         totals += counts
@@ -175,20 +175,12 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
     )
 
 
-def _draws(order: Order, start: int, stop: int, cursor: Cursor | None) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """Yield (samples, their steps), many at a time; batches are never torn apart."""
-    if isinstance(order, CursorOrder):
-        for block in order.blocks(start, stop, cursor):
-            yield block.ravel(), np.repeat(np.arange(start, start + len(block)), block.shape[1])
-            start += len(block)
-        return
-    kept: list[Int64Array] = []
-    for step, batch in enumerate(order.batches(start, stop), start=start):
-        kept.append(batch)
-        if len(kept) * order.batch_size >= DRAWS_PER_BLOCK or step == stop - 1:
-            steps = np.arange(step + 1 - len(kept), step + 1)
-            yield np.concatenate(kept), np.repeat(steps, [len(batch) for batch in kept])
-            kept = []
+def _draws(batches: Iterator[Int64Array], batch_size: int) -> Iterator[tuple[Int64Array, Int64Array]]:
+    """Yield (samples, their steps counted from 0), many at a time; batches are never torn apart."""
+    first = 0
+    while kept := list(islice(batches, max(1, DRAWS_PER_BLOCK // batch_size))):
+        yield np.concatenate(kept), np.repeat(np.arange(first, first + len(kept)), [len(batch) for batch in kept])
+        first += len(kept)
 
 
 class _Gaps:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from replenish.diagnostics.gaps import MeasuredGaps
 from replenish.diagnostics.measurement import PARTS_PER_EPOCH, Measurement
 from replenish.diagnostics.spectrum import MeasuredSpectrum
 from replenish.palette import DASHES, MATPLOTLIB_MARKS, Look, look_of, look_of_label
+from replenish.theory.arguments import Floats
 from replenish.theory.gap_laws import GapLaw
 from replenish.theory.noise import NoiseSpectrum
 
@@ -74,16 +75,16 @@ def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], 
     """
     if not spectra:
         raise ValueError("spectra should hold at least one spectrum, but got none")
-    figure, axes = _laws_and_measurements("cycles an effective epoch", "noise, over independent draws")
-    axes.set_xscale("log")
+    curves = []
     for name, found in spectra.items():
-        style = _style(name, isinstance(found, MeasuredSpectrum))
         if isinstance(found, MeasuredSpectrum):
             found = found.in_bands(40)
-        density = found.density if isinstance(found, MeasuredSpectrum) else found.continuous
-        axes.plot(found.frequencies * steps_per_epoch, density, **style)
-    axes.legend()
-    return figure
+            curves.append((name, True, found.frequencies * steps_per_epoch, found.density))
+        else:
+            curves.append((name, False, found.frequencies * steps_per_epoch, found.continuous))
+    return _laws_and_measurements(
+        curves, xscale="log", xlabel="cycles an effective epoch", ylabel="noise, over independent draws"
+    )
 
 
 def plot_visit_gaps(gaps: Mapping[str, MeasuredGaps | GapLaw], longest: float = 4.0) -> Figure:
@@ -96,27 +97,21 @@ def plot_visit_gaps(gaps: Mapping[str, MeasuredGaps | GapLaw], longest: float = 
     """
     if not gaps:
         raise ValueError("gaps should hold at least one law or measurement, but got none")
-    figure, axes = _laws_and_measurements("effective epochs", "gaps longer than that (%)")
     epochs = np.linspace(0, longest, 161)
-    for name, found in gaps.items():
-        measured = isinstance(found, MeasuredGaps)
-        axes.plot(epochs, 100 * found.survival(epochs), **_style(name, measured))
-    axes.legend()
-    return figure
+    curves = [(name, isinstance(of, MeasuredGaps), epochs, 100 * of.survival(epochs)) for name, of in gaps.items()]
+    return _laws_and_measurements(curves, xlabel="effective epochs", ylabel="gaps longer than that (%)")
 
 
-def _laws_and_measurements(across: str, up: str) -> tuple[Figure, Any]:
+def _laws_and_measurements(curves: list[tuple[str, bool, Floats, Floats]], **of_axes: str) -> Figure:
+    """Draw curves, each of a name, whether it was measured (points) or is a law (a line), across and up."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 3.8), layout="constrained")
     axes = figure.subplots()
-    axes.set(xlabel=across, ylabel=up)
-    axes.set_ylim(bottom=0)
+    for name, measured, across, up in curves:
+        axes.plot(across, up, "." if measured else "-", label=name, color=look_of_label(name).light)
+    axes.set(**of_axes)
+    axes.set_ylim(bottom=0)  # after the curves, since it ends the search for a top that has room for all
     axes.grid(alpha=0.3)
-    return figure, axes
-
-
-def _style(name: str, measured: bool) -> dict[str, Any]:
-    """Return how a law (a line) or a measurement (points) is drawn."""
-    colour = look_of_label(name).light
-    return {"label": name, "color": colour, "marker": "." if measured else "", "linestyle": "none" if measured else "-"}
+    axes.legend()
+    return figure

@@ -10,40 +10,24 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from replenish.theory.arguments import Floats
-from replenish.theory.kernels import fejer, fejer_shortfall, power
-from replenish.theory.noise_laws import EpochsNoise, Lines
+from replenish.theory.kernels import fejer, fejer_shortfall
+from replenish.theory.noise_laws import EpochsNoise, Lines, PalindromeNoise
 
 
 @dataclass(frozen=True)
-class PairedEpochsNoise(EpochsNoise):
+class PairedEpochsNoise(PalindromeNoise):
     """Pairs of epochs that know nothing of other pairs: a permutation, then the same arranged otherwise.
 
     The second epoch has at place p what the first has at `again[p]`. Two batches of a pair meet by the places they
-    share, at a lag that follows from the places; the rest is as in `EpochNoise`, over two epochs.
+    share, at a lag that follows from the places; the rest is as with a palindrome, none of whose batches is short.
     """
 
     again: tuple[int, ...] = field(repr=False)  # for every place of the second epoch, its place in the first
-    epochs_per_block = 2
 
-    def _meetings(self) -> tuple[Floats, Floats]:
-        """Return (lags, weights): B times the coincidence of batches that far apart, summed over an epoch."""
+    def _meetings(self) -> list[tuple[float, int, int]]:
         first, second = np.array(self.again) // self.batch_size, np.arange(len(self.again)) // self.batch_size
         lags, counts = np.unique(self.steps + second - first, return_counts=True)
-        return lags.astype(np.float64), counts / self.batch_size
-
-    def continuous(self, frequencies: Floats) -> Floats:
-        """Return the spectrum."""
-        again = sum(
-            weight * np.cos(2 * np.pi * frequencies * lag) for lag, weight in zip(*self._meetings(), strict=True)
-        )
-        return self.finite_size * (1 + again / self.steps - self.share * fejer(frequencies, 2 * self.steps))
-
-    def covariance_sum(self, decay: complex) -> complex:
-        """Return the sum in closed form."""
-        lags, weights = self._meetings()
-        again = sum(weight * (power(decay, lag) - 1) for lag, weight in zip(lags, weights, strict=True))
-        both = fejer_shortfall(decay, 2 * self.steps)
-        return self.finite_size * (again / self.steps + self.share * both)
+        return [(count / self.batch_size, lag, 1) for lag, count in zip(lags.tolist(), counts.tolist(), strict=True)]
 
 
 @dataclass(frozen=True)

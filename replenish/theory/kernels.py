@@ -38,20 +38,14 @@ def fejer_shortfall(decay: complex, steps: int) -> complex:
     """
     if abs(decay) * steps > _SERIES_BELOW:
         ratio = 1 - decay
-        geometric = 2 * ratio * (1 - power(decay, steps)) / (steps * decay**2)
+        last = 0 if decay == 1 else complex(np.exp(steps * np.log1p(-decay + 0j)))  # r^steps
+        geometric = 2 * ratio * (1 - last) / (steps * decay**2)
         return steps - (1 + ratio) / decay + geometric
     total, term = 0j, (steps + 1) * steps / 2 + 0j  # C(steps + 1, 2)
     for j in range(1, min(steps, 40)):
         term *= -decay * (steps - j) / (j + 2)
         total += term
     return -2 * total / steps
-
-
-def power(decay: complex, exponent: float) -> complex:
-    """Return r^exponent for exponent > 0."""
-    if decay == 1:
-        return 0j
-    return complex(np.exp(exponent * np.log1p(-decay + 0j)))
 
 
 def odd_and_even_powers(decay: complex, first: float, count: int) -> complex:

@@ -142,18 +142,18 @@ class PalindromeNoise(EpochsNoise):
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the spectrum: a flatter dip than reshuffling's."""
-        again = np.zeros_like(frequencies)
+        again, angles = np.zeros_like(frequencies), 2 * np.pi * frequencies
         for weight, first, count in self._meetings():
-            angles = 2 * np.pi * frequencies
             again += weight * np.cos((first + count - 1) * angles) * dirichlet(angles, count)
         both_ways = fejer(frequencies, 2 * self.steps)
         return self.finite_size * (self.inverse_size + again / self.steps - self.share * both_ways)
 
     def covariance_sum(self, decay: complex) -> complex:
         """Return the sum in closed form."""
-        again = sum(weight * odd_and_even_powers(decay, first, count) for weight, first, count in self._meetings())
-        meetings = sum(weight * count for weight, _, count in self._meetings())
-        at_rest = self.inverse_size + meetings / self.steps - 2 * self.share * self.steps
+        meetings = self._meetings()
+        again = sum(weight * odd_and_even_powers(decay, first, count) for weight, first, count in meetings)
+        total = sum(weight * count for weight, _, count in meetings)
+        at_rest = self.inverse_size + total / self.steps - 2 * self.share * self.steps
         both_ways = fejer_shortfall(decay, 2 * self.steps)
         return self.finite_size * (at_rest + again / self.steps + self.share * both_ways)
 

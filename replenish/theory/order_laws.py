@@ -34,14 +34,10 @@ class NoLawError(ValueError):
 
 
 class LawsByOrder(Generic[Law]):
-    """The laws of one kind, by the type of the order.
+    """The laws of one kind, by the type of the order; `measured` is what measures the same in the diagnostics.
 
-    A subclass of an order does not have its law unless it is in the table too: it may do something else.
-
-    Args:
-        what: What the laws are about, for the message if there is none.
-        measured: The function of `replenish.diagnostics` that measures the same.
-        laws: What makes the law of an order; it raises `NoLawError` with the reason where there is none.
+    What makes a law raises `NoLawError` with the reason where there is none. A subclass of an order does not have its
+    law unless it is in the table too: it may do something else.
     """
 
     def __init__(self, what: str, measured: str, laws: Mapping[type, Callable[[Any], Law]]) -> None:
