@@ -22,24 +22,21 @@ from replenish.lab.data.unpickle import read_plain_pickle
 def load_cifar(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> Dataset:
     """Read one of the CIFARs into memory, in the official order, from where `data_root` says."""
     contents = read_verified(files, _found(files, root))
-    names = _entry(files, contents.pop(files.meta[0]), files.meta[0], files.names_key)
+    meta = read_plain_pickle(contents.pop(files.meta[0]), f"{files.name}: {files.meta[0]}")
+    if not isinstance(meta, dict) or files.names_key not in meta:
+        raise DataError(f"{files.name}: {files.meta[0]} has no entry {files.names_key.decode()!r}")
+    names = meta[files.names_key]
     if not isinstance(names, list) or not all(isinstance(name, bytes) for name in names):
         raise DataError(f"{files.name}: {files.meta[0]} holds no list of class names")
-    splits = []
+    read = []
     for split in (files.train, files.test):
         # Contents are let go as they are read: the two copies together would be large.
         batches = [_batch(files, contents.pop(name), name) for name, _ in split]
-        splits.append([np.concatenate(parts) for parts in zip(*batches, strict=True)])
-    (train_images, train_labels, *subclasses), (test_images, test_labels, *_) = splits
-    return Dataset(
-        train_images=train_images,
-        train_labels=train_labels,
-        test_images=test_images,
-        test_labels=test_labels,
-        class_names=tuple(name.decode("ascii", "replace") for name in names),
-        name=files.name,
-        train_subclasses=subclasses[0] if subclasses else None,
-    )
+        read.append([np.concatenate(parts) for parts in zip(*batches, strict=True)])
+    (train_images, train_labels, *subclasses), (test_images, test_labels, *_) = read
+    class_names = tuple(name.decode("ascii", "replace") for name in names)
+    splits = (train_images, train_labels, test_images, test_labels)
+    return Dataset(*splits, class_names, files.name, train_subclasses=subclasses[0] if subclasses else None)
 
 
 def cifar_paths(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> list[Path]:
@@ -80,13 +77,6 @@ def _folder_files(files: CifarFiles, path: Path) -> Iterator[tuple[str, bytes]]:
         if not file.is_file() or file.stat().st_size > MAX_MEMBER_BYTES:
             raise DataError(f"{path}: {name} is not the official file (it is no file, or far too large)")
         yield name, file.read_bytes()
-
-
-def _entry(files: CifarFiles, content: bytes, name: str, key: bytes) -> object:
-    value = read_plain_pickle(content, f"{files.name}: {name}")
-    if not isinstance(value, dict) or key not in value:
-        raise DataError(f"{files.name}: {name} has no entry {key.decode()!r}")
-    return value[key]
 
 
 def _batch(files: CifarFiles, content: bytes, name: str) -> tuple[UInt8Array | Int64Array, ...]:

@@ -7,7 +7,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
 from replenish.lab.data.image_choice import held_out
@@ -60,14 +59,10 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
             workers=os.cpu_count() or 1,
         )
     count = len(train_files)
-    names = _names(train_files, path)
+    # As they are found under `path`; what is not UTF-8 in a name is spelt out.
+    found = (file.relative_to(path).as_posix() for file in train_files)
+    names = np.array([name.encode("utf-8", "backslashreplace").decode() for name in found])
     return Dataset(images[:count], train_labels, images[count:], test_labels, class_names, path.name, train_files=names)
-
-
-def _names(files: list[Path], path: Path) -> npt.NDArray[np.str_]:
-    """Return the files' names as they are found under `path`; what is not UTF-8 in one is spelt out."""
-    names = (file.relative_to(path).as_posix() for file in files)
-    return np.array([name.encode("utf-8", "backslashreplace").decode() for name in names])
 
 
 def _splits(path: Path) -> tuple[Path, Path] | None:

@@ -82,12 +82,8 @@ class ImageStore:
     def crops(self, indices: Int64Array, rows: Int64Array, columns: Int64Array, flips: Int64Array) -> torch.Tensor:
         """Return the images of `indices`, padded, cropped, mirrored and standardised.
 
-        Args:
-            indices: Which images.
-            rows: The first row of each crop in the padded image, 0 to 2 * pad.
-            columns: The first column of each crop.
-            flips: 1 for each crop that is mirrored left to right, else 0. To mirror the image first would give
-                the crop that lies opposite, which is as likely.
+        Each crop has its first row and column in the padded image, 0 to 2 * pad, and 1 if it is mirrored left to right,
+        else 0. To mirror the image first would give the crop that lies opposite, which is as likely.
         """
         starts = indices * self._image_stride + rows * self._row_stride + columns * self._depth
         # Those to be mirrored are gathered in front, so that they can be turned at once, then put back.

@@ -56,8 +56,8 @@ def load(
     seed = checks.seed(seed)
     size = None if image_size is None else size_pair(image_size)
     source = find_source(name, root)
-    cut: dict[str, Any] = {"images_per_class": images_per_class, "classes": classes, "image_size": size}
-    cut |= {"seed": seed, "held_out": held_out}
+    cut: dict[str, Any] = {"images_per_class": images_per_class, "classes": classes, "image_size": size, "seed": seed}
+    cut["held_out"] = held_out
 
     def read() -> Dataset:
         return reduce(source.load(size, seed), **cut)
@@ -75,13 +75,7 @@ class Source:
 
 
 def find_source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Source:
-    """Return where data of a name or path come from, without reading them; the arguments are those of `load`.
-
-    Raises:
-        DataError: If a file is of no known kind.
-        FileNotFoundError: If a path does not exist.
-        ValueError: If nothing has that name.
-    """
+    """Return where data of a name or path come from, without reading them; arguments and errors are those of `load`."""
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"name should be a str or a path, but got {name!r} of type {type(name).__name__}")
     if isinstance(name, str) and name in DATASETS:

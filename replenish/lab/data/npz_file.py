@@ -56,16 +56,10 @@ def load_npz(path: Path, seed: int) -> Dataset:
         raise DataError(
             f"{path} has no array {missing[0]!r}; it should hold {', '.join(SPLIT_KEYS)}, or images, labels"
         )
-    train_labels = _labels(arrays, "train_labels", path)
-    test_labels = _labels(arrays, "test_labels", path)
-    return Dataset(
-        train_images=_images(arrays, "train_images", path),
-        train_labels=train_labels,
-        test_images=_images(arrays, "test_images", path),
-        test_labels=test_labels,
-        class_names=_class_names(arrays, np.concatenate([train_labels, test_labels]), path),
-        name=path.name,
-    )
+    train_labels, test_labels = (_labels(arrays, f"{split}_labels", path) for split in ("train", "test"))
+    train_images, test_images = (_images(arrays, f"{split}_images", path) for split in ("train", "test"))
+    class_names = _class_names(arrays, np.concatenate([train_labels, test_labels]), path)
+    return Dataset(train_images, train_labels, test_images, test_labels, class_names, path.name)
 
 
 def _read(path: Path) -> dict[str, npt.NDArray[Any]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import overload
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -91,10 +89,6 @@ class DeeplySupervisedNet(nn.Module):
         self.between = nn.Sequential(nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, ceil_mode=True), Dropout(dropout))
         he_normal(self, "fan_in")
 
-    @overload
-    def forward(self, images: Tensor, targets: None = None) -> Tensor: ...
-    @overload
-    def forward(self, images: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]: ...
     def forward(self, images: Tensor, targets: Tensor | None = None) -> Tensor | tuple[Tensor, Tensor]:
         """Return the logits, and with targets the companions' weighted loss too."""
         companions = images.new_zeros(())

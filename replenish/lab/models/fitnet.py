@@ -27,11 +27,6 @@ class Maxout(nn.Module):
         return reduce(torch.maximum, self.linear(x).chunk(self.pieces, dim=1))
 
 
-def maxout_conv(in_channels: int, out_channels: int, pieces: int) -> Maxout:
-    """Return a 3x3 convolution with maxout."""
-    return Maxout(nn.Conv2d(in_channels, out_channels * pieces, 3, padding=1), pieces)
-
-
 class FitNet(nn.Module):
     """The 19-layer student network of Romero et al., "FitNet 4" there; row "FitNet" of table 2.
 
@@ -66,7 +61,7 @@ class FitNet(nn.Module):
             if index:
                 self.features.append(nn.MaxPool2d(2))
             for channels in stage:
-                self.features.append(maxout_conv(in_channels, channels, pieces))
+                self.features.append(Maxout(nn.Conv2d(in_channels, channels * pieces, 3, padding=1), pieces))
                 in_channels = channels
         self.hidden = Maxout(nn.Linear(in_channels, hidden * hidden_pieces), hidden_pieces)
         self.classifier = nn.Linear(hidden, num_classes)

@@ -13,8 +13,7 @@ from replenish.lab.models.parts import parts_of
 
 def network_name(make: Callable[[], nn.Module]) -> str:
     """Return a name for a network of the user's own: its class's, with its digest; see `network_digest`."""
-    network = _made(make)
-    return f"{type(network).__name__}@{_digest(network, make)}"
+    return "@".join(_class_and_digest(make))
 
 
 def network_digest(make: Callable[[], nn.Module]) -> str:
@@ -27,24 +26,20 @@ def network_digest(make: Callable[[], nn.Module]) -> str:
     Raises:
         TypeError: It makes something else.
     """
-    return _digest(_made(make), make)
+    return _class_and_digest(make)[1]
 
 
-def _made(make: Callable[[], nn.Module]) -> nn.Module:
+def _class_and_digest(make: Callable[[], nn.Module]) -> tuple[str, str]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = make()
     if not isinstance(network, nn.Module):
         raise TypeError(f"model should return a torch.nn.Module, but it returned a {type(network).__name__}")
-    return network
-
-
-def _digest(network: nn.Module, make: Callable[[], nn.Module]) -> str:
     digest = hashlib.sha256()
     for part in parts_of((network, make)):
         digest.update(part)
         digest.update(b"\0")
-    return digest.hexdigest()[:8]
+    return type(network).__name__, digest.hexdigest()[:8]
 
 
 def weights_sha256(network: nn.Module) -> str:

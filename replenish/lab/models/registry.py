@@ -50,13 +50,6 @@ class ModelEntry:
         return [name for name in taken if name not in ("in_channels", "num_classes", "image_size")]
 
 
-def _shake_shake(match: re.Match[str]) -> dict[str, Any]:
-    if match["groups"] is None:
-        return {}
-    # Gastaldi's result on CIFAR-100, the one in the paper's table, is that of an even backward pass.
-    return {"cardinality": int(match["groups"]), "backward_mode": "even"}
-
-
 _UNIT = "|".join(unit.replace("_", "-") for unit in UNITS)
 #: (the pattern for people, the pattern, the class, its arguments beside the sizes that the match names)
 _FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str]], dict[str, Any]]]] = [
@@ -88,7 +81,8 @@ _FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str
         "shake-shake-<depth>-2x[<groups>x]<width>d",
         r"shake-shake-(?P<depth>\d+)-2x((?P<groups>\d+)x)?(?P<width>\d+)d",
         ShakeShakeNet,
-        _shake_shake,
+        # Gastaldi's result on CIFAR-100, the one in the paper's table, is that of an even backward pass.
+        lambda match: {"cardinality": int(match["groups"]), "backward_mode": "even"} if match["groups"] else {},
     ),
 ]
 PATTERNS: tuple[str, ...] = tuple(pattern for pattern, *_ in _FAMILIES)

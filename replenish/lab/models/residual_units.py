@@ -80,9 +80,7 @@ class ResidualUnit(nn.Module):
         self.conv2 = nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False)
         self.dropout = Dropout(dropout) if dropout else nn.Identity()
         self.changes_shape = stride != 1 or in_channels != out_channels
-        self.shortcut: nn.Module = nn.Identity()
-        if self.changes_shape:
-            self.shortcut = shortcut(in_channels, out_channels, stride)
+        self.shortcut = shortcut(in_channels, out_channels, stride) if self.changes_shape else nn.Identity()
 
     def middle(self, x: Tensor, bn: Callable[[Tensor], Tensor]) -> Tensor:
         """Return `x` through BN, ReLU, dropout and the second convolution: in every unit the same."""

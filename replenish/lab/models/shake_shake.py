@@ -14,10 +14,6 @@ from replenish.lab.models import arguments, layout
 from replenish.lab.models.initialise import he_normal
 from replenish.lab.models.residual_units import global_average, three_stages
 
-FORWARD = ("shake", "even")
-BACKWARD = ("shake", "even", "keep")
-LEVELS = ("image", "batch")
-
 
 class _Mix(torch.autograd.Function):
     """alpha first + (1 - alpha) second, whose gradient is as if alpha had been beta."""
@@ -46,9 +42,9 @@ class ShakeShake(nn.Module):
 
     def __init__(self, forward_mode: str = "shake", backward_mode: str = "shake", level: str = "image") -> None:
         super().__init__()
-        self.forward_mode = arguments.choice("forward_mode", forward_mode, FORWARD)
-        self.backward_mode = arguments.choice("backward_mode", backward_mode, BACKWARD)
-        self.level = arguments.choice("level", level, LEVELS)
+        self.forward_mode = arguments.choice("forward_mode", forward_mode, ["shake", "even"])
+        self.backward_mode = arguments.choice("backward_mode", backward_mode, ["shake", "even", "keep"])
+        self.level = arguments.choice("level", level, ["image", "batch"])
 
     def _weight(self, mode: str, like: Tensor) -> Tensor:
         shape = (like.shape[0] if self.level == "image" else 1, 1, 1, 1)

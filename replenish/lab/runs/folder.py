@@ -54,11 +54,7 @@ class RunFolder:
             write_atomically(self.path / CONFIG, _json(config.to_dict()))
 
     def check(self, config: RunConfig) -> None:
-        """Refuse a folder that another config has; nothing is written.
-
-        Raises:
-            ValueError: It has another, or a run without its config.
-        """
+        """Refuse a folder that another config has, or a run without its config; nothing is written."""
         if not (self.path / CONFIG).exists():
             if any(self.path.glob("*.pt")) or (self.path / RESULT).exists():
                 raise ValueError(f"{self.path} holds a run without its {CONFIG}; give another folder")
@@ -85,7 +81,7 @@ class RunFolder:
         """Return the config that the folder was made for."""
         path = self.path / CONFIG
         try:
-            return RunConfig.from_dict(_object(path, _parsed(path, _content(path))))
+            return RunConfig.from_dict(_object(path, _text(path)))
         except (TypeError, KeyError) as error:
             raise ValueError(f"{path} should hold the config of a run, but: {error}") from None
         except ValueError as error:
@@ -95,19 +91,18 @@ class RunFolder:
     def metrics(self) -> tuple[dict[str, Any], ...]:
         """Return the line of every effective epoch, in their order; what is not a finite number there is None.
 
-        Raises:
-            ValueError: A line is garbled. Only the last line of a run that has not ended may be torn.
+        A garbled line is refused; only the last of a run that has not ended may be torn.
         """
         path = self.path / METRICS
         if not path.exists():
             return ()
-        lines = _text(path, _content(path)).splitlines()
+        lines = _text(path).splitlines()
         by_epoch: dict[int, dict[str, Any]] = {}
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                values = _object(path, _parsed(path, line, number))
+                values = _object(path, line, number)
             except ValueError:
                 if number == len(lines) and not (self.path / RESULT).exists():
                     break  # the run was stopped while it wrote this line
@@ -122,13 +117,12 @@ class RunFolder:
     def result(self) -> dict[str, Any] | None:
         """Return how the run ended, or None if it has not: the one answer to whether a run is finished.
 
-        Raises:
-            ValueError: The result is garbled, or something in the folder was changed after the run had ended.
+        A garbled result is refused, and a folder in which something was changed after the run had ended.
         """
         path = self.path / RESULT
         if not path.exists():
             return None
-        result = _object(path, _parsed(path, _content(path)))
+        result = _object(path, _text(path))
         if result.get("status") not in STATUSES:
             raise ValueError(f"{path} should have a status of finished or diverged, but has {result.get('status')!r}")
         if result["status"] == "finished" and finite(result.get("test_error")) is None:
@@ -178,22 +172,19 @@ def _content(path: Path) -> bytes:
         raise OSError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _text(path: Path, content: bytes) -> str:
+def _text(path: Path) -> str:
     try:
-        return content.decode("utf-8")
+        return _content(path).decode("utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{path} should hold text, but is garbled; remove that folder or run it again") from None
 
 
-def _parsed(path: Path, content: bytes | str, line: int | None = None) -> Any:
+def _object(path: Path, text: str, line: int | None = None) -> dict[str, Any]:
     try:
-        return json.loads(content if isinstance(content, str) else _text(path, content))
+        values = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         where = f"line {line} of {path}" if line else str(path)
         raise ValueError(f"{where} should hold JSON, but is garbled; remove that folder or run it again") from None
-
-
-def _object(path: Path, values: object) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ValueError(f"{path} should hold a JSON object, but holds {type(values).__name__}")
     return values
