@@ -8,9 +8,11 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+import ways
 from hypothesis import HealthCheck, settings
 
 # Two cores are shared with another worker of the test run.
@@ -26,6 +28,8 @@ if threading.current_thread() is threading.main_thread():
 settings.register_profile("every time", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("every time")
 
+SKIPPED = pytest.StashKey[set[Path]]()
+
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
@@ -39,3 +43,25 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     folder = (base.parent if hasattr(request.config, "workerinput") else base) / "site"
     with FileLock(f"{folder}.lock"):
         return folder / "html" if folder.exists() else build_site(folder)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _rows_that_a_file_names_are_asserted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hold the table of ways to loop: it says what tests have seen, and no row stands for a test that saw nothing."""
+    ways.ASSERTED.clear()
+    yield
+    options = request.config.option
+    if options.keyword or options.markexpr or any("::" in argument for argument in request.config.args):
+        return  # only some of its tests were run
+    if request.session.testsfailed or request.node.path in request.config.stash.get(SKIPPED, set()):
+        return
+    assert ways.named_in(request.node.path) <= ways.ASSERTED, "put these rows into exact, refused or unsupported"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Take note of the files of which a test was skipped."""
+    report = yield
+    if report.skipped:
+        item.config.stash.setdefault(SKIPPED, set()).add(item.path)
+    return report

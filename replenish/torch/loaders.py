@@ -77,6 +77,11 @@ class LoaderIterator:
         return batches - 1 if shard is not None and not shard.end_of_dataloader else batches
 
     @property
+    def takes_batches(self) -> bool:
+        """Whether its batches are known to be those of the sampler, and no parts or groups of them."""
+        return self._items is not None
+
+    @property
     def may_be_ahead(self) -> bool:
         """Whether the loop may not have been given the last batch that was counted, which nobody can tell."""
         return self._prefetched and self._ended() is not None
@@ -182,10 +187,11 @@ def check_stream_is_resumed(*, told: bool) -> None:
 
 
 def check_trainer_goes_on(epoch: int, steps_per_epoch: int) -> None:
-    """Refuse a stream that Hugging Face's Trainer resumes in an epoch of which the stream was not told.
+    """Refuse a stream that Hugging Face's Trainer resumes in another epoch than it was in.
 
-    The Trainer sets the epoch of loaders that Accelerate prepared, and of no other. Where it is behind the stream, the
-    Trainer was told to train anew.
+    The Trainer sets the epoch of loaders that Accelerate prepared, and of no other that is begun from its start. Where
+    it is behind the stream, the Trainer was told to train anew. What it tells is its steps divided by those of an
+    epoch, which is wrong after an epoch that a callback cut short.
 
     Args:
         epoch: The epoch that the stream would begin.
@@ -202,6 +208,12 @@ def check_trainer_goes_on(epoch: int, steps_per_epoch: int) -> None:
                 f"loader should be prepared, by self.accelerator.prepare(loader) in get_train_dataloader, for the "
                 f"Trainer to tell the stream that it goes on with epoch {trained}, but the stream would begin epoch "
                 f"{epoch}"
+            )
+        if epoch < (reached := int(caller.state.epoch or 0)):
+            raise ValueError(
+                f"epochs should not be cut short by should_epoch_stop where a Trainer is to be resumed, which takes "
+                f"its steps for those of whole epochs and would go on with epoch {epoch}, but it was in epoch "
+                f"{reached}; use replenish.integrations.transformers.SRSTrainer, which goes by the steps alone"
             )
 
 

@@ -19,7 +19,12 @@ from replenish.orders.cursor import Cursor, CursorOrder
 from replenish.orders.protocol import Order
 from replenish.sharding import check_shares, share_of
 from replenish.torch import lightning_epochs
-from replenish.torch.loaders import calling_fit_loop, is_numbered_by_a_loader, loader_that_draws
+from replenish.torch.loaders import (
+    calling_fit_loop,
+    check_trainer_goes_on,
+    is_numbered_by_a_loader,
+    loader_that_draws,
+)
 from replenish.torch.passes import Item, Pass
 from replenish.torch.replicas import current_replicas
 
@@ -185,6 +190,8 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
                     f"step {start // self._items_per_step}, or as many batches would be left out; load a state or "
                     f"skip, not both"
                 )
+            if loader is not None and loader.takes_batches:
+                check_trainer_goes_on(start // (self.steps_per_epoch * self._items_per_step), self.steps_per_epoch)
             if not self._told and self._latest is not None:
                 self._check_repeat(self._latest, start)
             new.begin(loader, start, end, self._moves)

@@ -200,6 +200,25 @@ def test_overfit_batches(tmp_path: Path) -> None:
         fit(way, tmp_path / "within.ckpt", max_steps=8)
 
 
+@pytest.mark.parametrize("kind", ["batches", "indices"])
+def test_an_epoch_that_was_cut_short(kind: str, tmp_path: Path) -> None:
+    """As by `max_time`: with `max_epochs` the Trainer takes it for a whole one, and its rest would never come."""
+    by_steps = "`max_time` or `should_stop` within an epoch, resumed with `max_steps`"
+    by_epochs = "`max_time` or `should_stop` within an epoch, resumed with `max_epochs`"
+
+    class Stop(lightning.Callback):
+        def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+            trainer.should_stop = trainer.global_step == 13
+
+    seen, trainer = fit({"kind": kind}, callbacks=(Stop(),), max_epochs=3)
+    trainer.save_checkpoint(tmp_path / "c.ckpt")
+    message = "max_epochs should be -1, with max_steps, .* here after 3 batches"
+    with refused("Lightning Trainer", by_epochs, match=message):
+        fit({"kind": kind}, tmp_path / "c.ckpt", max_epochs=3)
+    rest, _ = fit({"kind": kind}, tmp_path / "c.ckpt", max_steps=30, max_epochs=-1)
+    exact("Lightning Trainer", by_steps, seen=seen + rest, whole=STREAM[:30])
+
+
 def test_a_state_of_optimizer_steps_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = "a state saved with `global_step` under accumulation"
     way = {"kind": "batches", "accumulate_grad_batches": 3}

@@ -16,7 +16,7 @@ import torch
 from contracts import as_lists
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainingArguments
 from transformers import __version__ as transformers_version
 from ways import exact, refused
 
@@ -47,12 +47,14 @@ class Model(nn.Module):
         return {"loss": self.weight + labels.sum()}
 
 
-def train(folder: Path, resume: Any, kind: type[Trainer] = SRSTrainer, **options: Any) -> list[list[int]]:
+def train(
+    folder: Path, resume: Any, kind: type[Trainer] = SRSTrainer, callbacks: Any = None, **options: Any
+) -> list[list[int]]:
     arguments = TrainingArguments(
         output_dir=str(folder), data_seed=3, use_cpu=True, report_to="none", disable_tqdm=True,
         dataloader_pin_memory=False, logging_strategy="no", **options,
     )  # fmt: skip
-    trainer = kind(model=Model(), args=arguments, train_dataset=Rows(), eval_dataset=Rows())
+    trainer = kind(model=Model(), args=arguments, train_dataset=Rows(), eval_dataset=Rows(), callbacks=callbacks)
     trainer.train(resume_from_checkpoint=resume)
     parts = options["gradient_accumulation_steps"]
     seen = trainer.model.seen
@@ -114,6 +116,32 @@ def test_a_loader_of_ones_own(kind: type[Trainer], tmp_path: Path) -> None:
         resumed = str(tmp_path / f"checkpoint-{step}")
         rest = train(tmp_path, resumed, kind, save_strategy="no", **options)
         exact("Hugging Face Trainer", way, seen=rest, whole=STREAM[step:22], where=step)
+
+
+def test_a_loader_of_which_the_trainer_says_nothing(tmp_path: Path) -> None:
+    options = {"gradient_accumulation_steps": 1, "per_device_train_batch_size": 12, "max_steps": 22}
+    assert train(tmp_path, None, WithALoader, save_steps=9, **options) == STREAM[:22]
+    message = r"loader should be prepared, .* goes on with epoch 1, but the stream would begin epoch 0"
+    with refused("Hugging Face Trainer", "the same, not prepared, at an epoch's end", match=message):
+        train(tmp_path, str(tmp_path / "checkpoint-9"), WithALoader, save_strategy="no", **options)
+
+
+def test_an_epoch_that_a_callback_cut_short(tmp_path: Path) -> None:
+    """The Trainer takes its steps for those of whole epochs; `SRSTrainer` goes by the steps alone."""
+
+    class Cut(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            control.should_epoch_stop = state.global_step == 13
+
+    options = {"gradient_accumulation_steps": 1, "per_device_train_batch_size": 12, "max_steps": 22}
+    seen = train(tmp_path, None, WithASampler, callbacks=[Cut()], save_steps=15, **options)
+    assert seen == STREAM[:13] + STREAM[18:27]
+    message = "epochs should not be cut short .* would go on with epoch 1, but it was in epoch 2"
+    with refused("Hugging Face Trainer", "the same, after an epoch that a callback cut short", match=message):
+        train(tmp_path, str(tmp_path / "checkpoint-15"), WithASampler, save_strategy="no", **options)
+    assert train(tmp_path, None, callbacks=[Cut()], save_steps=15, **options) == STREAM[:22]
+    rest = train(tmp_path, str(tmp_path / "checkpoint-15"), save_strategy="no", **options)
+    exact("Hugging Face Trainer", "`max_steps`, `num_train_epochs`", seen=rest, whole=STREAM[15:22])
 
 
 def test_samples_grouped_by_length_are_refused(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 A row is what tests, here and in tests/torch, have seen: `exact` compares the batches of a resumed run with those of the
 same script not interrupted, `refused` wants the error, `unsupported` wants the batches to differ. Each of them fails if
-the row says something else.
+the row says something else, and a file of tests fails if it names a row that none of its tests has so asserted.
 """
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +46,8 @@ WAYS: dict[str, dict[str, str]] = {
         "`overfit_batches`, within an epoch": REFUSED,
         "a state saved with `global_step` under accumulation": REFUSED,
         "torchdata's `StatefulDataLoader`": REFUSED,
+        "`max_time` or `should_stop` within an epoch, resumed with `max_steps`": EXACT,
+        "`max_time` or `should_stop` within an epoch, resumed with `max_epochs`": REFUSED,
     },
     "Lightning Fabric": {
         "whole epochs, `set_epoch` by Fabric": EXACT,
@@ -86,6 +92,8 @@ WAYS: dict[str, dict[str, str]] = {
         "gradient accumulation": EXACT,
         "workers": EXACT,
         "a loader of one's own with `SRSBatchSampler` or `SRSSampler`": EXACT,
+        "the same, not prepared, at an epoch's end": REFUSED,
+        "the same, after an epoch that a callback cut short": REFUSED,
         "`group_by_length`": REFUSED,
     },
     "Keras": {
@@ -102,22 +110,38 @@ WAYS: dict[str, dict[str, str]] = {
 }
 
 
+#: What the tests of the file that is running have asserted so far; tests/conftest.py compares it with `named_in`.
+ASSERTED: set[tuple[str, str]] = set()
+
+
+def named_in(file: Path) -> set[tuple[str, str]]:
+    """Return the rows that a file of tests names: it has both the stack and the way as strings."""
+    strings = {node.value for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)}
+    return {(stack, way) for stack, ways in WAYS.items() if stack in strings for way in ways if way in strings}
+
+
 def exact(stack: str, *ways: str, seen: Any, whole: Any, where: object = "") -> None:
     """Check that a resumed run has seen what one not interrupted sees, as the rows say."""
     _check_rows(stack, ways, EXACT)
     assert seen == whole, where
+    if whole:  # after the last checkpoint there may be nothing left to compare
+        ASSERTED.update((stack, way) for way in ways)
 
 
-def refused(stack: str, *ways: str, error: type[Exception] = ValueError, match: str) -> Any:
-    """Return a context that an error has to leave, as the rows say."""
+@contextmanager
+def refused(stack: str, *ways: str, error: type[Exception] = ValueError, match: str) -> Iterator[None]:
+    """Make a context that an error has to leave, as the rows say."""
     _check_rows(stack, ways, REFUSED)
-    return pytest.raises(error, match=match)
+    with pytest.raises(error, match=match):
+        yield
+    ASSERTED.update((stack, way) for way in ways)
 
 
 def unsupported(stack: str, *ways: str, seen: Any, whole: Any) -> None:
     """Check that a resumed run sees something else, without an error, as the rows say."""
     _check_rows(stack, ways, UNSUPPORTED)
     assert seen != whole
+    ASSERTED.update((stack, way) for way in ways)
 
 
 def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
