@@ -1,14 +1,13 @@
-"""The pooled stream beside the shuffle buffers of Hugging Face `datasets` and of `webdataset`, in one run.
+"""The pooled stream beside the shuffle buffer of `webdataset`, in one run.
 
     python benchmarks/stream.py            print the tables (about two minutes)
     python benchmarks/stream.py --quick    fewer rounds
     python benchmarks/stream.py --write    also write them to docs/streams.md
 
-All read the same list of ints through a buffer of M = 10,000 and give batches of 64 until the list ends. The peers
-are `IterableDataset.shuffle(buffer_size=10_000).batch(64)` over a generator of `{"item": i}`, for its examples are
-dicts (by default it hands every one through a thread; also without, `max_buffer_input_shards=1`), and
-`shuffle(10_000, initial=10_000)` with `batched(64)` in a `DataPipeline`. Times are per item, with everything
-from building the stream to its end; the slow peer gets fewer items. A peer that is not installed is left out.
+Both read the same list of ints through a buffer of M = 10,000 and give batches of 64 until the list ends. The peer is
+`shuffle(10_000, initial=10_000)` with `batched(64)` in a `DataPipeline`; it is left out if it is not installed. Times
+are per item, with everything from building the stream to its end. Hugging Face `datasets` has sources of its own:
+`stream_sources.py` compares over each of them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from pages import write_between
 from replenish.stream import PooledStream
 
 BATCH, POOL = 64, 10_000
-MANY, FEW = 1_000_000, 50_000
+MANY = 1_000_000
 
 
 def exhaust(batches: Iterable[object]) -> None:
@@ -53,38 +52,16 @@ def webdataset_batches(items: list[int]) -> Iterable[object]:
     )
 
 
-def datasets_batches(items: list[int], **options: Any) -> Iterable[object]:
-    import datasets
-
-    def examples() -> Iterator[dict[str, int]]:
-        for item in items:
-            yield {"item": item}
-
-    return datasets.IterableDataset.from_generator(examples).shuffle(seed=0, buffer_size=POOL, **options).batch(BATCH)
-
-
-def datasets_batches_without_threads(items: list[int]) -> Iterable[object]:
-    return datasets_batches(items, max_buffer_input_shards=1)
-
-
-# name -> (package that it needs, how many items, how)
-RUNS: dict[str, tuple[str, int, Callable[[list[int]], Iterable[object]]]] = {
-    "`PooledStream`, to the end": ("replenish", MANY, replenish_batches),
-    "`PooledStream`, repeating": ("replenish", MANY, replenish_endless),
-    "`webdataset`, shuffle + batched": ("webdataset", MANY, webdataset_batches),
-    "Hugging Face `datasets` over a generator, shuffle + batch": ("datasets", FEW, datasets_batches),
-    "the same, `max_buffer_input_shards=1`": ("datasets", FEW, datasets_batches_without_threads),
+# name -> (package that it needs, how)
+RUNS: dict[str, tuple[str, Callable[[list[int]], Iterable[object]]]] = {
+    "`PooledStream`, to the end": ("replenish", replenish_batches),
+    "`PooledStream`, repeating": ("replenish", replenish_endless),
+    "`webdataset`, shuffle + batched": ("webdataset", webdataset_batches),
 }
 
 
-def versions() -> str:
-    found = []
-    for name in ("webdataset", "datasets"):
-        try:
-            found.append(f"{name} {importlib.import_module(name).__version__}")
-        except ImportError:
-            found.append(f"{name} not installed")
-    return ", ".join(found)
+def version() -> str:
+    return f"webdataset {importlib.import_module('webdataset').__version__}" if importable("webdataset") else "none"
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -99,8 +76,8 @@ def speed(rounds: int) -> list[str]:
     items = list(range(MANY))
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
-        for name, (_, count, run) in runs.items():
-            elapsed = seconds(lambda run=run, count=count: exhaust(run(items[:count]))) / count
+        for name, (_, run) in runs.items():
+            elapsed = seconds(lambda run=run: exhaust(run(items))) / MANY
             if number:  # the first round warms up
                 times[name].append(elapsed)
     ours = next(iter(times.values()))
@@ -166,7 +143,7 @@ def main() -> None:
     options = parser.parse_args()
     rounds = 2 if options.quick else 7
     tables = [speed(rounds), resume(rounds), memory([10**5, 10**6, 4 * 10**6])]
-    text = f"{describe(rounds)} Peers: {versions()}.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    text = f"{describe(rounds)} Peer: {version()}.\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print(text)
     if options.write:
         write_between("docs/streams.md", "benchmarks/stream.py", text)

@@ -79,15 +79,12 @@ def resumed_step(fit_loop: Any, step: int, steps_per_epoch: int, *, counts_are_r
             )
         return step - trained, False
     if not fit_loop.restarting:  # the epoch was over, and the number is the next one's
-<<<<<<< HEAD
-=======
         if trained and not batches.is_last_batch:
             raise ValueError(
                 f"max_epochs should be -1, with max_steps, to resume within an epoch that was cut short (by max_time, "
                 f"should_stop, max_steps or a hook), here after {trained} batches, since the Trainer would leave out "
                 f"its rest, but got {fit_loop.max_epochs}"
             )
->>>>>>> h13
         setattr(fit_loop, EPOCHS_AHEAD, number - epoch - bool(trained))
         return (epoch + bool(trained)) * steps_per_epoch, False
     if _ends_with_its_last_batch(fit_loop, counts_are_reset):

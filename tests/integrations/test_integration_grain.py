@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ pytest.importorskip("grain", reason="needs grain: pip install 'replenish[grain]'
 
 import grain
 import numpy as np
+from contracts import as_lists
 from integration_support import (
     EXAMPLES,
     GOLDEN_FIRST,
@@ -92,6 +94,23 @@ def test_checkpoint_and_restore(trained: int) -> None:
     resumed.set_state(first.get_state())
     exact("grain", "grain's own state", seen=seen + lists(resumed, 40), whole=stream(0, trained + 40))
     assert lists(first, 5) == stream(trained, trained + 5)
+
+
+def test_histories() -> None:
+    """Interrupted three times at random steps; each time a new loader goes on from grain's state, or by `start=`."""
+    whole = as_lists(SequencedReplacement(100, 10, seed=3).batches(0, 40))
+    for seed in range(200):
+        draw, seen, state = random.Random(seed), [], None
+        for stop in sorted(draw.sample(range(1, 40), 4)):
+            if state is None or draw.random() < 0.3:
+                start, state = len(seen), None
+            sampler = OrderSampler(SequencedReplacement(100, 10, seed=3), start=start)
+            batches = iter(loader(sampler))
+            if state is not None:
+                batches.set_state(state)
+            seen += lists(batches, stop - len(seen))
+            state = batches.get_state()
+        exact("grain", "grain's own state", seen=seen, whole=whole[: len(seen)], where=seed)
 
 
 def test_a_checkpoint_of_another_stream_is_refused() -> None:

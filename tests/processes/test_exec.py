@@ -176,11 +176,12 @@ def test_an_order_that_does_not_fit_a_loader_is_a_sentence(tmp_path: Path) -> No
     ],
 )
 def test_wrong_arguments_are_a_sentence(words: list[str], sentence: str, tmp_path: Path) -> None:
+    script = written(tmp_path, "", "x.py")
     done = execute(*words, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
-    assert not list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == [script]
 
 
 def test_a_sitecustomize_of_the_users_still_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,9 +86,8 @@ def noise_figure(noise: Mapping[str, OrderNoise]) -> Figure:
         for name, each in noise.items()
         if each.law is not None
     ]
-    chart = Chart(
-        "noise", "cycles an effective epoch", "noise; 1 is that of independent draws", tuple(series), log=True
-    )
+    label = "noise; 1 is that of independent draws"
+    chart = Chart("noise", "cycles an effective epoch", label, tuple(series), log=True)
     caption = (
         "How much the mean of a batch varies, slowly (left) and fast (right), for a number that every sample has. What "
         "is slow against an epoch adds up in flat directions of the loss: there reshuffling has least, SRS a dip that "
@@ -104,13 +103,8 @@ def noise_table(noise: Mapping[str, OrderNoise]) -> Table:
     for place, name in enumerate(noise, start=1):
         columns.append(Column(name, itemgetter(place), "measured (closed form)"))
     each = list(noise.values())
-    lines = [
-        (
-            f"noise at {each[0].cycles[band]:.3g} cycles an epoch",
-            *(_noise_near(one, each[0].cycles[band]) for one in each),
-        )
-        for band in _told_bands(each[0].cycles)
-    ]
+    told = [each[0].cycles[band] for band in _told_bands(each[0].cycles)]
+    lines = [(f"noise at {cycles:.3g} cycles an epoch", *(_noise_near(one, cycles) for one in each)) for cycles in told]
     lines += [
         ("variance of the gap between two visits", *(_variance(one) for one in each)),
         (f"gaps of at most {_SHORT:g} epochs", *(_shares(one, 1, _SHORT) for one in each)),

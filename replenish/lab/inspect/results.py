@@ -61,17 +61,10 @@ class Laws:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect_orders` found.
+    """What `inspect_orders` found: the measurements of SRS and the orders beside it, by name, from step 0 on.
 
-    Attributes:
-        order: The SRS order, of which all are variants.
-        epochs: Effective epochs that were run.
-        classes: Into how many equal classes the samples are sorted.
-        found: The measurements of SRS, reshuffling and replacement, and of another order, by these names, from step 0
-            on.
-        identity: That of SRS with the sequence `identity`, from a step on at which its pool has settled.
-        laws: The closed forms.
-        noise: The noise of each and its gaps, beside their laws; empty where there is none to be measured.
+    The one with the sequence `identity` is from a step on at which its pool has settled. All orders are variants of
+    the first; the noise of each is empty where there is none to be measured.
     """
 
     order: SequencedReplacement
@@ -219,10 +212,9 @@ def _class_rates(pool: IndependentCopies, epochs: int, classes: int) -> tuple[Fl
             if start == stop:
                 continue
             for side in range(2):  # two of its steps, as far from its middle
-                step = (
-                    pool.settled + epoch * pool.steps_per_epoch + start + round((stop - 1 - start) * (1 + 2 * side) / 4)
-                )
-                rates[row, part, side] = theory.expected_copies(n, b, int(step), places, pool_size=m).mean() * n / m
+                inside = start + round((stop - 1 - start) * (1 + 2 * side) / 4)
+                step = int(pool.settled + epoch * pool.steps_per_epoch + inside)
+                rates[row, part, side] = theory.expected_copies(n, b, step, places, pool_size=m).mean() * n / m
     # One class has nothing to be spread: `measure` says nan too.
     spread = 1 + (b - 1) * float(np.nanmean((rates - 1) ** 2)) / (classes - 1) if classes > 1 else float("nan")
     return rates.mean(axis=(0, 2)), spread

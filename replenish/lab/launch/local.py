@@ -13,7 +13,7 @@ from typing import Any
 
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import forget_progress
-from replenish.lab.launch.supervise import supervise
+from replenish.lab.launch.supervise import Task, supervise
 
 
 def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
@@ -24,8 +24,8 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
     return supervise(jobs, parallel, watch, _Process, stop_at_failure=True)
 
 
-class _Process:
-    """A process of `replenish.lab.launch.worker`; a `Task`."""
+class _Process(Task):
+    """A process of `replenish.lab.launch.worker`."""
 
     def __init__(self, job: Job) -> None:
         forget_progress(job)

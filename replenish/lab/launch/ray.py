@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import forget_progress, tell_progress
-from replenish.lab.launch.supervise import SECONDS_FOR_FILES, extra, first_line, supervise
+from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Task, extra, first_line, supervise
 from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped
 
@@ -36,7 +36,7 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
     """
     unfinished = [job for job in jobs if RunFolder(job.folder).result() is None]
     if not unfinished:  # Ray takes seconds to start
-        return supervise(jobs, parallel, watch, partial(_Task, None))
+        return supervise(jobs, parallel, watch, partial(_RayTask, None))
     ray = extra("ray", "ray")
     for job in unfinished:
         if job.hardware.devices * job.hardware.num_nodes > 1:
@@ -49,18 +49,14 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
         for place, job in enumerate(jobs):
             if job in unfinished and (want := _want(ray, job.hardware)):
                 watch(place, {"event": "warning", "message": want})
+        start = partial(_RayTask, ray)
         return supervise(
-            jobs,
-            parallel,
-            watch,
-            partial(_Task, ray),
-            seconds_to_save=SECONDS_TO_SAVE,
-            seconds_for_files=SECONDS_FOR_FILES,
+            jobs, parallel, watch, start, seconds_to_save=SECONDS_TO_SAVE, seconds_for_files=SECONDS_FOR_FILES
         )
 
 
-class _Task:
-    """A task of Ray, by its reference; a `Task`."""
+class _RayTask(Task):
+    """A task of Ray, by its reference; Ray lets go of what nobody asks for."""
 
     def __init__(self, ray: Any, job: Job) -> None:
         forget_progress(job)
@@ -86,9 +82,6 @@ class _Task:
     def stop(self, number: int) -> None:
         # What Ctrl-C is to a process: the trainer saves.
         self._ray.cancel(self._reference, force=False, recursive=False)
-
-    def finish(self) -> None:
-        """Do nothing: Ray lets go of what nobody asks for."""
 
 
 def _execute(values: dict[str, Any], folder: str) -> None:
@@ -136,9 +129,9 @@ def connected(ray: Any) -> Iterator[None]:
 
 def _check_that_it_answers(address: str) -> None:
     """Refuse an address that nobody listens at; Ray itself would try again for a quarter of an hour."""
-    where = urlsplit(address if "://" in address else f"//{address}")
     if ":" not in address:  # none, or one of Ray's words for a cluster of this machine
         return
+    where = urlsplit(address if "://" in address else f"//{address}")
     try:
         socket.create_connection((where.hostname or "", where.port or 0), timeout=SECONDS_TO_ANSWER).close()
     except (OSError, ValueError) as error:

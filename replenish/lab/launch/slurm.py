@@ -22,7 +22,7 @@ from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import forget_progress, tell_progress
-from replenish.lab.launch.supervise import SECONDS_FOR_FILES, extra, first_line, supervise
+from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Task, extra, first_line, supervise
 from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped
 
@@ -76,8 +76,8 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = 
         ) from None
 
 
-class _SlurmJob:
-    """A run as submitit's job; a `Task`."""
+class _SlurmJob(Task):
+    """A run as submitit's job; it goes on without whoever waits for it, so that there is nothing to stop."""
 
     def __init__(self, submitted: submitit.Job[Any]) -> None:
         self.submitted = submitted
@@ -96,9 +96,6 @@ class _SlurmJob:
                 return f"{words[-1]} ({path})"
         job = self.submitted
         return f"it was killed or its machine was lost (job {job.job_id}, state {job.state}; logs in {paths.folder})"
-
-    def stop(self, number: int) -> None:
-        """Do nothing: jobs of a cluster go on without whoever waits for them."""
 
     def finish(self) -> None:
         if not self._in_a_queue:  # processes here should not outlive the call
@@ -119,14 +116,13 @@ def executor_of(logs: Path, hardware: Hardware, parallel: int, cluster: str = "s
     if cluster == "slurm":
         check_there()
     executor = extra("submitit", "slurm").AutoExecutor(logs, cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
-    gpus = hardware.devices if hardware.accelerator in ("cuda", "gpu") else None
     executor.update_parameters(
         name="replenish",
         timeout_min=MINUTES,
         nodes=hardware.num_nodes,
         tasks_per_node=hardware.devices,
         cpus_per_task=hardware.threads,
-        gpus_per_node=gpus,
+        gpus_per_node=hardware.devices if hardware.accelerator in ("cuda", "gpu") else None,
         slurm_array_parallelism=parallel,
         slurm_additional_parameters=options(os.environ.get(ENVIRONMENT, "")),
     )
@@ -147,9 +143,10 @@ def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str
             f"Slurm refused the jobs: {first_line(str(error))}; what it is told beside the hardware is in "
             f"{ENVIRONMENT}, now {os.environ.get(ENVIRONMENT, '')!r}"
         ) from error
-    for job, queued in zip(jobs, submitted, strict=True):
-        write_atomically(job.folder / JOB_ID, queued.job_id.encode())
-    return {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
+    found = {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
+    for folder, task in found.items():
+        write_atomically(folder / JOB_ID, task.submitted.job_id.encode())
+    return found
 
 
 def _submitted_before(jobs: Sequence[Job]) -> dict[Path, _SlurmJob]:

@@ -31,9 +31,11 @@ class Task(Protocol):
 
     def stop(self, number: int) -> None:
         """Ask it to save and end, as by this signal."""
+        return  # some need nothing
 
     def finish(self) -> None:
         """Let it go: its run has a result."""
+        return
 
 
 def supervise(

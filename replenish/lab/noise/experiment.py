@@ -19,11 +19,6 @@ from replenish.lab.noise.setting import ARMS, Setting
 from replenish.lab.noise.wander import variances
 
 
-def record_path(folder: Path, name: str, seed: int) -> Path:
-    """Return where the record of a run is."""
-    return folder / f"{name.replace('/', '-')}-seed{seed}.json"
-
-
 def run_noise(
     name: str,
     setting: Setting,
@@ -33,7 +28,7 @@ def run_noise(
     progress: Callable[[float], object] = lambda done: None,
 ) -> Path:
     """Make a run and write its record, unless it is there; return where. The record of another setting is refused."""
-    path = record_path(folder, name, seed)
+    path = folder / f"{name.replace('/', '-')}-seed{seed}.json"
     if path.exists():
         if json.loads(path.read_text())["setting"] != setting.config():
             raise ValueError(f"{path} was made with another setting; choose another folder with --runs")

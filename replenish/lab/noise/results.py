@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -62,10 +63,10 @@ class Results:
         """The learning rates."""
         return self.setting["learning_rates"]
 
-    @property
-    def bands(self) -> list[tuple[float, float]]:
-        """The bands of kappa."""
-        return list(pairwise(self.setting["kappas"]))
+    def bands(self, low: float = 0.0, high: float = math.inf) -> list[tuple[float, float]]:
+        """Return the bands of kappa that lie between these."""
+        bands = pairwise(self.setting["kappas"])
+        return [band for band in bands if low * 0.999 <= band[0] and band[1] <= high * 1.001]
 
     def law(self, arm: str, kappas: ArrayLike) -> Any:
         """Return what the law of an order says at some kappas."""
@@ -87,10 +88,9 @@ class Results:
             len(kappas),
         )
 
-    def values(self, rate: float, arm: str) -> list[BandValue]:
-        """Return an order in all bands that have directions."""
-        found = [self.value(rate, arm, band) for band in self.bands]
-        return [each for each in found if each is not None]
+    def values(self, rate: float, arm: str, low: float = 0.0, high: float = math.inf) -> list[BandValue]:
+        """Return an order in all bands between these that have directions."""
+        return [value for band in self.bands(low, high) if (value := self.value(rate, arm, band)) is not None]
 
     def flat_excess(self, arm: str) -> PairedDifference:
         """Return the excess in flat bands at the first learning rate minus that at the second, seed by seed."""
@@ -98,7 +98,7 @@ class Results:
         for rate in self.rates[:2]:
             excess = {}
             for seed in self.records:
-                bands = [self._of_seed(seed, rate, arm, band) for band in self.bands if band[1] <= FLAT * 1.001]
+                bands = [self._of_seed(seed, rate, arm, band) for band in self.bands(0, FLAT)]
                 excess[seed] = float(np.mean([(one - law).mean() for _, one, law in filter(None, bands)]))
             by_rate.append(excess)
         first, second = by_rate
@@ -108,9 +108,7 @@ class Results:
         """Return (learning rate, band, whether the orders come in the law's order) for the bands in the middle."""
         found = []
         for rate in self.rates:
-            for band in self.bands:
-                if not _MIDDLE[0] * 0.999 <= band[0] < band[1] <= _MIDDLE[1] * 1.001:
-                    continue
+            for band in self.bands(*_MIDDLE):
                 values = [self.value(rate, arm, band) for arm in ARMS if arm != WHITE]
                 if None not in values:  # the arms are listed from the largest to the smallest
                     measured = [value.measured for value in values if value is not None]

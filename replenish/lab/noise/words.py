@@ -20,11 +20,8 @@ def results_table(results: Results, rate: float) -> Table:
         Column("kappa", lambda band: f"{band[0]:.2g} to {band[1]:.2g}", numeric=False),
         Column("directions", lambda band: str(_known(results.value(rate, WHITE, band)).directions)),
     ]
-    for arm in ARMS:
-        if arm != WHITE:
-            columns.append(Column(ARMS[arm].label, partial(_cell, results, rate, arm)))
-    bands = [band for band in results.bands if results.value(rate, WHITE, band) is not None]
-    subjects = [(f"{band[0]:g}", band) for band in bands]
+    columns += [Column(told.label, partial(_cell, results, rate, arm)) for arm, told in ARMS.items() if arm != WHITE]
+    subjects = [(f"{band[0]:g}", band) for band in results.bands() if results.value(rate, WHITE, band) is not None]
     return Table(f"rate-{rate:g}", f"Learning rate {rate:g}", columns, subjects)
 
 
@@ -45,11 +42,11 @@ def judged(results: Results) -> list[str]:
     order = results.in_predicted_order()
     slow = results.rates[-1]
     others = [arm for arm in ARMS if arm != WHITE]
-    steep = [value for arm in others for value in _between(results, slow, arm, FLAT, 100)]
-    once = [value for rate in results.rates for value in _between(results, rate, "shuffle-once", 0, FLAT)]
-    sharp = [value for rate in results.rates for arm in others for value in _between(results, rate, arm, _SHARP)]
+    steep = [value for arm in others for value in results.values(slow, arm, FLAT, 100)]
+    once = [value for rate in results.rates for value in results.values(rate, "shuffle-once", 0, FLAT)]
+    sharp = [value for rate in results.rates for arm in others for value in results.values(rate, arm, _SHARP)]
     flat = {
-        rate: [value for arm in others if arm != "replacement" for value in _between(results, rate, arm, 0, FLAT)]
+        rate: [value for arm in others if arm != "replacement" for value in results.values(rate, arm, 0, FLAT)]
         for rate in results.rates
     }
     return [
@@ -64,11 +61,6 @@ def judged(results: Results) -> list[str]:
         f"In sharp directions, kappa above 5.6 (prediction 5), the smallest variance is "
         f"{min(value.measured for value in sharp):.3f} of independent draws', where {_MOST} or more was predicted.",
     ]
-
-
-def _between(results: Results, rate: float, arm: str, low: float, high: float = 1e9) -> list[BandValue]:
-    inside = [band for band in results.bands if low * 0.999 <= band[0] and band[1] <= high * 1.001]
-    return [value for band in inside if (value := results.value(rate, arm, band)) is not None]
 
 
 def _verdicts(values: Iterable[BandValue]) -> str:

@@ -89,13 +89,8 @@ def _curve(evidence: Evidence, order: str) -> Series:
         _NAMES[order],
         [index + _ASIDE[order] for index, _ in known],
         [each.value for each in found],
-<<<<<<< HEAD
-        [each.interval.low if each.interval else None for each in found],
-        [each.interval.high if each.interval else None for each in found],
-=======
         [None if each.interval is None else each.interval.low for each in found],
         [None if each.interval is None else each.interval.high for each in found],
->>>>>>> hlab
         order=order,
         note=f"n = {', '.join(str(len(arm.runs)) for _, arm in known)}" if known else "not run yet",
         whiskers=True,
