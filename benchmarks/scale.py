@@ -168,7 +168,7 @@ def table(small: int, large: int) -> str:
         row("a step of a node with one pool, all ranks", seconds(shared[small]), seconds(shared[large]), computed=True),
     ]
     note = (
-        f"Measured on {processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "
+        f"Measured on {processor()}, {os.cpu_count()} cores, one thread but for far resumes, which use all; Python {platform.python_version()}, numpy "
         f"{numpy.__version__}; commit {commit()}. Steps: median of n = {STEPS}; the rest: n = 1.\n\n"
         f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}, or that of one and the batches "
         f"kept for slower ranks. The step of a shared node differs by its draw."

@@ -15,7 +15,7 @@ FEW = 64
 # When one block in so many draws a slot that is still wanted, it is cheaper to look for them in its random words alone.
 SELDOM = 4
 # How many stretches for every slot that is wanted, and the most: a table that fits the caches.
-STRETCHES_PER_SLOT = 8
+STRETCHES_PER_SLOT = 64
 MOST_STRETCH_BITS = 23
 # Buckets of half words, which are what slots are computed from; a pool of 2**20 slots or more has two for each at most,
 # and a table of so many stays in the nearest caches.
