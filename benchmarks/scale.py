@@ -172,7 +172,8 @@ def table(small: int, large: int) -> str:
     ]
     note = (
         f"Measured on {processor()}, {os.cpu_count()} cores, one thread but for far resumes, which use all; Python "
-        f"{platform.python_version()}, numpy {numpy.__version__}; commit {commit()}. Steps: median of n = {STEPS}; the rest: n = 1.\n\n"
+        f"{platform.python_version()}, numpy {numpy.__version__}; commit {commit()}. Steps: median "
+        f"of n = {STEPS}; the rest: n = 1.\n\n"
         f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}, or that of one and the batches "
         f"kept for slower ranks. The step of a shared node differs by its draw."
     )
