@@ -40,7 +40,8 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
     first, second = judge_study(evidence), judge_study(evidence, "held_out_error")
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
     stated = sum(arm.seeds for arm in ARMS.values())
-    progress = f"{ended} of the {stated} runs of the study have ended."
+    so_many = f"All {stated}" if ended == stated else f"{ended} of the {stated}"
+    progress = f"{so_many} runs of the study have ended."
     holm = (
         f"Holm's correction is over the {len(SECONDARY)} comparisons below the first; those that are not judged yet "
         "count there with p = 1."
