@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import math
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -72,21 +73,18 @@ def last_draws(
 def _replayed(
     draws: DistinctDraws, refill: Refill, start: int, stop: int, dtype: type[np.signedinteger[Any]]
 ) -> IntegerArray:
-    """Return the last refill of each slot in the blocks from `start` to `stop`, or -1, by two threads."""
-    threads = min(2, processors())  # no more, since each has a pool, of gigabytes perhaps
-    cuts = [start + (stop - start) * number // threads for number in range(threads + 1)]
-
-    def stretch(number: int) -> IntegerArray:
-        positions = np.full(draws.num_slots, -1, dtype=dtype)
-        replay(copy.deepcopy(draws), positions, refill, cuts[number], cuts[number + 1])
-        return positions
-
+    """Return the last refill of each slot in blocks `start` to `stop`, or -1: threads draw, this one writes."""
+    threads = processors()
+    own = [copy.deepcopy(draws) for _ in range(threads)]
+    positions = np.full(draws.num_slots, -1, dtype=dtype)
     with ThreadPoolExecutor(threads) as pool:
-        *earlier, positions = pool.map(stretch, range(threads))
-    while earlier:
-        before = earlier.pop()
-        np.copyto(positions, before, where=positions < 0)
-        del before
+        first = range(start, min(start + threads, stop))
+        drawn = deque(pool.submit(own[block % threads].block, block) for block in first)
+        for block in range(start, stop):
+            slots = drawn.popleft().result()
+            if block + threads < stop:  # by the one that is free now
+                drawn.append(pool.submit(own[block % threads].block, block + threads))
+            scatter.assign_in_turn(positions, slots.ravel(), refill(block))
     return positions
 
 
