@@ -1,6 +1,6 @@
 """What SRS costs a rank of a very large run: N = 10^9 samples, 1,024 ranks, a global batch of 65,536.
 
-    python benchmarks/scale.py            print the table (about ten minutes, 10 GB of memory)
+    python benchmarks/scale.py            print the table (about five minutes, 8 GB of memory)
     python benchmarks/scale.py --quick    N = 10^7 for 10^8, and 10^8 for 10^9
     python benchmarks/scale.py --write    also write it to docs/integrations/many_machines.md
     python benchmarks/scale.py --jump N   only a far jump in a pool of N, beside the plain replay, alternately
