@@ -56,6 +56,7 @@ format: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/sampler.py
+	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/stream_sources.py
 	$(BIN)/python benchmarks/data.py
