@@ -86,9 +86,10 @@ def fit(way: dict[str, Any], checkpoint: Any = None, callbacks: tuple[Any, ...] 
     way = dict(way)
     carries_state = way.pop("carries_state", True)
     module, data = Module(way.pop("optimizers", 1)), Data(way.pop("kind"), way.pop("workers", 0))
+    keeps = any(isinstance(callback, ModelCheckpoint) for callback in callbacks)
     trainer = lightning.Trainer(
         accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
-        use_distributed_sampler=False, callbacks=list(callbacks), enable_checkpointing=bool(callbacks),
+        use_distributed_sampler=False, callbacks=list(callbacks), enable_checkpointing=keeps,
         **way, **options,
     )  # fmt: skip
     # Without the data module, only the Trainer's own counts say where it was.

@@ -10,6 +10,7 @@ import argparse
 import dataclasses
 import dis
 import functools
+import importlib.metadata
 import inspect
 import sys
 import sysconfig
@@ -22,6 +23,8 @@ import numpy as np
 import torch
 from torch import nn
 
+#: By id, with its number. The values are kept: the id of one that is gone would be given to another.
+Seen = dict[int, tuple[int, Any]]
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), PurePath, torch.dtype, torch.device)
 _SETTINGS = (types.SimpleNamespace, argparse.Namespace)
 #: What every module has, beside whether it trains; its weights and modules are looked at apart.
@@ -30,15 +33,16 @@ _OF_EVERY_MODULE = frozenset(vars(nn.Module())) - {"training"}
 _OF_EVERY_CLASS = frozenset({*vars(type("Empty", (), {})), "__firstlineno__", "__static_attributes__"})
 
 
-def parts_of(value: Any, seen: set[int] | None = None) -> Iterator[bytes]:
-    """Yield what a value consists of; what was `seen` before is not looked at again."""
-    seen = set() if seen is None else seen
+def parts_of(value: Any, seen: Seen | None = None) -> Iterator[bytes]:
+    """Yield what a value consists of; of what was `seen` before, only which it was."""
+    seen = {} if seen is None else seen
     if isinstance(value, _PLAIN):
         yield repr(value).encode()
         return
     if id(value) in seen:
+        yield b"number %d" % seen[id(value)][0]
         return
-    seen.add(id(value))
+    seen[id(value)] = len(seen), value
     yield str(getattr(value, "__qualname__", type(value).__qualname__)).encode()
     if isinstance(value, nn.Module):
         yield from _of_network(value, seen)
@@ -47,7 +51,8 @@ def parts_of(value: Any, seen: set[int] | None = None) -> Iterator[bytes]:
     elif isinstance(value, (list, tuple)):
         yield from _of_all(value, seen)
     elif isinstance(value, (set, frozenset)):
-        yield from sorted(b"".join(parts_of(item, seen)) for item in value)
+        # Each as if it were the only one: they come in another order in every process.
+        yield from sorted(b"".join(parts_of(item, dict(seen))) for item in value)
     elif isinstance(value, Mapping):
         yield from _of_fields(value, seen)
     elif isinstance(value, functools.partial):
@@ -71,12 +76,12 @@ def parts_of(value: Any, seen: set[int] | None = None) -> Iterator[bytes]:
         yield from _of_fields(vars(value), seen)
 
 
-def _of_all(values: Iterable[Any], seen: set[int]) -> Iterator[bytes]:
+def _of_all(values: Iterable[Any], seen: Seen) -> Iterator[bytes]:
     for value in values:
         yield from parts_of(value, seen)
 
 
-def _of_fields(fields: Mapping[Any, Any], seen: set[int]) -> Iterator[bytes]:
+def _of_fields(fields: Mapping[Any, Any], seen: Seen) -> Iterator[bytes]:
     for name, value in sorted(fields.items(), key=lambda item: str(item[0])):
         yield str(name).encode()
         yield from parts_of(value, seen)
@@ -90,19 +95,19 @@ def _of_array(array: torch.Tensor | np.ndarray[Any, Any]) -> Iterator[bytes]:
         yield array.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
-def _of_network(network: nn.Module, seen: set[int]) -> Iterator[bytes]:
+def _of_network(network: nn.Module, seen: Seen) -> Iterator[bytes]:
     yield repr(network).encode()
     yield from _of_fields(dict(network.named_parameters()), seen)
     yield from _of_fields(dict(network.named_buffers()), seen)  # also those that no checkpoint holds
     for name, module in network.named_modules():
         yield name.encode()
-        seen.add(id(module))
+        seen.setdefault(id(module), (len(seen), module))
         yield from _of_fields({key: kept for key, kept in vars(module).items() if key not in _OF_EVERY_MODULE}, seen)
     for kind in sorted({type(module) for module in network.modules()}, key=lambda kind: kind.__qualname__):
         yield from parts_of(kind, seen)
 
 
-def _of_class(kind: type, seen: set[int]) -> Iterator[bytes]:
+def _of_class(kind: type, seen: Seen) -> Iterator[bytes]:
     for base in kind.__mro__:
         if not f"{base.__module__}.".startswith(("torch.", "builtins.")):
             yield _source(base)
@@ -112,7 +117,7 @@ def _of_class(kind: type, seen: set[int]) -> Iterator[bytes]:
             yield from _of_fields({name: value for name, value in kept.items() if name != "__annotations__"}, seen)
 
 
-def _of_function(function: types.FunctionType, seen: set[int]) -> Iterator[bytes]:
+def _of_function(function: types.FunctionType, seen: Seen) -> Iterator[bytes]:
     cells = [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
     yield from _of_all((function.__defaults__, function.__kwdefaults__, cells), seen)
     if not _is_own(function.__module__):
@@ -122,7 +127,7 @@ def _of_function(function: types.FunctionType, seen: set[int]) -> Iterator[bytes
     yield from _of_fields(used, seen)
 
 
-def _of_code(code: types.CodeType, seen: set[int]) -> Iterator[bytes]:
+def _of_code(code: types.CodeType, seen: Seen) -> Iterator[bytes]:
     """Yield what a function does and with which names and constants, wherever it stands in its file."""
     yield code.co_code
     yield repr(code.co_names).encode()
@@ -157,5 +162,20 @@ def _is_own(module: str) -> bool:
     if module.partition(".")[0] in {"replenish", *sys.builtin_module_names, *sys.stdlib_module_names}:
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
-    installed = {Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")}
-    return file is None or not installed & set(Path(file).resolve().parents)
+    return file is None or not _installed_at(module.partition(".")[0]) & set(Path(file).resolve().parents)
+
+
+def _installed_at(package: str) -> set[Path]:
+    """Return where packages are installed: this Python's folders, and where such a package lies as pip has put it.
+
+    That may be any folder of the path (`pip install --target`). A package installed to be edited lies elsewhere.
+    """
+    folders = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
+    for name in _distributions().get(package, ()):
+        folders.add(Path(str(importlib.metadata.distribution(name).locate_file(""))))
+    return {folder.resolve() for folder in folders}
+
+
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()

@@ -108,9 +108,19 @@ def kept_lambda(tanh: bool) -> Callable[[Tensor], Tensor]:
     return (lambda images: torch.tanh(images)) if tanh else (lambda images: torch.relu(images))
 
 
+def power(exponent: float) -> Callable[[Tensor], Tensor]:
+    return lambda images: images**exponent
+
+
+SQUARED, CUBED = power(2), power(3)
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
+        pytest.param(bound([power(2), power(3)]), bound([power(2), power(4)]), id="one of several functions"),
+        pytest.param(bound([SQUARED, CUBED, SQUARED]), bound([SQUARED, CUBED, CUBED]), id="a function twice"),
+        pytest.param(bound({SQUARED, CUBED}), bound({SQUARED, power(4)}), id="set of functions"),
         pytest.param(bound(kept_lambda(True)), bound(kept_lambda(False)), id="lambda"),
         pytest.param(
             bound(functools.partial(F.leaky_relu, negative_slope=0.1)),
