@@ -73,7 +73,7 @@ def differing_sources(first: Digests, second: Digests) -> list[str]:
 
 def _own_sources() -> Iterator[Path]:
     """Yield the files of modules that are neither Python's own nor installed."""
-    homes = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    homes = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     installed = tuple(os.path.join(home, "") for home in (*homes, Path(__file__).parents[1]))
     for module in list(sys.modules.values()):
         path = os.path.abspath(str(getattr(module, "__file__", None) or ""))

@@ -251,13 +251,11 @@ class PlannedComparison:
         if first_process():
             title = f"{dataset_name(self.configs[0])} with {self.configs[0].model}"
             recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
+            told: dict[str, Any] = {"command": self.jobs[0].command, "origins": origins(groups.values())}
             if len(recipes) > 1:
                 recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
-            command, figures = self.jobs[0].command, (curves(groups, name="curves"),)
-            made = answer_page(
-                answer, title, recipes, command=command, origins=origins(groups.values()), figures=figures
-            )
-            write_page(made, page)
+                told["differ_in"] = "the order of their data and in what each order was given"
+            write_page(answer_page(answer, title, recipes, figures=(curves(groups, name="curves"),), **told), page)
         return Comparison(answer, errors, self.runs, page, diverged)
 
     def _group(self, config: RunConfig) -> Group:
