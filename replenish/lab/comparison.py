@@ -132,7 +132,7 @@ def compare(
         metric: What decides, on the test images after the last epoch: "error", "balanced-error" (every class counts
             alike) or "loss".
         margin: What difference would not matter, in the metric's unit.
-        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then not used.
+        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
         max_seeds: With `until_decided`, how many seeds at most.
         budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         runs: The folder that the runs' folders are in.

@@ -168,8 +168,8 @@ def test_an_order_that_does_not_fit_a_loader_is_a_sentence(tmp_path: Path) -> No
     [
         (["nowhere.py"], "nowhere.py is not a file"),
         (["--order=sorted", "x.py"], "order should be one of"),
-        (["--order=reshuffling", "--pool-size=9", "x.py"], "pool_size should not be given"),
-        (["--seed=-1", "x.py"], "seed should be at least 0"),
+        (["--order=reshuffling", "--pool-size=9", "x.py"], "--pool-size should not be given"),
+        (["--seed=-1", "x.py"], "--seed should be at least 0"),
         (["--option=sequence", "x.py"], "--option should be NAME=VALUE"),
         (["-m", "no.such.module"], "there is no module no.such.module"),
         (["-m"], "-m should be followed by the name of a module"),
