@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 
 from replenish.cli import options
 from replenish.cli.errors import errors_as_sentences
+from replenish.cli.given import given_flags
 
 #: Arguments that a comparison of commands has alone, and those that both have; the others are of the lab's training.
 OF_COMMANDS = ("command", "metric_json", "higher_is_better")
@@ -68,15 +68,16 @@ def compare(
     optimizer: Annotated[str | None, typer.Option(help="sgd (the default) or adamw")] = None,
     learning_rate: Annotated[list[str] | None, typer.Option(help=f"at the start, by default 0.1{_EACH}")] = None,
     schedule: Annotated[list[str] | None, typer.Option(help=f"steps (the default), cosine or constant{_EACH}")] = None,
-    decays: Annotated[
+    decay_epochs: Annotated[
         list[str] | None,
-        typer.Option(help=f"epochs at which the rate drops, such as 24,30,35{_EACH}"),
+        typer.Option("--decays", help=f"epochs at which the rate drops, such as 24,30,35{_EACH}"),
     ] = None,
     decay_factor: Annotated[
         float | None, typer.Option(help="what a drop multiplies the rate by, by default 0.1")
     ] = None,
-    warm_up: Annotated[
-        list[str] | None, typer.Option(help=f"effective epochs in which the rate rises, by default 0{_EACH}")
+    warm_up_epochs: Annotated[
+        list[str] | None,
+        typer.Option("--warm-up", help=f"effective epochs in which the rate rises, by default 0{_EACH}"),
     ] = None,
     momentum: Annotated[float | None, typer.Option(help="of SGD, by default 0.9")] = None,
     nesterov: Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum")] = None,
@@ -116,15 +117,16 @@ def compare(
     With --command "python train.py --seed {seed}" the training is a script of your own, which nobody edits: each run is
     made as by `replenish exec`.
     """
+    given = given_flags(context)
     with errors_as_sentences():
-        _check_given(context, data, command)
-        chosen_seeds = options.parse_seeds(seeds)
+        _check_given(given, data, command, until_decided)
+        chosen_seeds = max_seeds if until_decided else options.parse_seeds(seeds)
     names = [name.strip() for name in orders.split(",")]
-    if command is not None and not _is_given(context, "orders"):
+    if command is not None and "orders" not in given:
         names = ["reshuffling", "srs"]
     asked: dict[str, Any] = {"margin": margin, "until_decided": until_decided, "max_seeds": max_seeds}
     asked |= {"orders": names, "seeds": chosen_seeds, "budget": budget, "as_json": as_json}
-    asked |= {"runs": runs, "jobs": jobs, "launcher": launcher}
+    asked |= {"runs": runs, "jobs": jobs, "launcher": launcher, "flags": given}
     if command is not None:
         from replenish.cli.compare_command import compare_command
 
@@ -136,10 +138,10 @@ def compare(
     each: dict[str, tuple[str, list[str] | None, Callable[[str], Any]]] = {
         "learning_rate": ("--learning-rate", learning_rate, float),
         "schedule": ("--schedule", schedule, str),
-        "decay_epochs": ("--decays", decays, _epochs),
-        "warm_up_epochs": ("--warm-up", warm_up, float),
+        "decay_epochs": ("--decays", decay_epochs, _epochs),
+        "warm_up_epochs": ("--warm-up", warm_up_epochs, float),
     }
-    given = {
+    fields = {
         "image_size": image_size,
         "images_per_class": images_per_class,
         "pad": pad,
@@ -155,8 +157,8 @@ def compare(
         "clean_every": clean_every,
     }
     recipe: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "precision": precision}
-    with errors_as_sentences():
-        recipe |= {name: value for name, value in given.items() if value is not None}
+    with errors_as_sentences(flags=given):
+        recipe |= {name: value for name, value in fields.items() if value is not None}
         for name, (flag, words, read) in each.items():
             if words:
                 recipe[name] = options.by_order(flag, words, names, read)
@@ -172,20 +174,17 @@ def _epochs(text: str) -> tuple[float, ...]:
     return () if text == "none" else tuple(float(part) for part in text.split(","))
 
 
-def _check_given(context: typer.Context, data: str | None, command: str | None) -> None:
+def _check_given(given: Mapping[str, str], data: str | None, command: str | None, until_decided: bool) -> None:
     """Refuse options that would say nothing: those of the lab's own training beside a command, and the other way."""
     if (data is None) == (command is None):
         both = f"both {data} and {command!r}" if command else "neither"
         raise ValueError(f"compare should have data, or --command with a training of your own, but got {both}")
-    for name in filter(partial(_is_given, context), context.params):
-        flag = "--" + name.replace("_", "-")
+    for name, flag in given.items():
         if command is not None and name not in {*OF_COMMANDS, *OF_BOTH}:
             raise ValueError(f"{flag} is of the lab's own training, but got --command; put it into the command")
         if command is None and name in OF_COMMANDS:
             raise ValueError(f"{flag} should be given with --command alone, but got {data}")
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    """Tell whether an argument was given on the command line, or has its default."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    if until_decided and "seeds" in given:
+        raise ValueError("--seeds should be left out with --until-decided, which takes the first --max-seeds at most")
+    if not until_decided and "max_seeds" in given:
+        raise ValueError("--max-seeds should be given with --until-decided alone; say --seeds for a fixed number")

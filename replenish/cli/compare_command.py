@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -23,7 +23,7 @@ def compare_command(
     metric_json: str | None,
     higher_is_better: bool,
     orders: list[str],
-    seeds: list[int],
+    seeds: int | list[int],
     margin: float | None,
     until_decided: bool,
     max_seeds: int,
@@ -32,6 +32,7 @@ def compare_command(
     jobs: int,
     launcher: str,
     as_json: bool,
+    flags: Mapping[str, str],
 ) -> None:
     """Run the command with every order and seed, and print the verdict."""
     from replenish.lab.command_metric import JsonMetric, OutputMetric
@@ -39,7 +40,7 @@ def compare_command(
     from replenish.lab.question import Question, seed_list
     from replenish.lab.seed_rounds import parse_duration
 
-    with errors_as_sentences("stopped; runs that had ended are kept, so give the same command again"):
+    with errors_as_sentences("stopped; runs that had ended are kept, so give the same command again", flags=flags):
         if (metric is None) == (metric_json is None):
             raise ValueError(
                 "--command should have --metric, a regular expression for what the script prints, or --metric-json, a "

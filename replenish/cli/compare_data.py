@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def compare_data(
     model: str,
     metric: str,
     orders: list[str],
-    seeds: list[int],
+    seeds: int | list[int],
     margin: float | None,
     until_decided: bool,
     max_seeds: int,
@@ -40,11 +41,12 @@ def compare_data(
     tensorboard: bool,
     recipe: dict[str, Any],
     as_json: bool,
+    flags: Mapping[str, str],
 ) -> None:
     """Train with every order and seed, and print the verdict."""
     from replenish.lab.data.load import find_source
 
-    with errors_as_sentences():
+    with errors_as_sentences(flags=flags):
         find_source(data)  # a name that nothing has is told before torch is loaded, which takes seconds
         from replenish.lab.comparison import plan_comparison
         from replenish.lab.seed_rounds import parse_duration

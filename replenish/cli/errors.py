@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import typer
@@ -11,16 +12,17 @@ from replenish.cli.console import first_process
 
 
 @contextmanager
-def errors_as_sentences(interrupted: str = "interrupted") -> Iterator[None]:
+def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str, str] | None = None) -> Iterator[None]:
     """Turn an expected error into one sentence and exit code 2, an interrupt into another and 130, or as its signal.
 
     Args:
         interrupted: What to say at an interrupt that says nothing itself.
+        flags: What the user calls arguments that a sentence may begin with, by the names that Python has for them.
     """
     try:
         yield
     except (TypeError, ValueError, OSError) as error:
-        sentence, code = _sentence(error), 2
+        sentence, code = _sentence(error, flags or {}), 2
     except RuntimeError as error:
         from replenish.lab.launch.worker import lost_process
 
@@ -37,8 +39,8 @@ def errors_as_sentences(interrupted: str = "interrupted") -> Iterator[None]:
     raise typer.Exit(code)
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: Exception, flags: Mapping[str, str]) -> str:
     """Return what an error says; of the system's own, the file and the reason without its number."""
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
         return f"{error.filename} cannot be used: {error.strerror}"
-    return str(error)
+    return re.sub(r"^\w+(?= should )", lambda found: flags.get(found.group(), found.group()), str(error))

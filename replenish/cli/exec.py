@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from replenish.cli.errors import errors_as_sentences
+from replenish.cli.given import given_flags
 from replenish.cli.options import option_value, parse_order_options
 from replenish.cli.script import check_script, interpreter_options
 
 
 def exec_(
+    context: typer.Context,
     script: Annotated[
         list[str], typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="what to run, and its own arguments")
     ],
@@ -44,7 +46,7 @@ def exec_(
     from replenish.exec.environment import Assignment
     from replenish.orders.fitted import check_fittable
 
-    with errors_as_sentences():
+    with errors_as_sentences(flags=given_flags(context)):
         given = parse_order_options(option or [])
         for name, value in given.items():
             if option_value(name, value) is not value:  # an array's file, which can be read

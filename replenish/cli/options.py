@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from replenish.cli.given import given_flags
+
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
     from replenish.lab.order_source import OrderSource
@@ -187,13 +189,12 @@ def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -
         allowed: Names of parameters that may be given.
         what: What takes these alone.
     """
-    for name in context.params:
-        given = context.get_parameter_source(name)
-        if name not in allowed and given is not None and given.name == "COMMANDLINE":
+    for name, flag in given_flags(context).items():
+        if name not in allowed:
             flags = [f"--{each.removesuffix('_page')}" for each in allowed if each != "experiment"]
             raise ValueError(
-                f"--{name.replace('_', '-')} should not be given for {what}, which takes "
-                f"{' and '.join(flag for flag in flags if flag != what)} alone"
+                f"{flag} should not be given for {what}, which takes "
+                f"{' and '.join(each for each in flags if each != what)} alone"
             )
 
 

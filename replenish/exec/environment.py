@@ -11,6 +11,8 @@ from typing import Any
 
 #: The variable that holds an `Assignment` or an `AuditTask`, as JSON; `site/sitecustomize.py` looks for it too.
 VARIABLE = "REPLENISH_EXEC"
+#: The variable by which the first Python process of a run tells those below it which it is; set by `sitecustomize.py`.
+FIRST_PROCESS = "REPLENISH_EXEC_FIRST"
 #: The folder that has the hook which every Python process imports at its start.
 SITE = Path(__file__).parent / "site"
 
@@ -18,6 +20,7 @@ SITE = Path(__file__).parent / "site"
 def environment_with(told: dict[str, Any], inherited: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return an environment in which every Python process has the hook, and is told so."""
     found = dict(os.environ if inherited is None else inherited)
+    found.pop(FIRST_PROCESS, None)  # of a run around this one
     paths = [str(SITE), *(path for path in [found.get("PYTHONPATH", "")] if path)]
     return {**found, VARIABLE: json.dumps(told), "PYTHONPATH": os.pathsep.join(paths)}
 

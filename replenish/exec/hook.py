@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import multiprocessing
+import os
 import sys
 from typing import Any
 
@@ -12,9 +12,9 @@ from torch.utils.data import DataLoader
 
 from replenish.exec.audit_task import AuditTask
 from replenish.exec.auditor import Auditor
-from replenish.exec.environment import Assignment
+from replenish.exec.environment import FIRST_PROCESS, Assignment
 from replenish.exec.records import write_record
-from replenish.exec.sources import write_sources
+from replenish.exec.sources import follow_sources
 from replenish.torch.replacement import Replacement
 from replenish.torch.using import to_iterate
 
@@ -42,7 +42,7 @@ def _auditor() -> Auditor | None:
 @functools.cache
 def _replacement() -> Replacement:
     told = Assignment.from_environment()
-    write_sources(told.records)
+    follow_sources(told.records)
     options = {
         name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
         for name, value in told.options.items()
@@ -52,4 +52,5 @@ def _replacement() -> Replacement:
 
 
 def _was_started_by_another() -> bool:
-    return multiprocessing.parent_process() is not None
+    """Tell whether another Python process of the run has started this one, in whatever way: others may be beside it."""
+    return os.environ[FIRST_PROCESS] != str(os.getpid())

@@ -1,21 +1,42 @@
-"""Which sources of the user's own a run was made with: so that results from before a change are not taken for new."""
+"""Which files of the user's own a run was made with: so that results from before a change are not taken for new.
+
+They are the sources that its processes import, and the files that its command line names. What a script opens by itself
+cannot be seen.
+"""
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 _ENDING = ".sources"  # of a process's file in the folder of the run
+#: Larger files, which are data, are known by size and time: to read them would cost more than many a run.
+_LARGE = 2**28
+
+#: A digest for each path; None for a file that was written while the run went on, as its own output is.
+Digests = Mapping[str, str | None]
 
 
-def write_sources(folder: str | os.PathLike[str]) -> None:
-    """Write which sources of the user's own this process has imported: those beside the script or below this folder."""
-    found = {str(path): _digest(path) for path in _own_sources()}
-    (Path(folder) / f"{os.getpid()}{_ENDING}").write_text(json.dumps(found))
+def follow_sources(folder: str | os.PathLike[str]) -> None:
+    """Write which sources of the user's own this process has imported: now, and again when it ends."""
+    known: dict[str, str] = {}  # as they were when first seen: they may be edited while the script goes on
+
+    def write() -> None:
+        for path in _own_sources():
+            if str(path) not in known:
+                known[str(path)] = _digest(path)
+        if Path(folder).is_dir():  # no longer if nobody compares
+            (Path(folder) / f"{os.getpid()}{_ENDING}").write_text(json.dumps(known))
+
+    write()
+    atexit.register(write)
 
 
 def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:
@@ -26,22 +47,48 @@ def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:
     return found
 
 
-def changed_sources(sources: Mapping[str, str]) -> list[str]:
-    """Return which of the sources of a run have changed since; of one that is no longer there nothing is known."""
-    return [path for path, digest in sources.items() if Path(path).is_file() and _digest(Path(path)) != digest]
+class NamedFiles:
+    """The files that a command's words name, as they are before it is run: configs, shell scripts, small data."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        parts = [part for word in words for part in (word, *re.split(r"[\s=:;@]+", word))]
+        self._times = {path: _time(path) for path in map(os.path.abspath, filter(None, parts)) if os.path.isfile(path)}
+        self._digests = {path: _digest(Path(path)) for path in self._times}
+
+    def after_the_run(self) -> dict[str, str | None]:
+        """Return their digests, but None for those that have been written since."""
+        return {path: self._digests[path] if _time(path) == time else None for path, time in self._times.items()}
+
+
+def changed_sources(sources: Digests) -> list[str]:
+    """Return which of the files of a run have changed since; of one that is no longer there nothing is known."""
+    known = {path: digest for path, digest in sources.items() if digest is not None and Path(path).is_file()}
+    return [path for path, digest in known.items() if _digest(Path(path)) != digest]
+
+
+def differing_sources(first: Digests, second: Digests) -> list[str]:
+    """Return which files two runs have both used, each another version of them."""
+    return [path for path in first if path in second and first[path] != second[path]]
 
 
 def _own_sources() -> Iterator[Path]:
-    script = getattr(sys.modules["__main__"], "__file__", None)
-    homes = {Path.cwd(), *([Path(script).absolute().parent] if script else [])}
-    installed = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1]}
+    """Yield the files of modules that are neither Python's own nor installed."""
+    homes = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    installed = tuple(os.path.join(home, "") for home in (*homes, Path(__file__).parents[1]))
     for module in list(sys.modules.values()):
-        path = Path(getattr(module, "__file__", None) or "").absolute()
-        around = {*path.parents}
-        is_own = homes & around and not installed & around and "site-packages" not in path.parts
-        if path.suffix == ".py" and is_own and path.is_file():
-            yield path
+        path = os.path.abspath(str(getattr(module, "__file__", None) or ""))
+        is_own = not path.startswith(installed) and not re.search(r"\W(site|dist)-packages\W", path)
+        if is_own and os.path.isfile(path):
+            yield Path(path)
 
 
 def _digest(path: Path) -> str:
+    about = path.stat()
+    if about.st_size > _LARGE:
+        return f"{about.st_size} bytes of {about.st_mtime_ns}"
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _time(path: str) -> int | None:
+    """Return when a file was last written; None if it is not there."""
+    return os.stat(path).st_mtime_ns if os.path.isfile(path) else None

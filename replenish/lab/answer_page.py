@@ -26,10 +26,6 @@ from replenish.lab.show import (
 from replenish.lab.show.page import page_html
 from replenish.lab.verdict import Verdict
 
-_LEAD = (
-    "Trainings that differ in the order of their data alone, paired by seed. Differences are taken seed by seed, and a "
-    "verdict rests on their interval."
-)
 _STATES = {"better": "difference", "worse": "difference", "equivalent": "equivalent", "undecided": "open"}
 
 
@@ -41,6 +37,7 @@ def answer_page(
     command: str = "",
     origins: Sequence[Origin] = (),
     figures: Sequence[Figure | None] = (),
+    differ_in: str = "the order of their data alone",
 ) -> Page:
     """Return the page of an answer: what was trained and how, what was found, and what else there is to see of it."""
     question = answer.question
@@ -58,7 +55,11 @@ def answer_page(
     )
     warnings = (*answer.warnings, *([f"stopped: {answer.stopped}"] if answer.stopped else []))
     notices = (Notice("Before you read on", warnings),) if warnings else ()
-    return Page("Which order is better?", _LEAD, "Replenish · comparison", _facts(answer), (section,), notices)
+    lead = (
+        f"Trainings that differ in {differ_in}, paired by seed. Differences are taken seed by seed, and a verdict "
+        f"rests on their interval."
+    )
+    return Page("Which order is better?", lead, "Replenish · comparison", _facts(answer), (section,), notices)
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:

@@ -17,7 +17,7 @@ from typing import Any
 
 from replenish.exec.environment import Assignment
 from replenish.exec.records import RunRecords, read_records
-from replenish.exec.sources import changed_sources, read_sources
+from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_sources
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.command_metric import Metric, filled, last_lines
 
@@ -25,6 +25,7 @@ OUTCOME, LOADERS = "outcome.json", "loaders"
 SECONDS_BETWEEN_LOOKS = 0.05
 #: How long a command that is asked to end may take.
 SECONDS_TO_END = 10.0
+_APART = "keep those runs apart, with another folder for --runs, or remove them"
 
 
 class StoppedError(Exception):
@@ -47,8 +48,11 @@ class CommandRun:
 
     def words(self) -> list[str]:
         """Return the command's words; `python` is the Python that runs this."""
-        words = [filled(word, self.placeholders) for word in shlex.split(self.command)]
+        words = self._filled()
         return [sys.executable if words[0] in ("python", "python3") else words[0], *words[1:]]
+
+    def _filled(self) -> list[str]:
+        return [filled(word, self.placeholders) for word in shlex.split(self.command)]
 
     def outcome(self) -> dict[str, Any] | None:
         """Return how the run ended if it has finished; one that failed is run again."""
@@ -64,10 +68,24 @@ class CommandRun:
     def check_sources(self) -> None:
         """Refuse a run that has finished if what it ran has changed since: it would be no pair of a run of now."""
         outcome = self.outcome()
-        if outcome is not None and (changed := changed_sources(outcome.get("sources", {}))):
+        assert outcome is not None
+        if (before := outcome.get("started_in", os.getcwd())) != os.getcwd():
             raise ValueError(
-                f"{self.folder} holds a run from before {changed[0]} was changed; keep those runs apart, with another "
-                f"folder for --runs, or remove them"
+                f"{self.folder} holds a run that was started in {before}, but this is {os.getcwd()}, where the command "
+                f"may mean other files; {_APART}"
+            )
+        if changed := changed_sources(outcome.get("sources", {})):
+            raise ValueError(f"{self.folder} holds a run from before {changed[0]} was changed; {_APART}")
+
+    def check_pair(self, other: CommandRun) -> None:
+        """Refuse two runs that have finished if something was changed between them."""
+        own, its = self.outcome(), other.outcome()
+        assert own is not None
+        assert its is not None
+        if differing := differing_sources(its.get("sources", {}), own.get("sources", {})):
+            raise ValueError(
+                f"{differing[0]} was changed between the runs in {other.folder} and {self.folder}, which so differ in "
+                f"more than the order; {_APART}"
             )
 
     def value(self, metric: Metric) -> float:
@@ -91,6 +109,7 @@ class CommandRun:
             shutil.rmtree(self.folder)  # of a run that failed or was stopped
         (self.folder / LOADERS).mkdir(parents=True)
         told = Assignment(self.order, self.seed, str((self.folder / LOADERS).absolute()))
+        named = NamedFiles(self._filled())
         begun, clock = time.time(), time.monotonic()
         exit_code = self._run_process(told.environment(), stop)
         records = read_records(self.folder / LOADERS)
@@ -99,7 +118,8 @@ class CommandRun:
             "seconds": time.monotonic() - clock,
             "replaced": records.replaced,
             "loaders": list(records.loaders),
-            "sources": read_sources(self.folder / LOADERS),
+            "sources": {**named.after_the_run(), **read_sources(self.folder / LOADERS)},
+            "started_in": os.getcwd(),
             "command": self.words(),
             "metric": None,
         }

@@ -36,8 +36,8 @@ def compare_commands(
     """Run a command with several orders over several seeds, and say which is better.
 
     Every run is made as by `replenish exec`, in a folder of its own with its output, exit code, seconds and metric.
-    Runs that have finished are not run again, and refused if the script, or a module of yours that it imports, has
-    changed since.
+    Runs that have finished are not run again, and refused if the script, a module of yours that it imports or a file
+    that the command names has changed since, or if they were started in another folder.
 
     Args:
         command: The command, with {seed} where the script takes its seed. {order} and {folder}, the run's own folder,
@@ -71,6 +71,8 @@ def compare_commands(
     def note(run: CommandRun, before: str = "") -> None:
         outcome = run.outcome()
         assert outcome is not None
+        if done:
+            run.check_pair(done[0])
         values[run.order][run.seed] = value = run.value(metric)
         seconds[run.order][run.seed] = outcome["seconds"]
         done.append(run)

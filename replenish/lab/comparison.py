@@ -132,7 +132,7 @@ def compare(
         metric: What decides, on the test images after the last epoch: "error", "balanced-error" (every class counts
             alike) or "loss".
         margin: What difference would not matter, in the metric's unit.
-        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then not used.
+        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
         max_seeds: With `until_decided`, how many seeds at most.
         budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         runs: The folder that the runs' folders are in.
@@ -251,13 +251,11 @@ class PlannedComparison:
         if first_process():
             title = f"{dataset_name(self.configs[0])} with {self.configs[0].model}"
             recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
+            told: dict[str, Any] = {"command": self.jobs[0].command, "origins": origins(groups.values())}
             if len(recipes) > 1:
                 recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
-            command, figures = self.jobs[0].command, (curves(groups, name="curves"),)
-            made = answer_page(
-                answer, title, recipes, command=command, origins=origins(groups.values()), figures=figures
-            )
-            write_page(made, page)
+                told["differ_in"] = "the order of their data and in what each order was given"
+            write_page(answer_page(answer, title, recipes, figures=(curves(groups, name="curves"),), **told), page)
         return Comparison(answer, errors, self.runs, page, diverged)
 
     def _group(self, config: RunConfig) -> Group:

@@ -46,8 +46,8 @@ def comparison_configs(
         # Measured once, in the end: the loss while training depends on the order also at equal weights.
         return RunConfig(order=order, epochs=epochs, **{"clean_every": epochs, **own})
 
-    for order in orders:
-        config_of(order, {})  # what is wrong with the recipe is said before torch is loaded and data are read
+    # What is wrong with the recipe is said before torch is loaded and data are read.
+    _refuse_without_effect(recipe, [config_of(order, {}) for order in orders])
     name = _model_name(model)
     dataset, data_name = _read(data, recipe)
     pad = min(max(dataset.image_size) // 8, MAX_PAD)
@@ -106,6 +106,17 @@ def _of_order(recipe: Mapping[str, Any], order: str, orders: Sequence[str]) -> d
         if order in value:
             found[name] = value[order]
     return found
+
+
+def _refuse_without_effect(recipe: Mapping[str, Any], configs: Sequence[RunConfig]) -> None:
+    """Refuse a field that none of the trainings looks at: it would seem to have been tried."""
+    if "momentum" in recipe and all(config.optimizer != "sgd" for config in configs):
+        raise ValueError(f"momentum should be left out with the optimizer 'adamw', but got {recipe['momentum']}")
+    if "decay_factor" in recipe and not any(config.decays for config in configs):
+        raise ValueError(
+            f"decay_factor should be left out where the learning rate never drops in steps, but got "
+            f"{recipe['decay_factor']}"
+        )
 
 
 def _read(data: Any, recipe: Mapping[str, Any]) -> tuple[Dataset, str]:

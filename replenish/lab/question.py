@@ -217,6 +217,8 @@ def checked_metric(value: object, name: str) -> float:
 
 def seed_list(seeds: int | Sequence[int], until_decided: bool, max_seeds: int) -> tuple[int, ...]:
     """Return the seeds: the first so many, or those given; with `until_decided`, the first `max_seeds`."""
+    if until_decided and not isinstance(seeds, int):
+        raise ValueError(f"seeds should be left out with until_decided, which takes the first ones, but got {seeds}")
     if until_decided:
         return tuple(range(checks.integer("max_seeds", max_seeds, minimum=1)))
     if isinstance(seeds, int):

@@ -54,7 +54,7 @@ def compare_trainings(
         metric: Which number decides, if `train` returns several.
         higher_is_better: Whether more of it is better, as with an accuracy.
         margin: What difference would not matter, in the metric's unit.
-        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then not used.
+        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
         max_seeds: With `until_decided`, how many seeds at most.
         budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         possible: The least and the greatest value that the metric can have.

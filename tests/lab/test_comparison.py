@@ -132,6 +132,19 @@ def test_an_order_can_have_a_recipe_of_its_own(digits: Dataset) -> None:
         comparison_configs(digits, "wrn-10-1", ORDERS, {"learning_rate": {"sorted": 0.1}})
 
 
+def test_the_page_describes_the_training_of_each_order(digits: Dataset, tmp_path: Path) -> None:
+    recipe: dict[str, Any] = {"optimizer": "adamw", "schedule": "cosine", "learning_rate": 0.001, "epochs": 2}
+    arguments: dict[str, Any] = {"model": small_network, "seeds": 1, "runs": tmp_path, "orders": ("reshuffling", "srs")}
+    page = compare(digits, **arguments, **recipe).page.read_text()
+    assert "2 effective epochs, learning rate 0.001, down to 0 along a cosine; AdamW, weight decay 0.0005; " in page
+    assert "Trainings that differ in the order of their data alone" in page
+    recipe = {"nesterov": True, "warm_up_epochs": {"srs": 0.5}, "label_smoothing": 0.1, "decay_epochs": (), "epochs": 2}
+    page = compare(digits, **arguments, **recipe).page.read_text()
+    assert "learning rate 0.1 after a linear warm-up of 0.5 effective epochs, constant; Nesterov momentum 0.9" in page
+    assert "2 effective epochs, learning rate 0.1, constant; Nesterov momentum 0.9, weight decay 0.0005, label" in page
+    assert "Trainings that differ in the order of their data and in what each order was given" in page
+
+
 def test_doubts_are_said(tmp_path: Path) -> None:
     """Two classes that anyone can tell apart, and ten images to test on."""
     labels = np.arange(50) % 2
@@ -339,19 +352,26 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digts"], "did you mean 'digits'"),
         (["digits", "--orders", "srs,srs"], "orders should be two or more"),
         (["digits", "--num-nodes", "2"], "was started alone; start it with torchrun on each"),
-        (["digits", "--learning-rate", "-1"], "learning_rate should be a number above 0"),
+        (["digits", "--learning-rate", "-1"], "--learning-rate should be a number above 0"),
         (["digits", "--learning-rate", "sorted=1"], "--learning-rate should have one value for each of reshuffling"),
         (["digits", "--learning-rate", "fast"], "--learning-rate should be a value, or ORDER=VALUE, but got 'fast'"),
-        (["digits", "--decays", "3,2"], "decay_epochs should rise"),
+        (["digits", "--decays", "3,2"], "--decays should rise"),
         (["digits", "--metric", "accuracy"], "metric should be one of error, balanced-error, loss"),
         (["digits", "--margin", "0"], "margin should be above 0"),
         (["digits", "--budget", "soon"], "budget should be a time"),
-        (["digits", "--until-decided", "--max-seeds", "2"], "max_seeds should be at least 3"),
+        (["digits", "--until-decided", "--max-seeds", "2"], "--max-seeds should be at least 3"),
+        (["digits", "--optimizer=adamw", "--momentum=0.8"], "--momentum should be left out with the optimizer 'adamw'"),
+        (["digits", "--optimizer=adamw", "--nesterov"], "--nesterov should be with the optimizer 'sgd'"),
+        (["digits", "--schedule=constant", "--decay-factor=1"], "--decay-factor should be left out where the learning"),
+        (["digits", "--schedule=cosine", "--decays=9"], "--decays should be left out with the schedule 'cosine'"),
+        (["digits", "--warm-up=40"], "--warm-up should end before 40"),
+        (["digits", "--until-decided", "--seeds=1,2,3"], "--seeds should be left out with --until-decided"),
+        (["digits", "--max-seeds=9"], "--max-seeds should be given with --until-decided alone"),
         (["digits", "--model", "nowhere:net"], "nowhere cannot be imported"),
         (["digits", "--model", "torch.nn:Linear"], "torch.nn:Linear should need no arguments but in_channels"),
         (["digits", "--model", "torchvision:resnet18"], "torchvision"),
         (["digits", "--model", "timm:resnet18"], "timm:resnet18 needs timm, which cannot be imported here"),
-        (["digits", "--batch-size", "5000"], "batch_size should be at most num_samples"),
+        (["digits", "--batch-size", "5000"], "--batch-size should be at most num_samples"),
     ],
 )
 def test_the_command_says_what_is_wrong(arguments: list[str], message: str, tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ def test_warnings_come_first() -> None:
         (made_up(0), {"orders": ("srs", "sorted")}, "order should be one of"),
         (made_up(0), {"margin": -1}, "margin should be above 0"),
         (made_up(0), {"seeds": 0}, "seeds should be at least 1"),
+        (made_up(0), {"until_decided": True, "seeds": [1, 2]}, "seeds should be left out with until_decided"),
         (made_up(0), {"until_decided": True, "max_seeds": 2}, "max_seeds should be at least 3"),
         (made_up(0), {"batch_size": 2000}, "batch_size should be at most pool_size"),
     ],

@@ -62,17 +62,53 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert 3 <= len(list(tmp_path.glob("runs/*/srs/*"))) < 12
 
 
-def test_runs_from_before_a_change_of_the_script_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(f"import settings\n{QUICK.read_text()}")
-    (tmp_path / "settings.py").write_text("rate = 0.1")
-    words = ["--command", "python train.py --seed {seed}", "--metric", SCORE, "--orders", "reshuffling,srs"]
+TRAIN = (
+    f"import settings\n{QUICK.read_text()}\nimport scoring"  # one module late, and one that is not beside the script
+)
+
+
+def project(folder: Path) -> list[str]:
+    """Make a script with all that can change, and return the words of its comparison."""
+    (folder / "elsewhere").mkdir()
+    for name, text in {
+        "train.py": TRAIN,
+        "elsewhere/settings.py": "",
+        "scoring.py": "",
+        "rates.yaml": "",
+        "log.txt": "",
+        "train.sh": f"PYTHONPATH=$PYTHONPATH:elsewhere {sys.executable} train.py $1; echo >> log.txt",
+    }.items():
+        (folder / name).write_text(text)
+    command = "sh train.sh --seed={seed} rates=rates.yaml log.txt"
+    return ["--command", command, "--metric", SCORE, "--orders", "reshuffling,srs", "--runs", str(folder / "runs")]
+
+
+def test_runs_from_before_a_change_are_refused(tmp_path: Path) -> None:
+    words = project(tmp_path)
     assert compare(*words, "--seeds=1", cwd=tmp_path).returncode == 0
-    (tmp_path / "settings.py").write_text("rate = 0.2")
-    again = compare(*words, "--seeds=2", cwd=tmp_path)
+    for name in ("train.py", "elsewhere/settings.py", "scoring.py", "train.sh", "rates.yaml"):
+        path = tmp_path / name
+        before = path.read_text()
+        path.write_text(f"{before}\n# changed")
+        again = compare(*words, "--seeds=2", cwd=tmp_path)
+        assert again.returncode == 2
+        assert f"seed0 holds a run from before {path} was changed; keep those runs apart, with" in again.stderr
+        path.write_text(before)
+    again = compare(*words, "--seeds=1", cwd=tmp_path / "elsewhere")
     assert again.returncode == 2
-    assert f"seed0 holds a run from before {tmp_path / 'settings.py'} was changed; keep those" in again.stderr
-    (tmp_path / "settings.py").write_text("rate = 0.1")
+    assert f"was started in {tmp_path}, but this is {tmp_path / 'elsewhere'}, where" in again.stderr
     assert compare(*words, "--seeds=1", cwd=tmp_path).stderr.count("finished before") == 2
+
+
+@pytest.mark.parametrize("name", ["scoring.py", "rates.yaml"])
+def test_a_change_between_two_runs_of_a_comparison_is_refused(name: str, tmp_path: Path) -> None:
+    words = project(tmp_path)
+    # Of the first run of SRS, which is the second: late enough for a script, and while it goes on.
+    edit = f"\nimport os\nif '\"srs\"' in os.environ['REPLENISH_EXEC']:\n    open({name!r}, 'a').write('# changed')\n"
+    (tmp_path / "elsewhere" / "settings.py").write_text(edit)
+    done = compare(*words, "--seeds=1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{tmp_path / name} was changed between the runs in {tmp_path}" in done.stderr
 
 
 def test_a_script_that_ignores_its_seed_is_told_of_before_the_verdict(tmp_path: Path) -> None:

@@ -168,8 +168,8 @@ def test_an_order_that_does_not_fit_a_loader_is_a_sentence(tmp_path: Path) -> No
     [
         (["nowhere.py"], "nowhere.py is not a file"),
         (["--order=sorted", "x.py"], "order should be one of"),
-        (["--order=reshuffling", "--pool-size=9", "x.py"], "pool_size should not be given"),
-        (["--seed=-1", "x.py"], "seed should be at least 0"),
+        (["--order=reshuffling", "--pool-size=9", "x.py"], "--pool-size should not be given"),
+        (["--seed=-1", "x.py"], "--seed should be at least 0"),
         (["--option=sequence", "x.py"], "--option should be NAME=VALUE"),
         (["-m", "no.such.module"], "there is no module no.such.module"),
         (["-m"], "-m should be followed by the name of a module"),
@@ -191,12 +191,13 @@ def test_a_sitecustomize_of_the_users_still_runs(tmp_path: Path, monkeypatch: py
     assert done.stdout.splitlines()[-2:] == ["mine", "script"]
 
 
-def test_processes_that_train_side_by_side_draw_for_themselves(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["multiprocessing", "subprocess"])
+def test_processes_that_train_side_by_side_draw_for_themselves(way: str, tmp_path: Path) -> None:
     """As Hogwild's do, which seed torch with their rank: the same batches in all would be another training."""
     script = written(
         tmp_path,
         """
-import torch, torch.multiprocessing as mp
+import subprocess, sys, torch, torch.multiprocessing as mp
 from torch.utils.data import DataLoader
 
 def train(rank, path):
@@ -205,17 +206,24 @@ def train(rank, path):
     open(f"{path}{rank}", "w").write(str(drawn))
 
 if __name__ == "__main__":
-    import sys
-    DataLoader(range(40), shuffle=True)  # one that the others inherit if they are forked
-    processes = [mp.Process(target=train, args=(rank, sys.argv[1])) for rank in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
+    path, way = sys.argv[1:]
+    if way == "multiprocessing":
+        DataLoader(range(40), shuffle=True)  # one that the others inherit if they are forked
+        processes = [mp.Process(target=train, args=(rank, path)) for rank in range(4)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+    elif way == "subprocess":
+        processes = [subprocess.Popen([sys.executable, __file__, path, str(rank)]) for rank in range(4)]
+        sys.exit(max(process.wait() for process in processes))
+    else:
+        train(int(way), path)
 """,
     )
     for _ in range(2):
-        done = execute(script, tmp_path / "drawn")
+        done = execute(script, tmp_path / "drawn", way)
         assert done.returncode == 0, done.stderr
+        assert "script.py:7: N = 40, B = 4, 1 process: replaced by srs, seed 0" in done.stderr
         drawn = [(tmp_path / f"drawn{rank}").read_text() for rank in range(4)]
         assert drawn[0] == drawn[1] != drawn[2] == drawn[3]

@@ -66,4 +66,5 @@ class _WaitForTorch(importlib.abc.MetaPathFinder):
 
 _run_the_next_sitecustomize()
 if os.environ.get("REPLENISH_EXEC"):
+    os.environ.setdefault("REPLENISH_EXEC_FIRST", str(os.getpid()))  # the processes that this one starts inherit it
     sys.meta_path.insert(0, _WaitForTorch())

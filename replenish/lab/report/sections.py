@@ -93,7 +93,7 @@ def orders_section(orders: Mapping[str, Group], name: str) -> Section:
         name=name,
         title=(
             f"Orders on {dataset_name(config)} with {config.model}, batches of {config.batch_size}, "
-            f"decays at {schedule_words(config)}"
+            f"{'decays at ' if config.decays else ''}{schedule_words(config)}"
         ),
         paragraphs=(recipe_words(config),),
         findings=made,

@@ -65,14 +65,16 @@ def data_words(config: RunConfig) -> str:
 
 
 def schedule_words(config: RunConfig) -> str:
-    """Return when the learning rate drops.
+    """Return when the learning rate drops, or how it goes if there are no such epochs.
 
     Example:
-        >>> schedule_words(RunConfig(epochs=40))
-        '24, 30, 35 of 40'
+        >>> schedule_words(RunConfig(epochs=40)), schedule_words(RunConfig(epochs=40, schedule="cosine"))
+        ('24, 30, 35 of 40', 'a cosine over 40')
     """
+    if config.schedule == "cosine":
+        return f"a cosine over {config.epochs}"
     drops = ", ".join(f"{epoch:g}" for epoch in config.decays)
-    return f"{drops or 'never'} of {config.epochs}"
+    return f"{drops} of {config.epochs}" if drops else f"a constant rate over {config.epochs}"
 
 
 def recipe_words(config: RunConfig) -> str:
@@ -83,12 +85,31 @@ def recipe_words(config: RunConfig) -> str:
         'Data: digits. Network: wrn-10-1. Batches of 64, 40 effective epochs, learning rate 0.1, times 0.1 at \
 24, 30, 35 of 40; momentum 0.9, weight decay 0.0005; images neither cropped nor mirrored; precision 32-true.'
     """
+    mirrored = "mirrored at every second visit" if config.alternating_flip else "mirrored"
     images = [f"padded by {config.pad} and cropped"] if config.pad else []
-    images += ["mirrored"] if config.flip else []
+    images += [mirrored] if config.flip else []
     augmented = f"images {' and '.join(images)}" if images else "images neither cropped nor mirrored"
     return (
         f"Data: {data_words(config)}. Network: {config.model}. Batches of {config.batch_size}, {config.epochs} "
-        f"effective epochs, learning rate {config.learning_rate:g}, times {config.decay_factor:g} at "
-        f"{schedule_words(config)}; momentum {config.momentum:g}, weight decay {config.weight_decay:g}; {augmented}; "
+        f"effective epochs, {_rate_words(config)}; {_optimizer_words(config)}; {augmented}; "
         f"precision {config.precision}."
     )
+
+
+def _rate_words(config: RunConfig) -> str:
+    """Return how the learning rate goes."""
+    if config.schedule == "cosine":
+        course = "down to 0 along a cosine"
+    else:
+        course = f"times {config.decay_factor:g} at {schedule_words(config)}" if config.decays else "constant"
+    rise = f" after a linear warm-up of {config.warm_up_epochs:g} effective epochs" if config.warm_up_epochs else ""
+    return f"learning rate {config.learning_rate:g}{rise}, {course}"
+
+
+def _optimizer_words(config: RunConfig) -> str:
+    """Return what turns gradients into steps, and what holds weights back."""
+    momentum = f"{'Nesterov momentum' if config.nesterov else 'momentum'} {config.momentum:g}"
+    words = ["AdamW" if config.optimizer == "adamw" else momentum, f"weight decay {config.weight_decay:g}"]
+    words += [f"label smoothing {config.label_smoothing:g}"] if config.label_smoothing else []
+    words += [f"dropout {config.dropout:g}"] if config.dropout is not None else []
+    return ", ".join(words)
