@@ -7,6 +7,7 @@ import numpy as np
 from replenish.auditing.findings import FINE, Finding
 from replenish.auditing.record import Record
 from replenish.diagnostics.gaps import gaps_of
+from replenish.draws import Int64Array
 from replenish.theory.arguments import Floats
 
 _FEW = 30  # gaps, of which the spread is not yet known
@@ -49,7 +50,7 @@ def _likeness(relative: float, error: float, reshuffled: float, independent: flo
     return None if most - least > 1 else ", or ".join(names[least : most + 1])
 
 
-def _relative_variance(counts: Floats) -> tuple[float, float]:
+def _relative_variance(counts: Floats | Int64Array) -> tuple[float, float]:
     """Return the variance of gaps over their squared mean, and its standard error.
 
     Long gaps do not fit into few epochs, which makes the mean and the variance of irregular ones smaller; their ratio
