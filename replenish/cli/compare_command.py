@@ -31,11 +31,14 @@ def compare_command(
     runs: Path,
     jobs: int,
     launcher: str,
+    accelerator: str,
+    threads: int,
     as_json: bool,
 ) -> None:
     """Run the command with every order and seed, and print the verdict."""
     from replenish.lab.command_metric import JsonMetric, OutputMetric
     from replenish.lab.commands import compare_commands
+    from replenish.lab.config import Hardware
     from replenish.lab.question import Question, seed_list
     from replenish.lab.seed_rounds import parse_duration
 
@@ -62,6 +65,7 @@ def compare_command(
                 runs=runs,
                 launcher=launcher,
                 parallel=jobs,
+                needs=Hardware(accelerator, threads=threads),
                 budget=None if budget is None else parse_duration(budget),
                 tell=lambda line: typer.echo(line, err=True),
                 command_line=command_line(),
