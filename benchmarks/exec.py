@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from machine import describe
+from machine import RATIOS, describe
 from pages import write_between
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -109,7 +109,10 @@ def main() -> None:
     gc.freeze()
     rounds = 5 if options.quick else 20
     tables = [epochs(rounds), starts(max(3, rounds // 4))]
-    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    difference = "The difference of the second table is made in the same way."
+    text = f"{describe(rounds)} {RATIOS} {difference} Quartiles in brackets.\n\n" + "\n\n".join(
+        "\n".join(table) for table in tables
+    )
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/exec.py", text)

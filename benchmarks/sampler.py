@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from machine import describe
+from machine import RATIOS, describe
 from pages import write_between
 
 from replenish import SequencedReplacement
@@ -150,7 +150,7 @@ def main() -> None:
         memory(largest, 3),
         jumps(rounds),
     ]
-    machine = describe(rounds)
+    machine = f"{describe(rounds)} {RATIOS}"
     text = f"{machine} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:

@@ -242,6 +242,24 @@ def test_sorted_data_that_are_not_shuffled_at_all() -> None:
     assert "not shuffled" in found["epochs"].sentence
 
 
+@pytest.mark.parametrize(("samples", "batch"), [(20, 2), (60, 20), (100, 10), (1000, 10), (1000, 250), (20_000, 100)])
+@pytest.mark.parametrize("epochs", [2, 3, 5, 20])
+def test_no_order_is_said_to_be_as_regular_as_another(samples: int, batch: int, epochs: int) -> None:
+    own = {
+        replenish.ShuffleOnce: "one order for ever",
+        replenish.RandomReshuffling: "with reshuffling (",
+        replenish.SequencedReplacement: "between reshuffling (",
+        replenish.IndependentDraws: "as irregular as independent draws (",
+    }
+    for kind, name in own.items():
+        for seed in range(8 if samples <= 1000 else 1):
+            found = audit(kind(samples, batch, seed=seed), epochs)["gaps"].sentence
+            assert name in found or "too few to say" in found, (kind, seed, found)
+            if samples >= 1000:  # then there is no doubt
+                assert "too few to say" not in found, (kind, seed, found)
+                assert ", or" not in found.replace(", or more", ""), (kind, seed, found)
+
+
 def test_a_weighted_sampler_is_expected_to_repeat() -> None:
     found = audit(loader(sampler=WeightedRandomSampler([1.0] * N, N)))
     assert found["coverage"].verdict == "fine"

@@ -61,6 +61,18 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
+def test_tables_of_times_say_how_their_ratios_are_made() -> None:
+    sentence = re.search(r'RATIOS = "(.*)"', (ROOT / "benchmarks" / "machine.py").read_text())
+    assert sentence
+    scripts = [path for path in (ROOT / "benchmarks").glob("*.py") if "{RATIOS}" in path.read_text()]
+    sections = {f"benchmarks/{path.name}" for path in scripts} | {"speed"}
+    for page in PAGES:
+        for name, text in re.findall(r"<!-- begin: (\S+) -->(.*?)<!-- end", page.read_text(), flags=re.DOTALL):
+            assert (sentence[1] in text) == (name in sections), f"{page.name}, {name}"
+            sections.discard(name)
+    assert not sections
+
+
 def test_the_picture_is_what_its_command_draws() -> None:
     drawn = runpy.run_path(str(ROOT / "docs" / "pool_picture.py"))["picture"]()
     assert (ROOT / "docs" / "pool.svg").read_text() == drawn

@@ -11,8 +11,9 @@ from replenish.auditing.augmentation import augmentation
 from replenish.auditing.claims import Claim, claim_of
 from replenish.auditing.coverage import batch_sizes, coverage, joined, ranks, repetition
 from replenish.auditing.findings import Audit, Finding
+from replenish.auditing.gaps import gaps
 from replenish.auditing.mixing import Labels, label_mixing
-from replenish.auditing.noise import gaps, noise
+from replenish.auditing.noise import noise
 from replenish.auditing.record import Key, Record, record
 from replenish.auditing.resuming import resuming
 from replenish.orders.protocol import Order

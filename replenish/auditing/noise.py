@@ -1,4 +1,4 @@
-"""Do gaps and noise agree with the law of what the loader claims to be?"""
+"""Does the noise agree with the law of what the loader claims to be?"""
 
 from __future__ import annotations
 
@@ -9,30 +9,10 @@ import numpy as np
 from replenish.auditing.claims import Claim
 from replenish.auditing.findings import FINE, LOOK, Finding
 from replenish.auditing.record import Record
-from replenish.diagnostics.gaps import gaps_of
 from replenish.diagnostics.spectrum import expected_density, spectrum_of
 
 _VALUES = 2**25  # how many values the spectrum may cost
-_ORDERLY = 0.08
 _STANDARD_ERRORS = 8.0  # of one sample of a distribution with long tails, eight times over
-
-
-def gaps(record: Record) -> Finding:
-    """Ask how long a sample waits for its next visit."""
-    found = gaps_of(record.draws())
-    if not found.counts.sum():
-        return Finding("gaps", FINE, "No sample came twice, so there are no gaps.", {})
-    variance = found.variance
-    if variance < _ORDERLY:
-        like = "nearly as regular as one order for ever"
-    elif variance < 0.3:
-        like = "about as regular as with reshuffling (0.17)"
-    elif variance < 0.75:
-        like = "between reshuffling (0.17) and independent draws (1)"
-    else:
-        like = "about as irregular as independent draws (1), or more"
-    text = f"The gap between two visits is {found.mean:.2f} epochs on average, with variance {variance:.2f}: {like}."
-    return Finding("gaps", FINE, text, {"mean": found.mean, "variance": variance})
 
 
 def noise(record: Record, claim: Claim) -> Finding | None:

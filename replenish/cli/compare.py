@@ -18,6 +18,8 @@ OF_BOTH = (
     *("data", "orders", "seeds", "metric", "margin", "until_decided", "max_seeds", "budget"),
     *("runs", "jobs", "launcher", "as_json"),
 )
+#: What a cluster is asked for; on this machine a command itself says what it uses.
+OF_CLUSTERS = ("accelerator", "threads")
 
 _EACH = "; ORDER=VALUE for one order alone, may be given again"
 
@@ -119,7 +121,7 @@ def compare(
     """
     given = given_flags(context)
     with errors_as_sentences():
-        _check_given(given, data, command, until_decided)
+        _check_given(given, data, command, launcher, until_decided)
         chosen_seeds = max_seeds if until_decided else options.parse_seeds(seeds)
     names = [name.strip() for name in orders.split(",")]
     if command is not None and "orders" not in given:
@@ -130,7 +132,8 @@ def compare(
     if command is not None:
         from replenish.cli.compare_command import compare_command
 
-        compare_command(command, metric=metric, metric_json=metric_json, higher_is_better=higher_is_better, **asked)
+        asked |= {"accelerator": accelerator, "threads": threads, "higher_is_better": higher_is_better}
+        compare_command(command, metric=metric, metric_json=metric_json, **asked)
         return
     from replenish.cli.compare_data import compare_data
     from replenish.lab.config import Hardware
@@ -174,13 +177,21 @@ def _epochs(text: str) -> tuple[float, ...]:
     return () if text == "none" else tuple(float(part) for part in text.split(","))
 
 
-def _check_given(given: Mapping[str, str], data: str | None, command: str | None, until_decided: bool) -> None:
+def _check_given(
+    given: Mapping[str, str], data: str | None, command: str | None, launcher: str, until_decided: bool
+) -> None:
     """Refuse options that would say nothing: those of the lab's own training beside a command, and the other way."""
     if (data is None) == (command is None):
         both = f"both {data} and {command!r}" if command else "neither"
         raise ValueError(f"compare should have data, or --command with a training of your own, but got {both}")
     for name, flag in given.items():
-        if command is not None and name not in {*OF_COMMANDS, *OF_BOTH}:
+        if command is not None and name in OF_CLUSTERS:
+            if launcher == "local":
+                raise ValueError(
+                    f"{flag} with --command is what a cluster is asked for, but got --launcher local; put it into the "
+                    f"command"
+                )
+        elif command is not None and name not in {*OF_COMMANDS, *OF_BOTH}:
             raise ValueError(f"{flag} is of the lab's own training, but got --command; put it into the command")
         if command is None and name in OF_COMMANDS:
             raise ValueError(f"{flag} should be given with --command alone, but got {data}")

@@ -31,12 +31,15 @@ def compare_command(
     runs: Path,
     jobs: int,
     launcher: str,
+    accelerator: str,
+    threads: int,
     as_json: bool,
     flags: Mapping[str, str],
 ) -> None:
     """Run the command with every order and seed, and print the verdict."""
     from replenish.lab.command_metric import JsonMetric, OutputMetric
     from replenish.lab.commands import compare_commands
+    from replenish.lab.config import Hardware
     from replenish.lab.question import Question, seed_list
     from replenish.lab.seed_rounds import parse_duration
 
@@ -63,6 +66,7 @@ def compare_command(
                 runs=runs,
                 launcher=launcher,
                 parallel=jobs,
+                needs=Hardware(accelerator, threads=threads),
                 budget=None if budget is None else parse_duration(budget),
                 tell=lambda line: typer.echo(line, err=True),
                 command_line=command_line(),

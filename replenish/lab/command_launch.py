@@ -17,8 +17,8 @@ from replenish.lab.command_metric import Metric
 from replenish.lab.command_run import CommandRun, StoppedError
 from replenish.lab.config import Hardware
 from replenish.lab.launch import LAUNCHERS
-from replenish.lab.launch.ray import connected
-from replenish.lab.launch.slurm import LOGS, executor_of
+from replenish.lab.launch.ray import connected, resources, want
+from replenish.lab.launch.slurm import LOGS, executor_of, refusals
 from replenish.lab.launch.supervise import SECONDS_FOR_FILES, extra
 
 SECONDS_BETWEEN_LOOKS = 0.05
@@ -37,18 +37,30 @@ Start = Callable[[CommandRun], Started]
 
 
 @contextmanager
-def starting(launcher: str, metric: Metric, parallel: int, home: Path, *, cluster: str = "slurm") -> Iterator[Start]:
+def starting(
+    launcher: str,
+    metric: Metric,
+    parallel: int,
+    home: Path,
+    *,
+    needs: Hardware | None = None,
+    tell: Callable[[str], None] | None = None,
+    cluster: str = "slurm",
+) -> Iterator[Start]:
     """Give what starts runs, whose folders are in `home`, which all machines see.
 
-    With `cluster="local"` they are submitit's processes on this machine in the place of Slurm's jobs.
+    A cluster is asked for what each run `needs`; if it has no such machine, that is told, and waited for. With
+    `cluster="local"` they are submitit's processes on this machine in the place of Slurm's jobs.
     """
     if launcher not in LAUNCHERS:
         raise ValueError(f"launcher should be one of {', '.join(LAUNCHERS)}, but got {launcher!r}")
+    hardware = Hardware() if needs is None else needs
     if launcher == "slurm":
-        executor = executor_of((home / LOGS).absolute(), Hardware(), parallel, cluster)
+        executor = executor_of((home / LOGS).absolute(), hardware, parallel, cluster)
 
         def submit(run: CommandRun) -> Started:
-            job = executor.submit(_execute, run, metric, str(Path.cwd()))
+            with refusals():
+                job = executor.submit(_execute, run, metric, str(Path.cwd()))
             return Started(job.done, partial(_answered, run, job.result), partial(_cancel, job))
 
         yield submit
@@ -56,7 +68,9 @@ def starting(launcher: str, metric: Metric, parallel: int, home: Path, *, cluste
         ray = extra("ray", "ray")
         with connected(ray):
             # A run that was lost with its machine is run again by the next call: it may have written anything.
-            task = ray.remote(_execute).options(max_retries=0, num_cpus=1)
+            task = ray.remote(_execute).options(max_retries=0, **resources(hardware))
+            if tell is not None and (missing := want(ray, hardware)):
+                tell(missing)
 
             def ask(run: CommandRun) -> Started:
                 reference = task.remote(run, metric, str(Path.cwd()))

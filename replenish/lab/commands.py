@@ -16,6 +16,7 @@ from replenish.lab.atomic_files import held
 from replenish.lab.command_launch import run_all, starting
 from replenish.lab.command_metric import JsonMetric, Metric
 from replenish.lab.command_run import CommandRun, StoppedError
+from replenish.lab.config import Hardware
 from replenish.lab.question import Answer, Question
 from replenish.lab.seed_rounds import run_seeds
 from replenish.orders.fitted import check_fittable
@@ -29,6 +30,7 @@ def compare_commands(
     runs: str | os.PathLike[str] = "runs",
     launcher: str = "local",
     parallel: int = 1,
+    needs: Hardware | None = None,
     budget: float | None = None,
     tell: Callable[[str], None] | None = None,
     command_line: str = "",
@@ -47,6 +49,8 @@ def compare_commands(
         runs: The folder that the runs' folders are in.
         launcher: Where they are executed: "local", "slurm" or "ray".
         parallel: How many runs at once.
+        needs: The accelerator and the CPU threads that a cluster is asked for, for each run; on this machine they are
+            the script's own business.
         budget: Seconds after which runs are ended; what has finished until then is answered with.
         tell: Told in a line of every run that has ended.
         command_line: What was typed to compare, for the page.
@@ -90,7 +94,10 @@ def compare_commands(
         run_all(left, start, parallel, deadline, note)
 
     orders, stopped = question.orders, None
-    with held(home, "compares this command"), starting(launcher, metric, parallel, home) as start:
+    with (
+        held(home, "compares this command"),
+        starting(launcher, metric, parallel, home, needs=needs, tell=tell) as start,
+    ):
         try:
             run_seeds(question, values, run, parallel=parallel)
         except StoppedError as reason:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from lab.made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
+from PIL import Image
 
 from replenish.lab.report import write_report
+from replenish.lab.show import Finding, Page, Section
+from replenish.lab.show.page import page_html
+from replenish.lab.statistics import paired_difference
 
 SRS = "table3/wrn-srs-b64-120-150-175"
 
@@ -75,6 +81,39 @@ def test_wide_tables_scroll_inside_their_own_container(open_page: Any, page_path
     assert box.evaluate("box => box.scrollLeft") == 200
     # The folder stays in sight.
     assert box.locator("tbody th").first.bounding_box()["x"] >= 0
+
+
+def test_a_table_is_shaded_where_something_is_hidden_and_nowhere_else(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path, width="phone")
+    box = page.locator("#runs .scroll")
+    box.scroll_into_view_if_needed()
+
+    def edge() -> float:
+        """Return how light most of the right edge is: it is shaded, or is not."""
+        return float(np.median(np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("L"))[:, -3]))
+
+    box.evaluate("box => { box.querySelector('tbody').style.visibility = 'hidden' }")
+    assert edge() < 240
+    box.evaluate("box => { box.scrollLeft = 9999 }")
+    assert edge() == 255
+    box.evaluate("box => { box.scrollLeft = 0; box.querySelector('table').remove(); box.append('short') }")
+    assert edge() == 255
+
+
+@pytest.mark.parametrize("unit", [1e-9, 3e-5, 0.0013, 0.03, 0.6, 1.5, 30, 1300, 50_000, 2e7])
+def test_no_tick_of_a_finding_is_cut_or_touches_another(open_page: Any, unit: float, tmp_path: Path) -> None:
+    difference = paired_difference({seed: unit * (1 + seed / 10) for seed in range(4)}, dict.fromkeys(range(4), 0.0))
+    finding = Finding("f", "srs", "reshuffling", "A sentence.", "difference", difference, unit="")
+    written = tmp_path / "page.html"
+    written.write_text(page_html(Page("T", "t", "k", (), (Section("s", "S", (), (finding,)),))))
+    boxes = open_page(written).evaluate(
+        """() => [...document.querySelectorAll("svg.forest .tick")].map((word) => {
+          const box = word.getBBox(); return [box.x, box.x + box.width] })"""
+    )
+    assert len(boxes) >= 3
+    assert boxes[0][0] >= 0
+    assert boxes[-1][1] <= 400
+    assert all(before[1] + 4 < after[0] for before, after in itertools.pairwise(boxes))
 
 
 def test_short_tables_are_cards_on_a_phone(open_page: Any, page_path: Path) -> None:

@@ -149,6 +149,22 @@ def test_no_word_of_a_chart_is_cut(open_page, path: Path, width: str) -> None:
 
 
 @pytest.mark.parametrize("width", ["desktop", "phone"])
+def test_no_words_of_a_chart_touch(open_page, path: Path, width: str) -> None:
+    touching = open_page(path, width=width).evaluate(
+        """() => [...document.querySelectorAll("svg.chart")].flatMap((chart) => {
+          const words = [...chart.querySelectorAll("text")].map((word) => [word.textContent, word.getBBox()]);
+          return words.flatMap(([name, one], index) => words.slice(index + 1)
+            .filter(([_, other]) => one.x < other.x + other.width && other.x < one.x + one.width
+              // The box of a word has room for accents and descenders, which these have not.
+              && one.y + 0.2 * one.height < other.y + 0.8 * other.height + 4
+              && other.y + 0.2 * other.height < one.y + 0.8 * one.height + 4)
+            .map(([other]) => [name, other]));
+        })"""
+    )
+    assert touching == []
+
+
+@pytest.mark.parametrize("width", ["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_overflows_light_and_dark(open_page, path: Path, width: str, scheme: str) -> None:
     page = open_page(path, width=width, scheme=scheme)

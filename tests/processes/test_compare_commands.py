@@ -129,6 +129,7 @@ def test_a_script_that_ignores_its_seed_is_told_of_before_the_verdict(tmp_path: 
         (["--command", "python x.py", "--metric=x"], "command should have {seed}"),
         (["--command", "python 'x {seed}", "--metric=x"], "No closing quotation"),
         (["--command", "x {seed}", "--metric=x", "--epochs=3"], "--epochs is of the lab's own training"),
+        (["--command", "x {seed}", "--metric=x", "--threads=3"], "--threads with --command is what a cluster is asked"),
         (["digits", "--higher-is-better"], "--higher-is-better should be given with --command alone"),
         (["--command", "x {seed}", "--metric=x", "--launcher=moon"], "launcher should be one of local, slurm, ray"),
         (["--command", "x {seed}", "--metric=x", "--launcher=slurm"], "needs Slurm's srun and sbatch"),
@@ -248,7 +249,7 @@ def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     from replenish.lab.command_launch import starting
     from replenish.lab.question import Question
 
-    monkeypatch.setattr(commands, "starting", lambda *given: starting(*given, cluster="local"))
+    monkeypatch.setattr(commands, "starting", lambda *given, **more: starting(*given, **more, cluster="local"))
     question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)
     arguments = {"runs": tmp_path, "launcher": "slurm", "parallel": 2}
     answer, page = commands.compare_commands(
@@ -261,3 +262,24 @@ def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         commands.compare_commands(
             f"python {QUICK} --seed {{seed}} --fail-at 0", OutputMetric(SCORE), question, **arguments
         )
+
+
+def test_a_cluster_is_told_what_a_command_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm is two shell scripts here, of which `sbatch` keeps what it is told, and refuses it."""
+    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
+    told = tmp_path / "told.sh"
+    for name, script in [
+        ("srun", "exit 1"),
+        ("sbatch", f'cp "$1" {told}; echo "error: no such thing" >&2; exit 1'),
+    ]:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    needs = ["--launcher=slurm", "--accelerator=cuda", "--threads=3"]
+    done = compare("--command", f"python {QUICK} --seed {{seed}}", "--metric", SCORE, *needs, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "\nreplenish: Slurm refused the jobs: error: no such thing; " in done.stderr
+    assert "Traceback" not in done.stderr
+    asked = told.read_text()
+    assert "#SBATCH --gpus-per-node=1\n" in asked
+    assert "#SBATCH --cpus-per-task=3\n" in asked

@@ -47,8 +47,8 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
         RunFolder(job.folder).claim(job.config)
     with connected(ray):
         for place, job in enumerate(jobs):
-            if job in unfinished and (want := _want(ray, job.hardware)):
-                watch(place, {"event": "warning", "message": want})
+            if job in unfinished and (missing := want(ray, job.hardware)):
+                watch(place, {"event": "warning", "message": missing})
         start = partial(_RayTask, ray)
         return supervise(
             jobs, parallel, watch, start, seconds_to_save=SECONDS_TO_SAVE, seconds_for_files=SECONDS_FOR_FILES
@@ -64,7 +64,7 @@ class _RayTask(Task):
             name=f"replenish {job.folder.parent.name} {job.folder.name}",
             max_retries=RESTARTS,
             retry_exceptions=False,  # a run that says why it cannot run will say so again
-            **_resources(job.hardware),
+            **resources(job.hardware),
         )
         job = dataclasses.replace(job, folder=job.folder.absolute())
         self._ray, self._reference = ray, task.remote(job.to_dict(), str(Path.cwd()))
@@ -96,14 +96,15 @@ def _execute(values: dict[str, Any], folder: str) -> None:
         raise
 
 
-def _resources(hardware: Hardware) -> dict[str, int]:
+def resources(hardware: Hardware) -> dict[str, int]:
+    """Return what a run on such hardware asks of Ray."""
     return {"num_cpus": hardware.threads, "num_gpus": int(hardware.accelerator in ("cuda", "gpu"))}
 
 
-def _want(ray: Any, hardware: Hardware) -> str:
+def want(ray: Any, hardware: Hardware) -> str:
     """Return that no machine of the cluster has room for a run; it is no error, since some clusters grow when asked."""
     machines = [machine["Resources"] for machine in ray.nodes() if machine["Alive"]]
-    cpus, gpus = _resources(hardware).values()
+    cpus, gpus = resources(hardware).values()
     if any(machine.get("CPU", 0) >= cpus and machine.get("GPU", 0) >= gpus for machine in machines):
         return ""
     return f"no machine of the Ray cluster has {cpus} CPUs and {gpus} GPUs; waiting for one"

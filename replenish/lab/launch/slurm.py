@@ -13,7 +13,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -129,20 +130,26 @@ def executor_of(logs: Path, hardware: Hardware, parallel: int, cluster: str = "s
     return executor
 
 
-def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
-    """Submit jobs that have the same hardware as one array."""
-    submitit = extra("submitit", "slurm")
-    executor = executor_of(_logs(jobs[0]), hardware, parallel, cluster)
-    for job in jobs:
-        RunFolder(job.folder).claim(job.config)
-        forget_progress(job)
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Say in a sentence why Slurm takes no job."""
     try:
-        submitted = executor.submit_array([Preemptible(job) for job in jobs])
-    except submitit.core.utils.FailedJobError as error:
+        yield
+    except extra("submitit", "slurm").core.utils.FailedJobError as error:
         raise ValueError(
             f"Slurm refused the jobs: {first_line(str(error))}; what it is told beside the hardware is in "
             f"{ENVIRONMENT}, now {os.environ.get(ENVIRONMENT, '')!r}"
         ) from error
+
+
+def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
+    """Submit jobs that have the same hardware as one array."""
+    executor = executor_of(_logs(jobs[0]), hardware, parallel, cluster)
+    for job in jobs:
+        RunFolder(job.folder).claim(job.config)
+        forget_progress(job)
+    with refusals():
+        submitted = executor.submit_array([Preemptible(job) for job in jobs])
     found = {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
     for folder, task in found.items():
         write_atomically(folder / JOB_ID, task.submitted.job_id.encode())

@@ -70,7 +70,7 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
     if whole:
         step = max(1.0, round(step))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(number * step, 10) for number in range(first, last + 1)]
+    return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
 
 
 def log_ticks(low: float, high: float) -> list[float]:

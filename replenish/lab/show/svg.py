@@ -78,10 +78,14 @@ def mark_path(look: Look | None, x: float = 0, y: float = 0) -> str:
 def finding_svg(finding: Finding, reach: float) -> str:
     """Return a finding on an axis that reaches so far to either side: its interval, its mean, and the paper's."""
     width, bottom, middle = 400, 34, 17
-    x = Axis(-reach, reach, 14, width - 14)
+    values = ticks(-reach, reach, 6)
+    if _longest(values) > 5:  # as long as there is room for between two of seven
+        values = ticks(-reach, reach, 4)
+    edge = max(16, 4.5 * _longest(values))  # half of a word, which the first and the last tick may be written under
+    x = Axis(-reach, reach, edge, width - edge)
     told = escape(_told(finding))
     parts = [f'<svg viewBox="0 0 {width} {bottom + 40}" class="chart forest" role="img" aria-label="{told}">']
-    for value in ticks(x.low, x.high, 6):
+    for value in values:
         at = _n(x.at(value))
         kind = "zero" if value == 0 else "grid"
         parts.append(f'<line class="{kind}" x1="{at}" x2="{at}" y1="4" y2="{bottom}"/>')
@@ -102,6 +106,10 @@ def finding_svg(finding: Finding, reach: float) -> str:
     parts.append(f'<text x="{width // 2}" y="{base}" text-anchor="middle">{escape(finding.unit)}</text>')
     parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">{right} better \u2192</text>')
     return "".join(parts) + "</svg>"
+
+
+def _longest(values: list[float]) -> int:
+    return max(len(tick_label(value)) for value in values)
 
 
 def _told(finding: Finding) -> str:

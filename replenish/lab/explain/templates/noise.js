@@ -2,7 +2,7 @@
 
 const namespace = document.querySelector("svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
-const WIDTH = 560, HEIGHT = 300, LEFT = 62, RIGHT = 534, TOP = 14, BOTTOM = 252;
+const WIDTH = 560, HEIGHT = 314, LEFT = 62, RIGHT = 534, TOP = 14, BOTTOM = 252;
 const CHOICES = {
   n: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((thousands) => 1000 * thousands),
   b: [1, 2, 5, 10, 20, 50, 100, 200, 250, 500],
@@ -40,7 +40,7 @@ function axes(svg, low, high, top) {
   }
   for (let power = Math.ceil(Math.log10(low) - 1e-9); 10 ** power <= high * 1.0001; power += 1) {
     svg.append(draw("line", { class: "axis", x1: x(10 ** power), x2: x(10 ** power), y1: BOTTOM, y2: BOTTOM + 5 }));
-    svg.append(draw("text", { x: x(10 ** power), y: BOTTOM + 20, "text-anchor": "middle" }, round(10 ** power)));
+    svg.append(draw("text", { x: x(10 ** power), y: BOTTOM + 30, "text-anchor": "middle" }, round(10 ** power)));
   }
   svg.append(draw("line", { class: "axis", x1: LEFT, x2: RIGHT, y1: BOTTOM, y2: BOTTOM }));
   svg.append(draw("text", { x: (LEFT + RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, svg.dataset.along));
