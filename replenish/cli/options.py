@@ -203,10 +203,10 @@ def check_launcher(name: str, hardware: Hardware) -> None:
     Raises:
         ValueError: There is no such launcher, or it cannot start so many processes.
     """
+    from replenish import checks
     from replenish.lab.launch import LAUNCHERS
 
-    if name not in LAUNCHERS:
-        raise ValueError(f"--launcher should be one of {', '.join(LAUNCHERS)}, but got {name!r}")
+    checks.one_of("--launcher", name, LAUNCHERS)
     if name == "ray" and hardware.devices * hardware.num_nodes > 1:
         raise ValueError(
             f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
