@@ -14,8 +14,7 @@ from replenish.cli.console import first_process
 def errors_as_sentences(interrupted: str = "interrupted") -> Iterator[None]:
     """Turn an expected error into one sentence and exit code 2, an interrupt into another and 130, or as its signal.
 
-    Args:
-        interrupted: What to say at an interrupt that says nothing itself.
+    An interrupt that says nothing itself is told by `interrupted`.
     """
     try:
         yield

@@ -51,13 +51,8 @@ def _batches_of_an_epoch(fit_loop: Any) -> int:
 def resumed_step(fit_loop: Any, step: int, steps_per_epoch: int, *, counts_are_reset: bool) -> tuple[int, bool]:
     """Return where a sampler that was put to `step` is to begin, and whether nothing is left of that epoch.
 
-    A fit that resumes nothing begins at that step, and counts its epochs from 0 whatever that is.
-
-    Args:
-        fit_loop: The Trainer's, with its counts restored.
-        step: The step that was restored.
-        steps_per_epoch: The steps of an effective epoch.
-        counts_are_reset: Whether the loop has begun to run: it then counts an epoch that is over.
+    A fit that resumes nothing begins at that step, and counts its epochs from 0 whatever that is. The loop's counts are
+    restored; if they are reset since, because it has begun to run, it counts an epoch that is over.
     """
     batches, number = fit_loop.epoch_loop.batch_progress, fit_loop.epoch_progress.current.processed
     trained = batches.current.ready

@@ -82,19 +82,11 @@ def inspect_orders(
     options: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> Inspection:
-    """Run SRS and what it is compared with, and work out the closed forms.
+    """Run SRS and what it is compared with for some effective epochs, and work out the closed forms.
 
-    Args:
-        num_samples: N.
-        batch_size: B, at most N.
-        pool_size: The slots of the pool; None for N.
-        epochs: Effective epochs to run.
-        classes: How many equal classes the samples have, one after the other: the dataset is sorted. None for 10, or
-            N if that is less.
-        seed: Of all orders.
-        other: One more order of `replenish.orders.registry.ORDERS` to measure beside them.
-        options: What that one is built with.
-        progress: Is told what is being done.
+    The samples have equal classes, one after the other, so that the dataset is sorted: 10 if none are given, or N if
+    that is less. `other` is one more of `replenish.orders.registry.ORDERS` to measure beside them, built with
+    `options`; `progress` is told what is being done.
 
     Example:
         >>> inspection = inspect_orders(1000, 10, epochs=2)
