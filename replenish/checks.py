@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,13 @@ def boolean(name: str, value: object) -> bool:
     """Return `value` if it is a bool, or raise."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} should be True or False, but got {value!r} of type {type(value).__name__}")
+    return value
+
+
+def one_of(name: str, value: object, choices: Collection[str]) -> str:
+    """Return `value` if it is one of the names that there are, or raise."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} should be one of {', '.join(choices)}, but got {value!r}")
     return value
 
 

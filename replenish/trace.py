@@ -99,9 +99,7 @@ class Trace:
         )
 
     def _batches(self, order: str) -> list[Int64Array]:
-        if order not in ORDERS:
-            raise ValueError(f"order should be one of {', '.join(ORDERS)}, but got {order!r}")
-        return self.batches[order]
+        return self.batches[checks.one_of("order", order, ORDERS)]
 
     def counts(self, order: str, steps: int) -> Int64Array:
         """Return how often each sample was drawn in the first `steps` steps of one of `ORDERS`."""

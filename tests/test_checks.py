@@ -42,3 +42,10 @@ def test_what_is_no_bool(bad: object) -> None:
 def test_ragged_lists_are_no_arrays() -> None:
     with pytest.raises(ValueError, match="labels should be .*, but got a list whose entries have unequal lengths"):
         checks.array("labels", [[1], [1, 2]])
+
+
+@pytest.mark.parametrize("bad", ["c", "", None, 1, ["a"]])
+def test_what_is_none_of_the_names(bad: object) -> None:
+    assert checks.one_of("kind", "a", ("a", "b")) == "a"
+    with pytest.raises(ValueError, match="kind should be one of a, b, but got"):
+        checks.one_of("kind", bad, ("a", "b"))

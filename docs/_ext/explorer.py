@@ -14,8 +14,9 @@ def write_explorer(app: Sphinx, error: Exception | None) -> None:
     """Write `explorer.html` (for how_it_works.md) and `noise.html` (for theory.md) into what was built."""
     if error is None and app.builder.format == "html":
         trace = compute_trace(num_samples=12, batch_size=3, steps=80)
-        page.write(trace, Path(app.outdir) / "_static" / "explorer.html")
-        noise_page.write(Path(app.outdir) / "_static" / "noise.html")
+        static = Path(app.outdir) / "_static"
+        (static / "explorer.html").write_text(page.build(trace), encoding="utf-8")
+        (static / "noise.html").write_text(noise_page.build(), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

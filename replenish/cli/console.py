@@ -19,9 +19,7 @@ __all__ = ["command_line", "first_process", "output", "print_json", "working"]
 def output(width: int = 160) -> Console:
     """Return the console of standard output.
 
-    Args:
-        width: Used where there is no terminal whose width is to be fitted: a path or a name broken in two could not be
-            searched for.
+    The width is for where no terminal has one: a path or a name broken in two could not be searched for.
     """
     from rich.console import Console
 

@@ -90,11 +90,10 @@ def verify_command(
 
 
 def _files(name: str) -> CifarFiles:
+    from replenish import checks
     from replenish.lab.data.cifar_files import CIFARS
 
-    if name not in CIFARS:
-        raise ValueError(f"name should be one of {', '.join(CIFARS)}, but got {name!r}")
-    return CIFARS[name]
+    return CIFARS[checks.one_of("name", name, CIFARS)]
 
 
 @contextmanager

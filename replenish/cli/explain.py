@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import webbrowser
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -47,28 +45,30 @@ def explain(
             options.refuse_others(context, ("noise", "html", "open_page"), "--noise")
             if html is None and not open_page:
                 raise ValueError("--noise should be given with --html or --open: it is a page, with sliders")
-            _put(noise_page.write, html)
+            _put(noise_page.build(), html)
             return
         if html is not None or open_page:
             page.check_sizes(n, batch_size, steps, pool_size)
         trace = compute_trace(n, batch_size, steps, seed=seed, pool_size=pool_size, sequence=sequence)
         if html is not None or open_page:
-            _put(partial(page.write, trace), html)
+            _put(page.build(trace), html)
         else:
             from rich.console import Console
 
             terminal.show(trace, Console(highlight=False))
 
 
-def _put(write: Callable[[Path], None], html: Path | None) -> None:
-    """Write a page to a file, or open it in a browser."""
+def _put(page: str, html: Path | None) -> None:
+    """Write a page to a file, whole or not at all, or open it in a browser."""
+    from replenish.lab.atomic_files import write_atomically
+
     if html is not None:
-        write(html)
+        write_atomically(html, page.encode())
         typer.echo(f"written to {html}")
         return
     # The folder is left to the system to clear away: the browser reads it after this command has ended.
     kept = Path(tempfile.mkdtemp(prefix="replenish-")) / "explain.html"
-    write(kept)
+    write_atomically(kept, page.encode())
     if not webbrowser.open(kept.as_uri()):
         raise OSError(f"no browser could be opened; the page is {kept}, to be opened by hand")
     typer.echo(f"opened {kept}")

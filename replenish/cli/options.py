@@ -182,13 +182,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -> None:
-    """Refuse options that were given and that mean nothing for what is asked.
-
-    Args:
-        context: The command's.
-        allowed: Names of parameters that may be given.
-        what: What takes these alone.
-    """
+    """Refuse options that were given and mean nothing for `what`, which takes the `allowed` ones alone."""
     for name, flag in given_flags(context).items():
         if name not in allowed:
             flags = [f"--{each.removesuffix('_page')}" for each in allowed if each != "experiment"]
@@ -204,10 +198,10 @@ def check_launcher(name: str, hardware: Hardware) -> None:
     Raises:
         ValueError: There is no such launcher, or it cannot start so many processes.
     """
+    from replenish import checks
     from replenish.lab.launch import LAUNCHERS
 
-    if name not in LAUNCHERS:
-        raise ValueError(f"--launcher should be one of {', '.join(LAUNCHERS)}, but got {name!r}")
+    checks.one_of("--launcher", name, LAUNCHERS)
     if name == "ray" and hardware.devices * hardware.num_nodes > 1:
         raise ValueError(
             f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
@@ -218,11 +212,7 @@ def check_launcher(name: str, hardware: Hardware) -> None:
 def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:
     """Return a value for all orders, or one for each: of "0.1", or of "0.1" and "srs=0.2".
 
-    Args:
-        flag: The option, for messages.
-        words: What was given: at most one plain value, and any number of ORDER=VALUE.
-        orders: The orders that are compared.
-        read: Makes a value of its text.
+    The words are at most one plain value, and any number of ORDER=VALUE; `read` makes a value of its text.
 
     Example:
         >>> by_order("--learning-rate", ["0.1", "srs=0.2"], ["reshuffling", "srs"], float)

@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from replenish.cli import options
 from replenish.cli.console import output, print_json
 from replenish.cli.errors import errors_as_sentences
-from replenish.cli.options import (
-    BatchSize,
-    DatasetName,
-    Json,
-    NumSamples,
-    OrderName,
-    OrderOptions,
-    OrderSeed,
-    Source,
-    order_source,
-)
 
 if TYPE_CHECKING:
     from replenish.lab.order_source import OrderSource
@@ -30,22 +20,22 @@ MOST_ROWS = 128
 
 def what(
     step: Annotated[int, typer.Argument(help="the step, counted from 0")],
-    source: Source = None,
-    order: OrderName = None,
-    num_samples: NumSamples = None,
-    batch_size: BatchSize = None,
-    seed: OrderSeed = None,
-    option: OrderOptions = None,
-    dataset: DatasetName = None,
+    source: options.Source = None,
+    order: options.OrderName = None,
+    num_samples: options.NumSamples = None,
+    batch_size: options.BatchSize = None,
+    seed: options.OrderSeed = None,
+    option: options.OrderOptions = None,
+    dataset: options.DatasetName = None,
     visits: Annotated[bool, typer.Option("--visits", help="also how often each was drawn before")] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Say which samples made a step: their indices, and labels and files where the data are at hand.
 
     From a run's folder, from a sampler's saved state or an order's config, or from an order's name and sizes.
     """
     with errors_as_sentences():
-        found = order_source(source, order, num_samples, batch_size, seed, option, dataset)
+        found = options.order_source(source, order, num_samples, batch_size, seed, option, dataset)
         batch = found.order.batch(step).tolist()
         samples = [{"place": place, **found.sample(sample)} for place, sample in enumerate(batch)]
         if visits:

@@ -6,42 +6,32 @@ from typing import Annotated
 
 import typer
 
+from replenish.cli import options
 from replenish.cli.console import output, print_json, working
 from replenish.cli.errors import errors_as_sentences
-from replenish.cli.options import (
-    BatchSize,
-    DatasetName,
-    Json,
-    NumSamples,
-    OrderName,
-    OrderOptions,
-    OrderSeed,
-    Source,
-    order_source,
-)
 
 
 def when(
     sample: Annotated[int, typer.Argument(help="the sample's index")],
-    source: Source = None,
-    order: OrderName = None,
-    num_samples: NumSamples = None,
-    batch_size: BatchSize = None,
-    seed: OrderSeed = None,
-    option: OrderOptions = None,
-    dataset: DatasetName = None,
+    source: options.Source = None,
+    order: options.OrderName = None,
+    num_samples: options.NumSamples = None,
+    batch_size: options.BatchSize = None,
+    seed: options.OrderSeed = None,
+    option: options.OrderOptions = None,
+    dataset: options.DatasetName = None,
     start: Annotated[int, typer.Option(help="the first step to look at")] = 0,
     stop: Annotated[
         int | None,
         typer.Option(help="the step to end before; by default as far as the run or the state is, else an epoch on"),
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Say at which steps a sample was seen, in a run, up to a saved state, or in an order by its name and sizes."""
     from replenish.orders.visits import steps_of
 
     with errors_as_sentences():
-        found = order_source(source, order, num_samples, batch_size, seed, option, dataset)
+        found = options.order_source(source, order, num_samples, batch_size, seed, option, dataset)
         end = stop if stop is not None else found.steps if found.steps is not None else start + found.steps_per_epoch
         with working(f"drawing {max(0, end - start):,} steps"):
             steps = steps_of(found.order, sample, start, end).tolist()

@@ -29,7 +29,7 @@ class Auditor:
         self.batches = 0  # of training, handed out by all loaders
         self._number = 0
         self._busy = False
-        self.told: set[int] = set()  # the ids of those whose `set_epoch` the script has called, and so will again
+        self.told: dict[int, Any] = {}  # by id: those whose `set_epoch` the script has called, and so will again
 
     def index_sampler(self, loader: DataLoader[Any], own: Any) -> Any:
         """Return what a loader is to iterate instead of `own`: the same, watched."""
@@ -52,7 +52,7 @@ class Auditor:
 
         @functools.wraps(method)
         def set_epoch(instance: Any, *args: Any, **kwargs: Any) -> Any:
-            self.told.add(id(instance))
+            self.told[id(instance)] = instance
             return method(instance, *args, **kwargs)
 
         set_epoch._replenish_counted = True  # type: ignore[attr-defined]

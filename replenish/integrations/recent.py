@@ -18,9 +18,6 @@ class RecentBatches:
     An order is fast forwards and slow backwards: one step back may cost a search for the place. Readers with
     many threads ask for steps in nearly ascending order, and the few steps that they are apart are kept here.
 
-    Args:
-        order: The order to draw from.
-
     Example:
         >>> from replenish import SequencedReplacement
         >>> batches = RecentBatches(SequencedReplacement(num_samples=100, batch_size=4))

@@ -32,15 +32,9 @@ STATE_FILE = "replenish.json"
 class MicroBatches(Sampler[list[int]]):
     """This process's share of an order's batches, each cut into the parts of gradient accumulation.
 
-    A pass is one effective epoch and begins at the step that `position` names: the first one at the start of
-    its epoch, since the Trainer skips what was trained of it by itself.
-
-    Args:
-        order: Which samples make up the batch of every optimizer step, over all processes.
-        parts: How many forward passes make an optimizer step.
-        num_replicas: The number of processes.
-        rank: The number of this process.
-        position: Returns the number of optimizer steps done.
+    The order's batch is that of an optimizer step over all processes, which takes `parts` forward passes. A pass is one
+    effective epoch and begins at the step that `position` names, the optimizer steps done: the first one at the start
+    of its epoch, since the Trainer skips what was trained of it by itself.
     """
 
     def __init__(self, order: Order, parts: int, num_replicas: int, rank: int, position: Callable[[], int]) -> None:

@@ -8,9 +8,7 @@ import importlib.metadata
 def refuse_older(package: str, lowest: tuple[int, int]) -> None:
     """Refuse a version with which a training would see other batches than it should, without a word.
 
-    Args:
-        package: The framework's name, which is that of its extra as well.
-        lowest: Major and minor number of the lowest version that is exact, as the tests found.
+    The framework's name is that of its extra as well; the lowest version is the first exact one, as the tests found.
 
     Raises:
         ImportError: It is older.

@@ -136,13 +136,13 @@ class RunConfig:
             checks.boolean(name, getattr(self, name))
         if self.alternating_flip and not self.flip:
             raise ValueError("alternating_flip should be with flip=True, but got it with flip=False")
-        _one_of("order", self.order, ORDER_NAMES)
+        checks.one_of("order", self.order, ORDER_NAMES)
         if ORDERS[self.order].batch_sizes_vary:
             raise ValueError(
                 f"order should have batches of one size in the lab, whose runs differ in nothing else, but those of "
                 f"{self.order!r} have random sizes; train with replenish.torch.OrderBatchSampler"
             )
-        _one_of("sequence", self.sequence, ("shuffled", "identity", "reshuffled"))
+        checks.one_of("sequence", self.sequence, ("shuffled", "identity", "reshuffled"))
         for name, plain in {"pool_size": None, "sequence": "shuffled"}.items():
             if getattr(self, name) != plain and name not in ORDERS[self.order].options:
                 raise ValueError(f"{name} should not be given for the order {self.order!r}, which has none of it")
@@ -166,15 +166,15 @@ class RunConfig:
         for name in ("label_smoothing", "dropout"):
             if getattr(self, name) is not None:
                 keep(name, _number(name, getattr(self, name), least=0.0, below=1.0))
-        _one_of("optimizer", self.optimizer, OPTIMIZERS)
-        _one_of("schedule", self.schedule, SCHEDULES)
+        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
+        checks.one_of("schedule", self.schedule, SCHEDULES)
         if self.nesterov and (self.optimizer != "sgd" or not self.momentum):
             raise ValueError(
                 "nesterov should be with the optimizer 'sgd' and momentum above 0, but got True without them"
             )
         if self.warm_up_epochs >= self.epochs:
             raise ValueError(f"warm_up_epochs should end before {self.epochs}, but got {self.warm_up_epochs:g}")
-        _one_of("precision", self.precision, PRECISIONS)
+        checks.one_of("precision", self.precision, PRECISIONS)
 
     def build_order(self, num_samples: int, labels: npt.NDArray[np.int64] | None = None) -> Order:
         """Return the run's order over so many training images, with their classes for an order that needs them.
@@ -303,7 +303,7 @@ class Hardware:
     compile: bool = False
 
     def __post_init__(self) -> None:
-        _one_of("accelerator", self.accelerator, ("auto", "cpu", "cuda", "gpu", "mps"))
+        checks.one_of("accelerator", self.accelerator, ("auto", "cpu", "cuda", "gpu", "mps"))
         for name in ("devices", "num_nodes", "threads"):
             checks.integer(name, getattr(self, name), minimum=1)
         checks.boolean("compile", self.compile)
@@ -321,11 +321,6 @@ def _release(version: str) -> tuple[int, ...]:
 def _text(name: str, value: object) -> None:
     if not isinstance(value, str) or not value:
         raise TypeError(f"{name} should be a name, but got {value!r}")
-
-
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} should be one of {', '.join(choices)}, but got {value!r}")
 
 
 def _number(

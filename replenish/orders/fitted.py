@@ -36,12 +36,8 @@ class FittedOrder(CursorOrder):
     So trainings that differ in the order see equally many samples in batches of equal sizes. An order that goes through
     all samples in an epoch keeps its epochs: what the loader drops is dropped, and where it repeats samples so that
     all processes have equally many, the first of the epoch are repeated. Any other order goes on from step to step;
-    of its batch at the last step of an epoch, which it has drawn whole, the first samples are given.
-
-    Args:
-        order: The order, with the loader's global batch size.
-        steps: How many steps the loader has in an epoch.
-        last_batch_size: How many samples the last of them has, over all processes.
+    of its batch at the last step of an epoch, which it has drawn whole, the first samples are given. All sizes of
+    batches are over all processes.
 
     Example:
         >>> from replenish import SequencedReplacement

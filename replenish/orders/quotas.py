@@ -34,12 +34,7 @@ class Quotas:
     the classes at the points u, u + 1, ..., u + m - 1 of it get one place more (systematic sampling), so that each
     batch is full and each class within one of its share. From step to step u turns on a circle of Q points, by about
     the golden section of it, and so comes to every point once in Q steps: up to any step each class has had its share
-    to within a few.
-
-    Args:
-        shares: The shares of the classes, whole numbers in any unit.
-        batch_size: How many places a batch has.
-        seed: Chooses where u begins.
+    to within a few. Shares are whole numbers in any unit; the seed chooses where u begins.
 
     Example:
         >>> quotas = Quotas([1, 2], batch_size=2, seed=0)

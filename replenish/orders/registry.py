@@ -6,6 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
+from replenish import checks
 from replenish.orders.balls_in_bins import BallsInBins
 from replenish.orders.batched_replacement import BatchedReplacement
 from replenish.orders.block_reshuffling import BlockReshuffling
@@ -122,9 +123,7 @@ def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, 
         >>> build_order("reshuffling", 10, 4, drop_last=True).steps_per_epoch
         2
     """
-    if name not in ORDERS:
-        raise ValueError(f"order should be one of {', '.join(ORDERS)}, but got {name!r}")
-    entry = ORDERS[name]
+    entry = ORDERS[checks.one_of("order", name, ORDERS)]
     if unknown := [option for option in options if option not in entry.options]:
         known = f"only {', '.join(entry.options)}" if entry.options else "none"
         raise ValueError(

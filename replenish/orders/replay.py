@@ -53,12 +53,7 @@ def last_draws(
 ) -> IntegerArray:
     """Return what refilled each slot last before block `stop`, or -1 where it was never drawn.
 
-    Args:
-        draws: The draws.
-        refill: What refills the slots of a block.
-        stop: The block before which to look.
-        dtype: Of what refills.
-        team: The processes that look together, all of which call this with equal arguments.
+    The processes of a team look together: all of them call this with equal arguments.
     """
     blocks_per_epoch = draws.num_slots / (draws.steps_per_block * draws.batch_size)
     epochs = min(EPOCHS_REPLAYED, (math.log(draws.num_slots) + 3) / team.size)

@@ -66,11 +66,8 @@ class ShuffledSequence:
     other (an unbalanced Feistel network over random functions); a result outside the range goes through
     again. Each round can be undone, so the whole is a bijection.
 
-    Args:
-        length: How many samples there are.
-        seed: Chooses the permutation.
-        number: None for the fixed permutation of the seed; a number for one of many, which is not kept as a table
-            where it can be computed, since it serves one round only.
+    Without a number it is the fixed permutation of the seed; with one, one of many, which is not kept as a table where
+    it can be computed, since it serves one round only.
     """
 
     name = "shuffled"

@@ -56,9 +56,7 @@ class Stratified(CursorOrder):
     ) -> None:
         super().__init__(num_samples, batch_size, seed=seed)
         self.labels = per_sample.whole_numbers("labels", labels, self.num_samples)
-        if within not in WITHIN:
-            raise ValueError(f"within should be one of {', '.join(WITHIN)}, but got {within!r}")
-        self.within = within
+        self.within = checks.one_of("within", within, WITHIN)
         _, classes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
         self.weights, shares = _shares(weights, sizes)
         self._quotas = Quotas(shares, self.batch_size, self.seed)

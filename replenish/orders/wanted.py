@@ -23,12 +23,7 @@ BUCKET_BITS = 18
 
 
 class WantedSlots:
-    """Which slots are still wanted.
-
-    Args:
-        is_wanted: For each slot; it is changed.
-        draws: What they are looked for in.
-    """
+    """Which slots are still wanted of the `draws`; what says so for each slot is changed as they are found."""
 
     def __init__(self, is_wanted: Booleans, draws: DistinctDraws) -> None:
         self._is_wanted = is_wanted

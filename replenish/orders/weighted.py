@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array
+from replenish.orders.per_sample import check_weights
 
 
 def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:
@@ -35,16 +36,9 @@ def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:
     array = checks.array("weights", weights)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"weights should be one number per sample, but got an array of shape {array.shape}")
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"weights should be real numbers, but got an array of dtype {array.dtype}")
     if array.dtype.kind == "f":
         array = array.astype(np.float64)
-    if not np.isfinite(array).all() or (array < 0).any():
-        index = int(np.flatnonzero(~(np.isfinite(array) & (array >= 0)))[0])
-        raise ValueError(f"weights should be finite and not negative, but got {array[index]} at {index}")
-    if not array.any():
-        raise ValueError("weights should not all be zero: at least one sample needs a positive weight")
-
+    check_weights("weights", array)
     return _laid_out(_counts(_in_one_unit(array.tolist()), length), length)
 
 

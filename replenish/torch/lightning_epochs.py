@@ -8,6 +8,7 @@ of Lightning is imported: its loops are known by their attributes.
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 # Where the difference is kept: the Trainer may ask for a new loader, and so a new sampler, before every epoch.
@@ -24,9 +25,13 @@ def resumes(fit_loop: Any) -> bool:
     return bool(fit_loop.restarting or getattr(fit_loop, "is_resuming", False))
 
 
-def resume_mark(fit_loop: Any) -> tuple[int, int] | None:
+def resume_mark(fit_loop: Any) -> tuple[str, int] | None:
     """Return what tells a resume from others until its first batch is trained, or None if the fit resumes nothing."""
-    return (id(fit_loop), fit_loop.epoch_loop.batch_progress.total.ready) if resumes(fit_loop) else None
+    if not resumes(fit_loop):
+        return None
+    # The loop keeps a name of its own: its id may be that of an earlier Trainer's, which is gone.
+    name = vars(fit_loop).setdefault("_replenish_name", uuid.uuid4().hex)
+    return name, fit_loop.epoch_loop.batch_progress.total.ready
 
 
 def counted_step(fit_loop: Any, steps_per_epoch: int) -> int:
@@ -51,13 +56,8 @@ def _batches_of_an_epoch(fit_loop: Any) -> int:
 def resumed_step(fit_loop: Any, step: int, steps_per_epoch: int, *, counts_are_reset: bool) -> tuple[int, bool]:
     """Return where a sampler that was put to `step` is to begin, and whether nothing is left of that epoch.
 
-    A fit that resumes nothing begins at that step, and counts its epochs from 0 whatever that is.
-
-    Args:
-        fit_loop: The Trainer's, with its counts restored.
-        step: The step that was restored.
-        steps_per_epoch: The steps of an effective epoch.
-        counts_are_reset: Whether the loop has begun to run: it then counts an epoch that is over.
+    A fit that resumes nothing begins at that step, and counts its epochs from 0 whatever that is. The loop's counts are
+    restored; if they are reset since, because it has begun to run, it counts an epoch that is over.
     """
     batches, number = fit_loop.epoch_loop.batch_progress, fit_loop.epoch_progress.current.processed
     trained = batches.current.ready

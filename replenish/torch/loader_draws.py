@@ -42,12 +42,7 @@ class ShuffledDraws:
 
 
 def draws_of(index_sampler: IndexSampler, dataset: object) -> ShuffledDraws | str:
-    """Return how a loader shuffles, or in a few words why an order cannot take that place.
-
-    Args:
-        index_sampler: What the loader iterates.
-        dataset: Its dataset.
-    """
+    """Return how a loader shuffles, or in a few words why an order cannot take the place of what it iterates."""
     if isinstance(dataset, IterableDataset):
         return "an IterableDataset gives samples in its own order"
     if _is_of(index_sampler, "accelerate", "SkipBatchSampler"):

@@ -14,29 +14,17 @@ FRAMEWORKS = {"accelerate", "lightning", "lightning_fabric", "pytorch_lightning"
 
 @dataclass
 class LoaderRecord:
-    """One loader, or several of which each goes on with the stream of the one before.
+    """One loader, or several of which each goes on with the stream of the one before."""
 
-    Attributes:
-        place: The file and the line that made it.
-        num_samples: The samples of its dataset; None if it has no length.
-        batch_size: The samples of a step over all processes; None if it makes no batches.
-        num_replicas: The processes that share a batch.
-        order: What it draws with instead of shuffling; None if it was left alone.
-        reason: Why it was left alone.
-        trained: Whether a pass of the order has begun.
-        evaluated: Whether a pass has begun with gradients switched off, which keeps torch's own order.
-        rebuilt: Whether a framework made another loader of this one.
-    """
-
-    place: str
-    num_samples: int | None = None
-    batch_size: int | None = None
-    num_replicas: int = 1
-    order: str | None = None
-    reason: str = ""
-    trained: bool = False
-    evaluated: bool = False
-    rebuilt: bool = False
+    place: str  # the file and the line that made it
+    num_samples: int | None = None  # the samples of its dataset; None if it has no length
+    batch_size: int | None = None  # the samples of a step over all processes; None if it makes no batches
+    num_replicas: int = 1  # the processes that share a batch
+    order: str | None = None  # what it draws with instead of shuffling; None if it was left alone
+    reason: str = ""  # why it was left alone
+    trained: bool = False  # whether a pass of the order has begun
+    evaluated: bool = False  # whether a pass has begun with gradients switched off, which keeps torch's own order
+    rebuilt: bool = False  # whether a framework made another loader of this one
 
     @property
     def replaced(self) -> bool:

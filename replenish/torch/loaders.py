@@ -46,10 +46,8 @@ def _is_of(instance: object, package: str, *names: str) -> bool:
 class LoaderIterator:
     """The DataLoader's iterator that draws a pass, watched without being kept alive.
 
-    Args:
-        iterator: It.
-        shard: Accelerate's prepared loader around it, which looks one batch ahead; or None.
-        prefetched: Whether timm's PrefetchLoader is around it, which looks one batch ahead and does not tell.
+    Around it there may be Accelerate's prepared loader, the shard, which looks one batch ahead; or timm's
+    PrefetchLoader, which does so too and does not tell: then it is prefetched.
 
     Attributes:
         stateful: Whether it is one of torchdata's, which keeps count of what its workers prefetch by itself.
@@ -163,10 +161,8 @@ def calling_fit_loop() -> Any:
 def check_stream_is_resumed(*, told: bool) -> None:
     """Refuse a stream that Lightning's Trainer resumes elsewhere than where it was.
 
-    The Trainer asks every loader for its length before it begins, in the process that has its counts.
-
-    Args:
-        told: Whether the stream was told which epoch is next.
+    The Trainer asks every loader for its length before it begins, in the process that has its counts; `told` is whether
+    the stream was told which epoch is next.
     """
     fit_loop = calling_fit_loop()
     loader = next((caller for _, caller in _callers() if isinstance(caller, DataLoader)), None)
@@ -187,15 +183,11 @@ def check_stream_is_resumed(*, told: bool) -> None:
 
 
 def check_trainer_goes_on(epoch: int, steps_per_epoch: int) -> None:
-    """Refuse a stream that Hugging Face's Trainer resumes in another epoch than it was in.
+    """Refuse a stream that would begin `epoch` where Hugging Face's Trainer goes on with another.
 
     The Trainer sets the epoch of loaders that Accelerate prepared, and of no other that is begun from its start. Where
     it is behind the stream, the Trainer was told to train anew. What it tells is its steps divided by those of an
     epoch, which is wrong after an epoch that a callback cut short.
-
-    Args:
-        epoch: The epoch that the stream would begin.
-        steps_per_epoch: The batches of an epoch.
     """
     for code, caller in _callers():
         if not _is_of(caller, "transformers.", "Trainer"):

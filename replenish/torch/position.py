@@ -54,7 +54,7 @@ class PositionedSampler(Sampler[Item], Generic[Item]):
         self._lock = ForkSafeLock()
         self._spare_cursor: Cursor | None = None
         self._moves = 0
-        self._heard: tuple[int, int] | None = None  # the last resume of a Trainer that was heard of
+        self._heard: tuple[str, int] | None = None  # the last resume of a Trainer that was heard of
         self._move_to(0, restored=False)
 
     @property

@@ -21,7 +21,7 @@ KAPPAS = [0.01, 0.1, 0.9, 1.0, 1.7]
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("noise") / "noise.html"
-    noise_page.write(written)
+    written.write_text(noise_page.build(), encoding="utf-8")
     return written
 
 

@@ -108,8 +108,7 @@ class Batches:
             split: Which split.
             batch_size: Images in a batch; the last may have fewer.
         """
-        if split not in get_args(Split):
-            raise ValueError(f"split should be one of {', '.join(get_args(Split))}, but got {split!r}")
+        checks.one_of("split", split, get_args(Split))
         if getattr(self.dataset, f"{split}_images") is None:
             raise ValueError(f"split is {split!r}, but {self.dataset.name} was loaded without it")
         batch_size = checks.integer("batch_size", batch_size, minimum=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from replenish import checks
 from replenish.lab.config import RunConfig
 from replenish.lab.experiments import decisive, study
 from replenish.lab.experiments.published import EXPERIMENTS
@@ -19,8 +20,7 @@ __all__ = ["EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "name
 
 def configs(scale: str = "full") -> dict[str, RunConfig]:
     """Return the config of every experiment of the paper at a scale, with seed 0."""
-    if scale not in SCALES:
-        raise ValueError(f"scale should be one of {', '.join(SCALES)}, but got {scale!r}")
+    checks.one_of("scale", scale, SCALES)
     return {name: SCALES[scale](make()) for name, make in EXPERIMENTS.items()}
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from replenish.lab.atomic_files import write_atomically
 from replenish.lab.show.page import environment
 from replenish.lab.show.svg import mark_path
 from replenish.orders.registry import ORDERS
@@ -49,8 +46,3 @@ def build() -> str:
     marks = {order: mark_path(look_of(order)) for order in SHOWN}
     template = environment("replenish.lab.explain", SHOWN).get_template("noise.html")
     return template.render(names=names, marks=marks, sliders=_SLIDERS, panels=_PANELS)
-
-
-def write(path: Path) -> None:
-    """Write the page to a file, whole or not at all."""
-    write_atomically(path, build().encode())

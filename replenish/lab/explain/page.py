@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from replenish.lab.atomic_files import write_atomically
 from replenish.lab.show.page import environment
 from replenish.lab.show.svg import mark_path
 from replenish.palette import look_of
@@ -45,11 +42,6 @@ def build(trace: Trace) -> str:
     template = environment("replenish.lab.explain", ORDERS).get_template("player.html")
     marks = {order: mark_path(look_of(order)) for order in ORDERS}
     return template.render(sizes=_sizes(trace), trace=trace.to_dict(), marks=marks)
-
-
-def write(trace: Trace, path: Path) -> None:
-    """Write the page to a file, whole or not at all."""
-    write_atomically(path, build(trace).encode())
 
 
 def _sizes(trace: Trace) -> str:

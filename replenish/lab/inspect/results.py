@@ -26,37 +26,23 @@ _EPOCHS_LOOKED_AT = 10
 
 @dataclass(frozen=True)
 class Laws:
-    """The closed forms of SRS for what `Measurement` measures, from step 0 on.
+    """The closed forms of SRS for what `Measurement` measures, from step 0 on."""
 
-    Attributes:
-        unseen: The part of the samples that each epoch leaves out; exact for the first.
-        unseen_in_the_long_run: What it tends to for small steps.
-        never_seen: The part that no epoch up to this one had.
-        counts: Which part of the samples is drawn 0, 1, 2, ... times in all epochs.
-        count_spread: The variance of the draws over samples, exactly.
-        gaps: The gaps between two draws of a sample, in the long run.
-        equal_pairs: Pairs of equal samples in a batch, on average over all steps.
-        without_copy: The part of the samples that have no copy in the pool at the end.
-        copy_spread: The variance over samples of their copies in the pool at the end, exactly.
-        mean_age: The mean age of a slot's content at the end, in effective epochs, exactly.
-        swing: The most and the least copies of a sample over an epoch, as multiples of the mean, in the long run.
-        class_rates: The rate of class 0 over the parts of an epoch, for sorted data that are refilled in their order.
-        class_spread: `ClassMeasurement.spread` for the same.
-    """
-
-    unseen: Floats
-    unseen_in_the_long_run: float
-    never_seen: Floats
-    counts: Floats
-    count_spread: float
-    gaps: GapLaw
-    equal_pairs: float
-    without_copy: float
-    copy_spread: float
-    mean_age: float
+    unseen: Floats  # the part of the samples that each epoch leaves out; exact for the first
+    unseen_in_the_long_run: float  # what it tends to for small steps
+    never_seen: Floats  # the part that no epoch up to this one had
+    counts: Floats  # which part of the samples is drawn 0, 1, 2, ... times in all epochs
+    count_spread: float  # the variance of the draws over samples, exactly
+    gaps: GapLaw  # the gaps between two draws of a sample, in the long run
+    equal_pairs: float  # pairs of equal samples in a batch, on average over all steps
+    without_copy: float  # the part of the samples that have no copy in the pool at the end
+    copy_spread: float  # the variance over samples of their copies in the pool at the end, exactly
+    mean_age: float  # the mean age of a slot's content at the end, in effective epochs, exactly
+    # The most and the least copies of a sample over an epoch, as multiples of the mean, in the long run.
     swing: tuple[float, float]
+    # The rate of class 0 over the parts of an epoch, for sorted data that are refilled in their order.
     class_rates: Floats
-    class_spread: float
+    class_spread: float  # `ClassMeasurement.spread` for the same
 
 
 @dataclass(frozen=True)
@@ -96,19 +82,11 @@ def inspect_orders(
     options: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> Inspection:
-    """Run SRS and what it is compared with, and work out the closed forms.
+    """Run SRS and what it is compared with for some effective epochs, and work out the closed forms.
 
-    Args:
-        num_samples: N.
-        batch_size: B, at most N.
-        pool_size: The slots of the pool; None for N.
-        epochs: Effective epochs to run.
-        classes: How many equal classes the samples have, one after the other: the dataset is sorted. None for 10, or
-            N if that is less.
-        seed: Of all orders.
-        other: One more order of `replenish.orders.registry.ORDERS` to measure beside them.
-        options: What that one is built with.
-        progress: Is told what is being done.
+    The samples have equal classes, one after the other, so that the dataset is sorted: 10 if none are given, or N if
+    that is less. `other` is one more of `replenish.orders.registry.ORDERS` to measure beside them, built with
+    `options`; `progress` is told what is being done.
 
     Example:
         >>> inspection = inspect_orders(1000, 10, epochs=2)

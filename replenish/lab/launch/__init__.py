@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from replenish import checks
 from replenish.lab.jobs import Job, WatchJobs
 
 __all__ = ["LAUNCHERS", "launch"]
@@ -31,8 +32,7 @@ def launch(jobs: Sequence[Job], launcher: str, parallel: int, watch: WatchJobs) 
         ChildProcessError: A run could not be run.
         ValueError: The launcher cannot be used here, or not for these jobs.
     """
-    if launcher not in LAUNCHERS:
-        raise ValueError(f"launcher should be one of {', '.join(LAUNCHERS)}, but got {launcher!r}")
+    checks.one_of("launcher", launcher, LAUNCHERS)
     if launcher == "local":
         check_machines(jobs)
     return importlib.import_module(f"{__name__}.{launcher}").run(jobs, parallel, watch)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from replenish import checks
 
 
@@ -26,13 +24,6 @@ def fraction(name: str, value: object, *, above: float | None = None, below: flo
     if not inside or (above is not None and value <= above) or (below is not None and value >= below):
         raise ValueError(f"{name} should be in {low}, {high}, but got {value!r}")
     return float(value)
-
-
-def choice(name: str, value: object, options: Sequence[str]) -> str:
-    """Return `value` if it is one of `options`, or raise."""
-    if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} should be one of {', '.join(options)}, but got {value!r}")
-    return value
 
 
 def units_per_stage(depth: object, *, layers: int, outside: int) -> int:

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from replenish import checks
 from replenish.lab.models import arguments, layout
 from replenish.lab.models.initialise import he_normal
 from replenish.lab.models.residual_units import (
@@ -92,7 +93,7 @@ class ResNet(nn.Module):
         in_channels, num_classes = arguments.shape(in_channels, num_classes)
         units = arguments.units_per_stage(depth, layers=6, outside=2)
         survival = arguments.fraction("survival", survival, above=0.0)
-        make = SHORTCUTS[arguments.choice("shortcut", shortcut, list(SHORTCUTS))]
+        make = SHORTCUTS[checks.one_of("shortcut", shortcut, SHORTCUTS)]
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
         self.stem = nn.Sequential(stem, *activation(Original.stem, 16))

@@ -42,9 +42,9 @@ class ShakeShake(nn.Module):
 
     def __init__(self, forward_mode: str = "shake", backward_mode: str = "shake", level: str = "image") -> None:
         super().__init__()
-        self.forward_mode = arguments.choice("forward_mode", forward_mode, ["shake", "even"])
-        self.backward_mode = arguments.choice("backward_mode", backward_mode, ["shake", "even", "keep"])
-        self.level = arguments.choice("level", level, ["image", "batch"])
+        self.forward_mode = checks.one_of("forward_mode", forward_mode, ["shake", "even"])
+        self.backward_mode = checks.one_of("backward_mode", backward_mode, ["shake", "even", "keep"])
+        self.level = checks.one_of("level", level, ["image", "batch"])
 
     def _weight(self, mode: str, like: Tensor) -> Tensor:
         shape = (like.shape[0] if self.level == "image" else 1, 1, 1, 1)
@@ -169,7 +169,7 @@ class ShakeShakeNet(nn.Module):
         if cardinality is not None:
             cardinality = checks.integer("cardinality", cardinality, minimum=1)
         units = arguments.units_per_stage(depth, layers=6 if cardinality is None else 9, outside=2)
-        relu = arguments.choice("relu", relu, ["before", "after"])
+        relu = checks.one_of("relu", relu, ["before", "after"])
         mix = ShakeShake(forward_mode, backward_mode, level)
 
         channels = 16 if cardinality is None else 64

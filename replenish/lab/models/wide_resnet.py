@@ -51,7 +51,7 @@ class WideResNet(nn.Module):
         in_channels, num_classes = arguments.shape(in_channels, num_classes)
         units = arguments.units_per_stage(depth, layers=6, outside=4)
         width = checks.integer("width", width, minimum=1)
-        kind = UNITS[arguments.choice("unit", unit, list(UNITS))]
+        kind = UNITS[checks.one_of("unit", unit, UNITS)]
         dropout = arguments.fraction("dropout", dropout, below=1.0)
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)

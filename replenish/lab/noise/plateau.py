@@ -17,19 +17,12 @@ _AT_REST = 1e-6  # the length of a gradient that moves nothing: a step of it is 
 
 @dataclass(frozen=True)
 class Problem:
-    """A network of one hidden layer, its data and its loss, as a function of one vector of all weights.
+    """A network of one hidden layer, its data and its loss, as a function of one vector of all weights."""
 
-    Attributes:
-        images: Standardised, (N, pixels), with a 1 at the end of each for the biases, in double precision.
-        targets: A 1 for the class of each, (N, classes).
-        hidden: Units of the hidden layer.
-        weight_decay: lambda, for lambda/2 |w|^2.
-    """
-
-    images: Tensor
-    targets: Tensor
-    hidden: int
-    weight_decay: float
+    images: Tensor  # standardised, (N, pixels), with a 1 at the end of each for the biases, in double precision
+    targets: Tensor  # a 1 for the class of each, (N, classes)
+    hidden: int  # units of the hidden layer
+    weight_decay: float  # lambda, for lambda/2 |w|^2
 
     @property
     def shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -14,34 +14,23 @@ from replenish.orders import Order, build_order
 
 @dataclass(frozen=True)
 class Setting:
-    """One experiment, but for the seed.
+    """One experiment, but for the seed."""
 
-    Attributes:
-        learning_rates: Constant, without momentum. At the same kappa a lower one has directions that are sharper.
-        weight_decay: Gives every direction a curvature; it is a part of the loss.
-        images_per_class: Of the ten digits; so N is ten times that.
-        batch_size: B, which divides N.
-        hidden: Units of the hidden layer, with tanh.
-        kappas: The edges of the bands of kappa in which directions are looked at.
-        directions: How many of a band at most, evenly from all of them.
-        settling_epochs: Run before anything is measured.
-        measured_epochs: Over which the variance is taken.
-        every: The steps from one reading of the weights to the next; it shares no factor with N/B, so that readings
-            come from all parts of an epoch alike.
-        repeats: How many trainings an order has in a run, each with draws of its own.
-    """
-
+    # Constant, without momentum. At the same kappa a lower one has directions that are sharper.
     learning_rates: tuple[float, ...] = (0.2, 0.05)
-    weight_decay: float = 0.003
-    images_per_class: int = 128
-    batch_size: int = 40
-    hidden: int = 12
+    weight_decay: float = 0.003  # gives every direction a curvature; it is a part of the loss
+    images_per_class: int = 128  # of the ten digits; so N is ten times that
+    batch_size: int = 40  # B, which divides N
+    hidden: int = 12  # units of the hidden layer, with tanh
+    # The edges of the bands of kappa in which directions are looked at.
     kappas: tuple[float, ...] = tuple(round(10 ** (power / 4), 4) for power in range(-5, 6))
-    directions: int = 15
-    settling_epochs: int = 150
-    measured_epochs: int = 2000
+    directions: int = 15  # how many of a band at most, evenly from all of them
+    settling_epochs: int = 150  # run before anything is measured
+    measured_epochs: int = 2000  # over which the variance is taken
+    # The steps from one reading of the weights to the next; it shares no factor with N/B, so that readings come from
+    # all parts of an epoch alike.
     every: int = 9
-    repeats: int = 2
+    repeats: int = 2  # how many trainings an order has in a run, each with draws of its own
 
     @property
     def num_samples(self) -> int:

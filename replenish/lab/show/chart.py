@@ -19,35 +19,22 @@ _FEW = 10
 
 @dataclass(frozen=True)
 class Series:
-    """Values along an axis.
+    """Values along an axis."""
 
-    Attributes:
-        name: For the legend; unique within its chart.
-        x: Where.
-        y: How much; None where there is nothing.
-        low: Where a band begins, such as the smallest over the seeds; empty for no band.
-        high: Where it ends.
-        kind: `line`; `steps` for values that hold from their x up to the next; `points` alone; `law` for a closed form;
-            `join` for what connects points, which is in no legend; `stray` for a single run that did not finish, which
-            is in no legend and sets no scale.
-        order: The data order that it belongs to, which gives it its colour and its mark; "" for something else.
-        like: The name of another series whose look it has, such as that of a stray's own line.
-        note: A smaller line in the legend.
-        thin: Whether it is secondary, to be drawn thinner.
-        whiskers: Whether low and high are the ends of an upright line at every x, not of a band.
-    """
-
-    name: str
-    x: Sequence[float]
-    y: Values
-    low: Values = ()
-    high: Values = ()
+    name: str  # for the legend; unique within its chart
+    x: Sequence[float]  # where
+    y: Values  # how much; None where there is nothing
+    low: Values = ()  # where a band begins, such as the smallest over the seeds; empty for no band
+    high: Values = ()  # where it ends
+    # `line`; `steps` for values that hold from their x up to the next; `points` alone; `law` for a closed form; `join`
+    # for what connects points, which is in no legend; `stray` for a single run that did not finish, which is in no
+    # legend and sets no scale.
     kind: Kind = "line"
-    order: str = ""
-    like: str = ""
-    note: str = ""
-    thin: bool = False
-    whiskers: bool = False
+    order: str = ""  # the data order that it belongs to, which gives it its colour and its mark; "" for something else
+    like: str = ""  # the name of another series whose look it has, such as that of a stray's own line
+    note: str = ""  # a smaller line in the legend
+    thin: bool = False  # whether it is secondary, to be drawn thinner
+    whiskers: bool = False  # whether low and high are the ends of an upright line at every x, not of a band
 
     @property
     def told(self) -> bool:
@@ -77,30 +64,19 @@ class Reference:
 
 @dataclass(frozen=True)
 class Chart:
-    """One pair of axes.
-
-    Attributes:
-        x_label: What is along, with its unit; `y_label`, what is up.
-        references: Lines to compare with.
-        x_range: The ends of the axis along; None for those of the data.
-        x_names: Names in place of numbers at 0, 1, 2, ... along.
-        from_zero: Whether the axis up begins at 0.
-        whole: Whether only whole numbers make sense along.
-        log: Whether the axis along goes by logarithms; all x are then above 0.
-        decimals: How many a value is read with; None for four digits.
-    """
+    """One pair of axes."""
 
     name: str
-    x_label: str
-    y_label: str
+    x_label: str  # what is along, with its unit
+    y_label: str  # what is up
     series: tuple[Series, ...]
-    references: tuple[Reference, ...] = ()
-    x_range: tuple[float, float] | None = None
-    x_names: tuple[str, ...] = ()
-    from_zero: bool = True
-    whole: bool = False
-    log: bool = False
-    decimals: int | None = None
+    references: tuple[Reference, ...] = ()  # lines to compare with
+    x_range: tuple[float, float] | None = None  # the ends of the axis along; None for those of the data
+    x_names: tuple[str, ...] = ()  # names in place of numbers at 0, 1, 2, ... along
+    from_zero: bool = True  # whether the axis up begins at 0
+    whole: bool = False  # whether only whole numbers make sense along
+    log: bool = False  # whether the axis along goes by logarithms; all x are then above 0
+    decimals: int | None = None  # how many a value is read with; None for four digits
 
     @property
     def part(self) -> float:

@@ -11,28 +11,20 @@ from replenish.lab.statistics import PairedDifference, signed
 
 @dataclass(frozen=True)
 class Finding:
-    """A paired difference, what it allows to be said, and what others say about the same.
-
-    Attributes:
-        sentence: What the data allow to be said.
-        state: "settled" (by a rule stated beforehand), "trial" (of such a rule), "difference", "equivalent", "open"
-            (the interval includes no difference, or Holm's method does) or "unknown".
-        difference: First minus second, in `unit`; above 0 it speaks for the first if higher is better.
-        adjusted_p: Its p-value after Holm's method.
-        paper: The paper's difference, where it prints both errors.
-        order: The order of the first, for its colour.
-    """
+    """A paired difference, what it allows to be said, and what others say about the same."""
 
     name: str
     first: str
     second: str
-    sentence: str
+    sentence: str  # what the data allow to be said
+    # "settled" (by a rule stated beforehand), "trial" (of such a rule), "difference", "equivalent", "open" (the
+    # interval includes no difference, or Holm's method does) or "unknown".
     state: str
-    difference: PairedDifference
-    adjusted_p: float | None = None
-    paper: float | None = None
+    difference: PairedDifference  # first minus second, in `unit`; above 0 it speaks for the first if higher is better
+    adjusted_p: float | None = None  # its p-value after Holm's method
+    paper: float | None = None  # the paper's difference, where it prints both errors
     paper_sentence: str = ""
-    order: str = "srs"
+    order: str = "srs"  # the order of the first, for its colour
     unit: str = "points"
     higher_is_better: bool = False
 

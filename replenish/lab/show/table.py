@@ -27,23 +27,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, and its cell for what a row is about.
+    """A column: its heading, and its cell for what a row is about."""
 
-    Attributes:
-        title: The heading.
-        cell: Makes the cell, or its text, of a row's subject.
-        note: A smaller line beneath the heading.
-        group: Columns that follow each other with one group share a heading above theirs.
-        numeric: Whether it holds numbers, which stand at the right.
-        brief: Whether a terminal that is too narrow for all columns shows it too.
-    """
-
-    title: str
-    cell: Callable[[Any], Cell | str]
-    note: str = ""
-    group: str = ""
-    numeric: bool = True
-    brief: bool = True
+    title: str  # the heading
+    cell: Callable[[Any], Cell | str]  # makes the cell, or its text, of a row's subject
+    note: str = ""  # a smaller line beneath the heading
+    group: str = ""  # columns that follow each other with one group share a heading above theirs
+    numeric: bool = True  # whether it holds numbers, which stand at the right
+    brief: bool = True  # whether a terminal that is too narrow for all columns shows it too
 
     @property
     def heading(self) -> str:
@@ -77,28 +68,19 @@ class Origin:
 class Table:
     """What the columns make of the subjects of the rows, with remarks below and where its numbers come from.
 
-    Attributes:
-        name: A short name without spaces.
-        title: The heading.
-        columns: How to make each cell.
-        subjects: What the rows are about, each with the name of its row.
-        caption: A sentence or two.
-        remarks: Sentences beneath.
-        origins: What made the numbers.
-
     Example:
         >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
         >>> Table("squares", "Squares", squares, [("two", 2), ("three", 3)]).rows[1].texts
         ('3', '9')
     """
 
-    name: str
-    title: str
-    columns: Sequence[Column]
-    subjects: Sequence[tuple[str, Any]]
-    caption: str = ""
-    remarks: Sequence[str] = ()
-    origins: Sequence[Origin] = ()
+    name: str  # a short name without spaces
+    title: str  # the heading
+    columns: Sequence[Column]  # how to make each cell
+    subjects: Sequence[tuple[str, Any]]  # what the rows are about, each with the name of its row
+    caption: str = ""  # a sentence or two
+    remarks: Sequence[str] = ()  # sentences beneath
+    origins: Sequence[Origin] = ()  # what made the numbers
 
     @cached_property
     def rows(self) -> list[Row]:
