@@ -39,8 +39,6 @@ def inspect(
     """
     from replenish.lab.atomic_files import check_place, write_atomically
     from replenish.lab.inspect import inspect_orders
-    from replenish.lab.inspect.tables import tables
-    from replenish.lab.show.terminal import print_table
 
     with errors_as_sentences():
         if png is not None:
@@ -59,6 +57,9 @@ def inspect(
                 options=options.order_options(option),
                 progress=status.update,
             )
+    from replenish.lab.inspect.tables import tables
+    from replenish.lab.show.terminal import print_table
+
     if as_json:
         print_json({table.name: table.records for table in tables(inspection)})
     else:

@@ -122,6 +122,10 @@ def test_short_tables_are_cards_on_a_phone(open_page: Any, page_path: Path) -> N
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
     ours = box.locator(f"tr[data-row='{SRS}'] td").nth(4)
     assert ours.evaluate("cell => getComputedStyle(cell, '::before').content") == '"Ours"'
+    # A sentence has the whole width of its card, a number half of it.
+    widths = "cell => [cell.offsetWidth, cell.closest('tr').offsetWidth]"
+    (half, whole), (long, card) = (cell.evaluate(widths) for cell in (ours, page.locator("#machines td.long").first))
+    assert (half < 0.6 * whole, long == card) == (True, True)
 
 
 def test_values_are_read_with_the_pointer_and_the_keyboard(open_page: Any, page_path: Path) -> None:

@@ -20,6 +20,18 @@ def test_pages_open(open_page: Any, site: Path, name: str, width: str, scheme: s
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "the body scrolls sideways"
 
 
+def test_shadows_of_what_scrolls_do_not_stand_beside_it(open_page: Any, site: Path) -> None:
+    page = open_page(site / "benchmarks.html", width="phone")
+    beside = """boxes => boxes.map((box) => box.clientHeight - box.firstElementChild.offsetHeight)"""
+    beyond = page.eval_on_selector_all(".table-wrapper", beside)
+    assert len(beyond) > 3
+    assert max(beyond) <= 2
+    # A picture covers what is behind it.
+    page = open_page(site / "index.html", width="phone")
+    behind = "box => [getComputedStyle(box).backgroundImage, box.scrollWidth > box.clientWidth]"
+    assert page.locator("article p:has(> img)").first.evaluate(behind) == ["none", True]
+
+
 def test_formulas_are_drawn(open_page: Any, site: Path) -> None:
     page = open_page(site / "theory.html")
     sizes = page.eval_on_selector_all("math", "all => all.map(one => one.getBoundingClientRect().height)")
