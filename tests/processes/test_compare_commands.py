@@ -94,11 +94,13 @@ def project(folder: Path) -> list[str]:
     (folder / "elsewhere").mkdir()
     for name, text in {
         "train.py": TRAIN,
+        "launch.py": "import subprocess, sys, grid\nsubprocess.run([sys.executable, *sys.argv[1:]], check=True)",
+        "grid.py": "",
         "elsewhere/settings.py": "",
         "scoring.py": "",
         "rates.yaml": "",
         "log.txt": "",
-        "train.sh": f"PYTHONPATH=$PYTHONPATH:elsewhere {sys.executable} train.py $1; echo >> log.txt",
+        "train.sh": f"PYTHONPATH=$PYTHONPATH:elsewhere {sys.executable} launch.py train.py $1; echo >> log.txt",
     }.items():
         (folder / name).write_text(text)
     command = "sh train.sh --seed={seed} rates=rates.yaml log.txt"
@@ -108,7 +110,7 @@ def project(folder: Path) -> list[str]:
 def test_runs_from_before_a_change_are_refused(tmp_path: Path) -> None:
     words = project(tmp_path)
     assert compare(*words, "--seeds=1", cwd=tmp_path).returncode == 0
-    for name in ("train.py", "elsewhere/settings.py", "scoring.py", "train.sh", "rates.yaml"):
+    for name in ("train.py", "grid.py", "elsewhere/settings.py", "scoring.py", "train.sh", "rates.yaml"):
         path = tmp_path / name
         before = path.read_text()
         path.write_text(f"{before}\n# changed")
