@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -76,15 +77,20 @@ def compare_command(
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM end the runs too, as Ctrl-C does."""
+    """Let SIGTERM, and a terminal that is closed, end the runs too, as Ctrl-C does."""
 
     def raise_it(number: int, frame: FrameType | None) -> NoReturn:
         error = KeyboardInterrupt()
         error.signal_number = number  # type: ignore[attr-defined]
         raise error
 
-    before = signal.signal(signal.SIGTERM, raise_it)
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if os.name == "posix" else [])]
+    # What is ignored stays so: `nohup` does that.
+    before = {number: found for number in numbers if (found := signal.getsignal(number)) is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, raise_it)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, found in before.items():
+            signal.signal(number, found)

@@ -14,7 +14,7 @@ from replenish.exec.audit_task import AuditTask
 from replenish.exec.auditor import Auditor
 from replenish.exec.environment import FIRST_PROCESS, Assignment
 from replenish.exec.records import write_record
-from replenish.exec.sources import follow_sources
+from replenish.exec.sources import write_sources
 from replenish.torch.replacement import Replacement
 from replenish.torch.using import to_iterate
 
@@ -42,7 +42,7 @@ def _auditor() -> Auditor | None:
 @functools.cache
 def _replacement() -> Replacement:
     told = Assignment.from_environment()
-    follow_sources(told.records)
+    write_sources(told.records)
     options = {
         name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
         for name, value in told.options.items()

@@ -6,7 +6,6 @@ cannot be seen.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import os
@@ -24,19 +23,15 @@ _LARGE = 2**28
 Digests = Mapping[str, str | None]
 
 
-def follow_sources(folder: str | os.PathLike[str]) -> None:
-    """Write which sources of the user's own this process has imported: now, and again when it ends."""
-    known: dict[str, str] = {}  # as they were when first seen: they may be edited while the script goes on
+def write_sources(folder: str | os.PathLike[str]) -> None:
+    """Write which sources of the user's own this process has imported, when it makes its first loader and when it ends.
 
-    def write() -> None:
-        for path in _own_sources():
-            if str(path) not in known:
-                known[str(path)] = _digest(path)
-        if Path(folder).is_dir():  # no longer if nobody compares
-            (Path(folder) / f"{os.getpid()}{_ENDING}").write_text(json.dumps(known))
-
-    write()
-    atexit.register(write)
+    Those that are written stay as they are: a source may be edited while the script goes on.
+    """
+    path = Path(folder) / f"{os.getpid()}{_ENDING}"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    known |= {str(source): _digest(source) for source in _own_sources() if str(source) not in known}
+    path.write_text(json.dumps(known))
 
 
 def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:

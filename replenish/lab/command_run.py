@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,13 +173,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End a process and those that it has started, if it has not ended: gently at first."""
     if process.poll() is not None:
         return
-    for number, seconds in ((signal.SIGTERM, SECONDS_TO_END), (signal.SIGKILL, None)):
-        if os.name == "posix":
-            os.killpg(process.pid, number)
-        else:
-            process.send_signal(number)
-        try:
-            process.wait(seconds)
-            return
-        except subprocess.TimeoutExpired:
-            continue
+    if os.name == "posix":
+        _send(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_TO_END)
+        _send(process, signal.SIGKILL)  # to those as well that have not ended with it
+    else:
+        process.kill()
+    process.wait()
+
+
+def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # all have ended; the latter is what macOS says then
+        os.killpg(process.pid, number)

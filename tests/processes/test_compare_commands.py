@@ -6,20 +6,42 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from replenish.lab.command_metric import JsonMetric, OutputMetric
+from replenish.lab.command_run import CommandRun, StoppedError
 
 QUICK = Path(__file__).parent / "scripts" / "quick.py"
 SCORE = r"score: ([0-9.]+)"
 
 
-def compare(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def start(*words: object, cwd: Path) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     command = [sys.executable, "-m", "replenish", "compare", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=cwd, env=environment)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=cwd, env=environment)
+
+
+def compare(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    process = start(*words, cwd=cwd)
+    try:
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def waited_for(path: Path, process: subprocess.Popen[str]) -> int:
+    """Return the number that a process writes to a file."""
+    while process.poll() is None:
+        if path.exists() and path.read_text().endswith("\n"):
+            return int(path.read_text())
+        time.sleep(0.05)
+    raise AssertionError(process.communicate())
 
 
 @pytest.mark.slow
@@ -72,11 +94,13 @@ def project(folder: Path) -> list[str]:
     (folder / "elsewhere").mkdir()
     for name, text in {
         "train.py": TRAIN,
+        "launch.py": "import subprocess, sys, grid\nsubprocess.run([sys.executable, *sys.argv[1:]], check=True)",
+        "grid.py": "",
         "elsewhere/settings.py": "",
         "scoring.py": "",
         "rates.yaml": "",
         "log.txt": "",
-        "train.sh": f"PYTHONPATH=$PYTHONPATH:elsewhere {sys.executable} train.py $1; echo >> log.txt",
+        "train.sh": f"PYTHONPATH=$PYTHONPATH:elsewhere {sys.executable} launch.py train.py $1; echo >> log.txt",
     }.items():
         (folder / name).write_text(text)
     command = "sh train.sh --seed={seed} rates=rates.yaml log.txt"
@@ -86,7 +110,7 @@ def project(folder: Path) -> list[str]:
 def test_runs_from_before_a_change_are_refused(tmp_path: Path) -> None:
     words = project(tmp_path)
     assert compare(*words, "--seeds=1", cwd=tmp_path).returncode == 0
-    for name in ("train.py", "elsewhere/settings.py", "scoring.py", "train.sh", "rates.yaml"):
+    for name in ("train.py", "grid.py", "elsewhere/settings.py", "scoring.py", "train.sh", "rates.yaml"):
         path = tmp_path / name
         before = path.read_text()
         path.write_text(f"{before}\n# changed")
@@ -184,6 +208,43 @@ def test_a_command_that_does_not_use_the_order(tmp_path: Path) -> None:
     done = compare("--command", "python -c 'print({seed})'", "--metric=.*", "--seeds=3", cwd=tmp_path)
     assert done.returncode == 2
     assert "did not use the order, so that there is nothing to compare: it never made a DataLoader" in done.stderr
+
+
+def has_ended(process: int) -> bool:
+    """Tell whether a process is no more, or has ended and nobody has asked how."""
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return listed.stdout[:1] in ("", "Z")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "exit_code"), [(2, 130), (15, 143), (1, 129)], ids=["INT", "TERM", "HUP"])
+def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, exit_code: int, tmp_path: Path) -> None:
+    command = f"{sys.executable} {QUICK} --seed $1; test $1 = 0 || {{ sleep 100 & echo $! > child; wait; }}"
+    (tmp_path / "train.sh").write_text(command)
+    words = ["--command", "sh train.sh {seed}", "--metric", SCORE, "--seeds=2"]
+    process = start(*words, cwd=tmp_path)
+    child = waited_for(tmp_path / "child", process)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=9)
+    assert process.returncode == exit_code
+    assert said.endswith("replenish: stopped; runs that had ended are kept, so give the same command again\n")
+    assert len(list(tmp_path.glob("runs/*/*/seed0/outcome.json"))) == 2
+    assert has_ended(child)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_what_does_not_heed_a_stop_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the process that the command itself is has long ended."""
+    monkeypatch.setattr("replenish.lab.command_run.SECONDS_TO_END", 0.5)
+    child = tmp_path / "child"
+    run = CommandRun(
+        f"sh -c '(trap \"\" TERM; sleep 100) & echo $! > {child}; wait' {{seed}}", "srs", 0, tmp_path / "run"
+    )
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    with pytest.raises(StoppedError):
+        run.execute(OutputMetric(SCORE), stop)
+    assert has_ended(int(child.read_text()))
 
 
 def output(folder: Path, text: str) -> Path:

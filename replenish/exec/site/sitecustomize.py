@@ -4,10 +4,12 @@ It needs the standard library alone, and imports nothing of replenish before the
 set what numpy and torch read when they are loaded. `replenish.exec.environment` puts this folder on the path.
 """
 
+import atexit
 import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import sys
 from typing import Any
@@ -44,6 +46,18 @@ def _prepare(loader_class: Any) -> None:
     loader_class.__init__, loader_class._index_sampler = made, property(index_sampler)
 
 
+def _write_sources() -> None:
+    """Write what this process has imported, also where it makes no loader itself but starts what does."""
+    folder = json.loads(os.environ.get("REPLENISH_EXEC", "{}")).get("records", "")
+    if not os.path.isdir(folder):  # an audit has none, and that of `exec` is no longer there
+        return
+    try:
+        from replenish.exec.sources import write_sources
+    except ImportError:  # an interpreter with packages of its own
+        return
+    write_sources(folder)
+
+
 class _WaitForTorch(importlib.abc.MetaPathFinder):
     """Finds nothing, but sees what is imported."""
 
@@ -68,3 +82,5 @@ _run_the_next_sitecustomize()
 if os.environ.get("REPLENISH_EXEC"):
     os.environ.setdefault("REPLENISH_EXEC_FIRST", str(os.getpid()))  # the processes that this one starts inherit it
     sys.meta_path.insert(0, _WaitForTorch())
+    if "--multiprocessing-fork" not in sys.orig_argv:  # workers of loaders are many, and import what others do
+        atexit.register(_write_sources)
