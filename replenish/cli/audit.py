@@ -12,16 +12,14 @@ import typer
 
 from replenish.cli.console import command_line, first_process
 from replenish.cli.errors import errors_as_sentences
-from replenish.cli.script import check_script, interpreter_options
+from replenish.cli.script import Script, check_script, interpreter_options
 
 #: Exit codes beside 0: something is wrong; wrong arguments, or there was nothing to audit.
 SOMETHING_WRONG, NOTHING_AUDITED = 1, 2
 
 
 def audit(
-    script: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="what to run, and its own arguments")
-    ],
+    script: Script,
     epochs: Annotated[int, typer.Option(help="epochs of a loader to look at")] = 3,
     steps: Annotated[
         int, typer.Option(help="batches of training after which the script is ended; 0 lets it go on to its end")

@@ -11,14 +11,12 @@ import typer
 from replenish.cli.errors import errors_as_sentences
 from replenish.cli.given import given_flags
 from replenish.cli.options import option_value, parse_order_options
-from replenish.cli.script import check_script, interpreter_options
+from replenish.cli.script import Script, check_script, interpreter_options
 
 
 def exec_(
     context: typer.Context,
-    script: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="what to run, and its own arguments")
-    ],
+    script: Script,
     order: Annotated[
         str, typer.Option(help="its name, such as srs or reshuffling; a wrong one is answered with all")
     ] = "srs",

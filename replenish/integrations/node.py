@@ -13,6 +13,7 @@ process that draws is of the same user.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import pickle
@@ -121,14 +122,7 @@ class NodeOrder:
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
         """Yield the indices of steps start, start + 1, ... up to `stop` or without end."""
         start = checks.step(start, "start")
-        if stop is not None:
-            stop = checks.step(stop, "stop")
-        return self._batches(start, stop)
-
-    def _batches(self, step: int, stop: int | None) -> Iterator[Int64Array]:
-        while stop is None or step < stop:
-            yield self.batch(step)
-            step += 1
+        return map(self.batch, itertools.count(start) if stop is None else range(start, checks.step(stop, "stop")))
 
     def batch(self, step: int) -> Int64Array:
         """Return the indices of `step`.

@@ -26,11 +26,7 @@ class BatchedReplacement(CursorOrder):
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
         super().__init__(num_samples, batch_size, seed=seed)
-        if self.batch_size > self.num_samples:
-            raise ValueError(
-                f"batch_size should be at most num_samples, since the samples of a batch are distinct, but got "
-                f"batch_size={self.batch_size} and num_samples={self.num_samples}"
-            )
+        self._refuse_batches_larger_than_the_data(", since the samples of a batch are distinct")
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""

@@ -61,6 +61,13 @@ class CursorOrder(ABC):
         self._cursor_of_batch: Cursor | None = None
         self._counted_visits: Visits | None = None
 
+    def _refuse_batches_larger_than_the_data(self, why: str) -> None:
+        if self.batch_size > self.num_samples:
+            raise ValueError(
+                f"batch_size should be at most num_samples{why}, but got batch_size={self.batch_size} and "
+                f"num_samples={self.num_samples}"
+            )
+
     @abstractmethod
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""

@@ -16,11 +16,8 @@ class EpochOrder(CursorOrder):
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0, drop_last: bool = False) -> None:
         super().__init__(num_samples, batch_size, seed=seed)
         self.drop_last = checks.boolean("drop_last", drop_last)
-        if self.drop_last and self.batch_size > self.num_samples:
-            raise ValueError(
-                f"batch_size should be at most num_samples with drop_last=True, since every batch would be "
-                f"dropped, but got batch_size={self.batch_size} and num_samples={self.num_samples}"
-            )
+        if self.drop_last:
+            self._refuse_batches_larger_than_the_data(" with drop_last=True, since every batch would be dropped")
 
     @property
     def steps_per_epoch(self) -> int:

@@ -38,11 +38,7 @@ class PoissonDraws(RaggedOrder):
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
         super().__init__(num_samples, batch_size, seed=seed)
         checks.integer("num_samples", num_samples, minimum=1, maximum=2**48)  # with its step, a sample is 63 bits
-        if self.batch_size > self.num_samples:
-            raise ValueError(
-                f"batch_size should be at most num_samples, since a batch has a sample once at most, but got "
-                f"batch_size={self.batch_size} and num_samples={self.num_samples}"
-            )
+        self._refuse_batches_larger_than_the_data(", since a batch has a sample once at most")
 
     @property
     def _steps_per_block(self) -> int:

@@ -19,9 +19,7 @@ SHARDS_PER_WINDOW = 10  # where no window is given; what the makers of `py1b` an
 class Shards:
     """Which samples lie in which shard: the first so many in the first, the next in the second, and so on.
 
-    Args:
-        shard_size: How many samples every shard has, the last one perhaps fewer; or an array of all sizes.
-        num_samples: How many samples there are.
+    All shards have one size, the last one perhaps a smaller; or there is an array of all sizes.
 
     Example:
         >>> Shards(4, num_samples=10).sizes.tolist()

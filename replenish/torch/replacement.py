@@ -25,14 +25,10 @@ Tell = Callable[[int, LoaderRecord], None]
 
 
 class Replacement:
-    """An order that takes the place of shuffling in loaders.
+    """An order that takes the place of shuffling in loaders, by its name in `ORDERS`; one seed is for all of them.
 
-    Args:
-        order: A name of `ORDERS`.
-        seed: Chooses the draws of all loaders.
-        options: What the order takes beside; None is as not given.
-        tell: Told of every record when it is made or changes.
-        apart: Tells whether others may train beside the process that asks, each of which draws for itself.
+    An option that is None is as not given. `tell` is told of every record when it is made or changes; `apart` tells
+    whether others may train beside the process that asks, each of which draws for itself.
     """
 
     def __init__(
