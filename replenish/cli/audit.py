@@ -41,7 +41,6 @@ def audit(
     """
     with errors_as_sentences():
         check_script(script)  # before numpy is loaded
-    import shutil
     import tempfile
 
     from replenish import checks
@@ -56,14 +55,12 @@ def audit(
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:
             check_place("--json", json_file, ".json")
-        task = AuditTask(epochs, steps or None, tempfile.mkdtemp(prefix="replenish-audit-"))
         words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
         sys.stdout.flush()
-        try:
+        with tempfile.TemporaryDirectory(prefix="replenish-audit-", ignore_cleanup_errors=True) as records:
+            task = AuditTask(epochs, steps or None, records)
             code = subprocess.run(words, env=task.environment(), check=False).returncode
-            found = read_found(task.records)
-        finally:
-            shutil.rmtree(task.records, ignore_errors=True)
+            found = read_found(records)
         raise typer.Exit(_report(found, code, html, json_file) if first_process() else code)
 
 

@@ -68,15 +68,12 @@ def held(folder: Path, doing: str) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock", timeout=0)
     try:
-        lock.acquire()
+        lock = FileLock(folder / ".lock", timeout=0).acquire()
     except Timeout:
         raise BlockingIOError(f"another process {doing} in {folder}; wait for it or stop it") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 def flush_folder(folder: Path) -> None:

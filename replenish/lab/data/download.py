@@ -103,9 +103,8 @@ def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
     target = root / files.folder
     _clear_stale(root, files.folder)
     # Beside the target, so that the rename at the end stays within one file system.
-    staging = Path(tempfile.mkdtemp(prefix=f".{files.folder}-", dir=root))
-    try:
-        folder = staging / files.folder
+    with tempfile.TemporaryDirectory(prefix=f".{files.folder}-", dir=root, ignore_cleanup_errors=True) as staging:
+        folder = Path(staging) / files.folder
         folder.mkdir()
         for name, content in contents.items():
             write_flushed(folder / name, content)
@@ -117,8 +116,6 @@ def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
             if not target.is_dir():
                 raise
             read_verified(files, target)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
     flush_folder(root)
     return target
 
