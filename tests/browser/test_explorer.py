@@ -28,7 +28,7 @@ def trace() -> Trace:
 @pytest.fixture(scope="module")
 def path(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    explorer.write(trace, written)
+    written.write_text(explorer.build(trace), encoding="utf-8")
     return written
 
 
@@ -327,7 +327,7 @@ def test_no_sideways_scrolling_in_any_scheme(
     open_at_start: OpenPage, tmp_path: Path, width: str, scheme: str, path: Path
 ) -> None:
     large = tmp_path / "large.html"
-    explorer.write(compute_trace(num_samples=400, batch_size=40, steps=60), large)
+    large.write_text(explorer.build(compute_trace(num_samples=400, batch_size=40, steps=60)), encoding="utf-8")
     for file in (path, large):
         page = open_at_start(file, width=width, scheme=scheme)
         page.fill("#scrub", "25")
@@ -373,7 +373,7 @@ CONTRAST = """() => {
 def test_text_can_be_read(open_at_start: OpenPage, tmp_path: Path, scheme: str) -> None:
     """WCAG AA: 4.5 to 1, on the tile of every hue and in both phases."""
     path = tmp_path / "hues.html"
-    explorer.write(compute_trace(num_samples=48, batch_size=6, steps=9), path)
+    path.write_text(explorer.build(compute_trace(num_samples=48, batch_size=6, steps=9)), encoding="utf-8")
     page = open_at_start(path, scheme=scheme)
     page.emulate_media(reduced_motion="reduce")  # colours are there at once
     page.click("summary")
@@ -450,7 +450,7 @@ def test_other_sizes(
 ) -> None:
     path = tmp_path / "sizes.html"
     trace = compute_trace(num_samples, batch_size, 12, seed=1, pool_size=pool_size, sequence="shuffled")
-    explorer.write(trace, path)
+    path.write_text(explorer.build(trace), encoding="utf-8")
     page = open_at_start(path, width="phone")
     page.keyboard.press("ArrowRight")
     wait_for(page, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,12 @@ import pytest
 import typer
 from contracts import facts
 from torch.utils.data import DataLoader
+from typer.core import TyperCommand
 
 from replenish import audit, diagnostics
 from replenish.cli.exec import exec_
 from replenish.exec import hook
-from replenish.exec.environment import VARIABLE
+from replenish.exec.environment import FIRST_PROCESS, VARIABLE
 from replenish.lab.config import RunConfig
 from replenish.lab.data import Batches, load
 from replenish.lab.data.dataset import Dataset
@@ -45,11 +47,12 @@ def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         with monkeypatch.context() as during:
             during.setattr("subprocess.run", lambda words, **rest: type("Done", (), {"returncode": 0}))
             with pytest.raises(typer.Exit) as ended:
-                exec_(["script.py"], order=name, option=list(options))
+                exec_(typer.Context(TyperCommand("exec")), ["script.py"], order=name, option=list(options))
         assert ended.value.exit_code == (0 if told else 2)
         if not told:
             return []
         monkeypatch.setenv(VARIABLE, told[VARIABLE])
+        monkeypatch.setenv(FIRST_PROCESS, str(os.getpid()))  # which `sitecustomize.py` sets when the script begins
         monkeypatch.chdir("/")  # as a script may
         forget()
         loader = DataLoader(range(num_samples), SIZE, shuffle=True)
