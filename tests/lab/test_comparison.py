@@ -262,7 +262,7 @@ def test_another_dropout_is_another_run(digits: Dataset, runs: Path, found: Comp
     [
         ({"orders": ("srs",)}, "orders should be two or more different orders, but got srs"),
         ({"orders": ("srs", "random")}, "order should be one of srs, reshuffling"),
-        ({"model": "wrn-9"}, "name should be one of the networks"),
+        ({"model": "wrn-9"}, "model should be one of the networks"),
         ({"seeds": 0}, "seeds should be"),
         ({"epoch": 3}, "compare takes fields of RunConfig, but got epoch"),
         ({"model": lambda: 3}, "model should return a torch.nn.Module, but it returned a int"),
@@ -292,7 +292,7 @@ def test_what_is_wrong_with_the_recipe_is_said_before_data_are_read(monkeypatch:
     for arguments, sentence in (
         ({"orders": ("srs", "reshufling")}, "order should be one of"),
         ({"batch_size": 0}, "batch_size should be at least 1"),
-        ({"model": "wrn-9"}, "name should be one of the networks"),
+        ({"model": "wrn-9"}, "model should be one of the networks"),
     ):
         with pytest.raises(ValueError, match=sentence):
             compare("cifar100", **arguments)  # type: ignore[arg-type]

@@ -131,16 +131,16 @@ def entry(name: str) -> ModelEntry:
         ValueError: There is no such network; the message names the nearest ones.
     """
     if not isinstance(name, str):
-        raise TypeError(f"name should be a str, but got {name!r} of type {type(name).__name__}")
+        raise TypeError(f"model should be a str, but got {name!r} of type {type(name).__name__}")
     if name in MODELS:
         return MODELS[name]
     if builder := _family_builder(name):
         return ModelEntry(name, builder)
     nearest = difflib.get_close_matches(name, MODELS, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(nearest)}? " if nearest else ""
+    hint = f"did you mean {' or '.join(nearest)}? Or give" if nearest else "or give"
     raise ValueError(
-        f"name should be one of the networks in `replenish list models`, but got {name!r}; "
-        f"{hint}Or give a size: {', '.join(PATTERNS)}"
+        f"model should be one of the networks in `replenish list models`, but got {name!r}; "
+        f"{hint} a size: {', '.join(PATTERNS)}"
     )
 
 

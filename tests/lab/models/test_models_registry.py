@@ -112,7 +112,7 @@ def test_weights_come_from_the_seed() -> None:
     [
         ("wrn28-10", {}, ValueError, "got 'wrn28-10'; did you mean wrn-28-10"),
         ("", {}, ValueError, "got ''"),
-        (5, {}, TypeError, "name should be a str, but got 5"),
+        (5, {}, TypeError, "model should be a str, but got 5"),
         ("wrn-17-2", {}, ValueError, r"depth should be 6n + 4 (nearest: 16 or 22), but got 17"),
         ("wrn-4-2", {}, ValueError, "depth should be at least 10, but got 4"),
         ("wrn-16-0", {}, ValueError, "width should be at least 1, but got 0"),
