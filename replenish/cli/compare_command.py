@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 import typer
 
@@ -43,6 +40,7 @@ def compare_command(
     from replenish.lab.config import Hardware
     from replenish.lab.question import Question, seed_list
     from replenish.lab.seed_rounds import parse_duration
+    from replenish.lab.stopping import handling, raise_stopped
 
     with errors_as_sentences("stopped; runs that had ended are kept, so give the same command again", flags=flags):
         if (metric is None) == (metric_json is None):
@@ -59,7 +57,9 @@ def compare_command(
             until_decided,
             metric=found.described,
         )
-        with _terminated_as_interrupted():
+        # A closed terminal ends the runs too. What is ignored stays so: `nohup` does that.
+        ends = [signal.SIGTERM, *([signal.SIGHUP] if os.name == "posix" else [])]
+        with handling(raise_stopped, *(number for number in ends if signal.getsignal(number) is not signal.SIG_IGN)):
             answer, page = compare_commands(
                 command,
                 found,
@@ -73,24 +73,3 @@ def compare_command(
                 command_line=command_line(),
             )
     print_answer(answer, page, {"command": command, **answer.to_dict(), "page": str(page)} if as_json else None)
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM, and a terminal that is closed, end the runs too, as Ctrl-C does."""
-
-    def raise_it(number: int, frame: FrameType | None) -> NoReturn:
-        error = KeyboardInterrupt()
-        error.signal_number = number  # type: ignore[attr-defined]
-        raise error
-
-    numbers = [signal.SIGTERM, *([signal.SIGHUP] if os.name == "posix" else [])]
-    # What is ignored stays so: `nohup` does that.
-    before = {number: found for number in numbers if (found := signal.getsignal(number)) is not signal.SIG_IGN}
-    for number in before:
-        signal.signal(number, raise_it)
-    try:
-        yield
-    finally:
-        for number, found in before.items():
-            signal.signal(number, found)

@@ -6,6 +6,7 @@ cannot be seen.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -79,9 +80,13 @@ def _own_sources() -> Iterator[Path]:
 
 def _digest(path: Path) -> str:
     about = path.stat()
-    if about.st_size > _LARGE:
-        return f"{about.st_size} bytes of {about.st_mtime_ns}"
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return _digest_of(path, about.st_size, about.st_mtime_ns)
+
+
+@functools.cache
+def _digest_of(path: Path, size: int, written: int) -> str:
+    """Return the digest of a file as it was when last written: all runs of a comparison ask for the same files."""
+    return f"{size} bytes of {written}" if size > _LARGE else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _time(path: str) -> int | None:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from replenish import checks
 from replenish.lab.command_metric import Metric
 from replenish.lab.command_run import CommandRun, StoppedError
 from replenish.lab.config import Hardware
@@ -52,8 +53,7 @@ def starting(
     A cluster is asked for what each run `needs`; if it has no such machine, that is told, and waited for. With
     `cluster="local"` they are submitit's processes on this machine in the place of Slurm's jobs.
     """
-    if launcher not in LAUNCHERS:
-        raise ValueError(f"launcher should be one of {', '.join(LAUNCHERS)}, but got {launcher!r}")
+    checks.one_of("launcher", launcher, LAUNCHERS)
     hardware = Hardware() if needs is None else needs
     if launcher == "slurm":
         executor = executor_of((home / LOGS).absolute(), hardware, parallel, cluster)

@@ -26,7 +26,7 @@ OUTCOME, LOADERS = "outcome.json", "loaders"
 SECONDS_BETWEEN_LOOKS = 0.05
 #: How long a command that is asked to end may take.
 SECONDS_TO_END = 10.0
-_APART = "keep those runs apart, with another folder for --runs, or remove them"
+_APART = "keep those runs apart, with another folder for runs, or remove them"
 
 
 class StoppedError(Exception):

@@ -290,9 +290,7 @@ def plan_comparison(
 
     The arguments are those of `compare`, with `tensorboard` and `command` as of `replenish.lab.jobs.Job`.
     """
-    if metric not in METRICS:
-        raise ValueError(f"metric should be one of {', '.join(METRICS)}, but got {metric!r}")
-    chosen = METRICS[metric]
+    chosen = METRICS[checks.one_of("metric", metric, METRICS)]
     question = Question(
         tuple(orders) if not isinstance(orders, str) else (orders,),
         seed_list(seeds, until_decided, max_seeds),

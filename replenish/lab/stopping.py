@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 
 class Stopped(KeyboardInterrupt):
@@ -27,6 +28,11 @@ class StopRequest:
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.asked = number
+
+
+def raise_stopped(number: int, frame: object) -> NoReturn:
+    """Handle a signal by ending what waits, as Ctrl-C does."""
+    raise Stopped("", number)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from replenish.lab.jobs import Job, WatchJobs
 from replenish.lab.launch.progress import Follower
-from replenish.lab.stopping import Stopped, handling
+from replenish.lab.stopping import Stopped, handling, raise_stopped
 
 SECONDS_BETWEEN_LOOKS = 0.2
 #: How long another machine's files may take to be seen here.
@@ -90,7 +90,7 @@ def supervise(
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     try:
-        with handling(_stop, signal.SIGTERM):
+        with handling(raise_stopped, signal.SIGTERM):
             while left or running:
                 while left and len(running) < parallel:
                     place = left.pop()
@@ -112,11 +112,6 @@ def supervise(
         others = f" (and so for {len(failures) - 1} others)" if len(failures) > 1 else ""
         raise ChildProcessError(failures[min(failures)] + others)
     return [result for result in results if result is not None]
-
-
-def _stop(number: int, frame: object) -> NoReturn:
-    """Let SIGTERM, which clusters send, end the waiting as Ctrl-C does."""
-    raise Stopped("", number)
 
 
 def first_line(text: str) -> str:

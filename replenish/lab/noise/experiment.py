@@ -31,7 +31,7 @@ def run_noise(
     path = folder / f"{name.replace('/', '-')}-seed{seed}.json"
     if path.exists():
         if json.loads(path.read_text())["setting"] != setting.config():
-            raise ValueError(f"{path} was made with another setting; choose another folder with --runs")
+            raise ValueError(f"{path} was made with another setting; choose another folder for runs")
         return path
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
