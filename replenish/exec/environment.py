@@ -34,6 +34,8 @@ class Assignment:
     records: str  # the folder that says what became of the loaders
     # What the order takes beside, as JSON can hold it: an array by the .npy file that has it.
     options: dict[str, Any] = field(default_factory=dict)
+    # Since when other runs have been writing files, and until when: none of those should be read.
+    others: tuple[float, float] | None = None
 
     def environment(self, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a process that is to use the order, and all that it starts."""

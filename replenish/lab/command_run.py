@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import shutil
@@ -18,7 +19,7 @@ from typing import Any
 
 from replenish.exec.environment import Assignment
 from replenish.exec.records import RunRecords, read_records
-from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_sources
+from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_leftovers, read_sources
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.command_metric import Metric, filled, last_lines
 
@@ -41,6 +42,7 @@ class CommandRun:
     order: str
     seed: int
     folder: Path
+    since: float = math.inf  # when the first run of the comparison began, by the clock of the folder's disk
 
     @property
     def placeholders(self) -> dict[str, str]:
@@ -109,23 +111,26 @@ class CommandRun:
         if self.folder.exists():
             shutil.rmtree(self.folder)  # of a run that failed or was stopped
         (self.folder / LOADERS).mkdir(parents=True)
-        told = Assignment(self.order, self.seed, str((self.folder / LOADERS).absolute()))
+        records = (self.folder / LOADERS).absolute()
+        others = (self.since, records.stat().st_mtime)
+        told = Assignment(self.order, self.seed, str(records), others=others if others[0] < others[1] else None)
         named = NamedFiles(self._filled())
         begun, clock = time.time(), time.monotonic()
         exit_code = self._run_process(told.environment(), stop)
-        records = read_records(self.folder / LOADERS)
+        made = read_records(records)
         outcome = {
             "exit_code": exit_code,
             "seconds": time.monotonic() - clock,
-            "replaced": records.replaced,
-            "loaders": list(records.loaders),
-            "sources": {**named.after_the_run(), **read_sources(self.folder / LOADERS)},
+            "replaced": made.replaced,
+            "loaders": list(made.loaders),
+            "sources": {**named.after_the_run(), **read_sources(records)},
+            "leftovers": read_leftovers(records),
             "started_in": os.getcwd(),
             "command": self.words(),
             "metric": None,
         }
         self._write(outcome)
-        self._check(exit_code, records)
+        self._check(exit_code, made)
         value = metric.read(self.folder, self.placeholders, begun)
         self._write({**outcome, "metric": {"described": metric.described, "value": value}})
 

@@ -124,6 +124,23 @@ def test_runs_from_before_a_change_are_refused(tmp_path: Path) -> None:
     assert compare(*words, "--seeds=1", cwd=tmp_path).stderr.count("finished before") == 2
 
 
+def test_a_run_that_reads_what_another_has_left_is_told_of(tmp_path: Path) -> None:
+    resuming = """
+import os, sys, torch
+from torch.utils.data import DataLoader
+kept = torch.load(sys.argv[2]) if os.path.exists(sys.argv[2]) else torch.zeros(())
+torch.save(kept + sum(batch.sum() for batch in DataLoader(range(40), 4, shuffle=True)), sys.argv[2])
+print("score:", 1 + int(sys.argv[1]))
+"""
+    (tmp_path / "train.py").write_text(resuming)
+    words = ["--metric", SCORE, "--orders", "reshuffling,srs", "--seeds=1"]
+    done = compare("--command", "python train.py {seed} kept.pt", *words, cwd=tmp_path)
+    assert f"Warning: the run of srs with seed 0 read {tmp_path / 'kept.pt'}, which was written" in done.stderr
+    apart = compare("--command", "python train.py {seed} {folder}/kept.pt", *words, cwd=tmp_path)
+    assert apart.returncode == 0
+    assert "kept.pt, which" not in apart.stderr
+
+
 @pytest.mark.parametrize("name", ["scoring.py", "rates.yaml"])
 def test_a_change_between_two_runs_of_a_comparison_is_refused(name: str, tmp_path: Path) -> None:
     words = project(tmp_path)

@@ -5,6 +5,7 @@ set what numpy and torch read when they are loaded. `replenish.exec.environment`
 """
 
 import atexit
+import contextlib
 import functools
 import importlib.abc
 import importlib.machinery
@@ -58,6 +59,25 @@ def _write_sources() -> None:
     write_sources(folder)
 
 
+def _watch_for_leftovers(records: str, since: float, until: float) -> None:
+    """Write down which files are read that others have written: a checkpoint, perhaps, that the script goes on from."""
+    known: set[str] = set()
+    cached = ("__pycache__", os.path.join(os.path.expanduser("~"), ".cache"), os.path.dirname(records))
+
+    def hear(event: str, arguments: Any) -> None:
+        if event != "open" or not isinstance(arguments[0], str) or arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            return
+        with contextlib.suppress(OSError):  # whatever is wrong with the file, the script is to hear it by itself
+            path = os.path.abspath(arguments[0])
+            if path in known or any(part in path for part in cached) or not since < os.stat(path).st_mtime < until:
+                return
+            known.add(path)
+            with open(os.path.join(records, f"{os.getpid()}.leftovers"), "a", encoding="utf-8") as file:
+                file.write(f"{path}\n")
+
+    sys.addaudithook(hear)
+
+
 class _WaitForTorch(importlib.abc.MetaPathFinder):
     """Finds nothing, but sees what is imported."""
 
@@ -84,3 +104,6 @@ if os.environ.get("REPLENISH_EXEC"):
     sys.meta_path.insert(0, _WaitForTorch())
     if "--multiprocessing-fork" not in sys.orig_argv:  # workers of loaders are many, and import what others do
         atexit.register(_write_sources)
+    _told = json.loads(os.environ["REPLENISH_EXEC"])
+    if _told.get("others"):
+        _watch_for_leftovers(_told["records"], *_told["others"])
