@@ -33,7 +33,9 @@ def when(
     with errors_as_sentences():
         found = options.order_source(source, order, num_samples, batch_size, seed, option, dataset)
         end = stop if stop is not None else found.steps if found.steps is not None else start + found.steps_per_epoch
-        with working(f"drawing {max(0, end - start):,} steps"):
+        if start > end:
+            raise ValueError(f"--start should be at most {end}, where the steps to look at end, but got {start}")
+        with working(f"drawing {end - start:,} steps"):
             steps = steps_of(found.order, sample, start, end).tolist()
         known = found.sample(sample)
     if as_json:

@@ -176,6 +176,9 @@ def test_what_cannot_be_answered_is_said(tmp_path: Path, run: tuple[Path, RunCon
     assert "--dataset should have the 10 samples" in refused(
         "what", 3, "--order", "srs", "-N", 10, "-B", 2, "--dataset", "digits"
     )
+    assert "--start should be at most 2" in refused(
+        "when", 3, "--order", "srs", "-N", 10, "-B", 2, "--start", 5, "--stop", 2
+    )
     assert "config.json" in refused("what", 3, tmp_path)  # a folder of no run
     assert "gone.json cannot be used" in refused("what", 3, tmp_path / "gone.json")
     for name, content, said in [
