@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, first_process, working
+from replenish.cli.console import command_line, first_process
 from replenish.cli.errors import errors_as_sentences
 
 if TYPE_CHECKING:
-    from rich.status import Status
-
     from replenish.lab.config import RunConfig
     from replenish.lab.jobs import Job
     from replenish.lab.launch.display import RunsDisplay
 
 
 def run(
-    context: typer.Context,
     experiment: Annotated[
         str,
         typer.Argument(
@@ -59,14 +56,10 @@ def run(
 
     What is finished is not run again, what was stopped goes on. Every run has a folder of its own with its config, a
     line of metrics an epoch, checkpoints and a result. Ctrl-C saves; the same command goes on. `replenish report`
-    makes tables and figures of the folders. `noise/digits` is no training but measures the noise of orders around a
-    minimum: it takes --seeds and --runs alone, and makes a file for each seed.
+    makes tables and figures of the folders.
     """
     with errors_as_sentences():
         chosen_seeds = None if seeds is None else options.parse_seeds(seeds)
-    if experiment.strip("/").split("/")[0] == "noise":
-        run_noise_experiments(context, experiment, chosen_seeds or [0], runs)
-        return
     import dataclasses
 
     from replenish.lab.config import Hardware
@@ -97,25 +90,6 @@ def run(
         typer.echo(f"{ended} ended{also}; make the report with: replenish report {shlex.quote(str(runs))}")
     if diverged:
         raise typer.Exit(1)
-
-
-def run_noise_experiments(context: typer.Context, experiment: str, seeds: list[int], runs: Path) -> None:
-    """Run experiments on the noise of orders, one seed after the other; what is finished is not run again."""
-    from replenish.lab.noise.experiment import run_noise
-    from replenish.lab.noise.setting import find
-
-    with errors_as_sentences("stopped; seeds that had ended are kept, so give the same command again"):
-        options.refuse_others(context, ("experiment", "seeds", "runs"), experiment)
-        for name, setting in find(experiment).items():
-            for seed in seeds:
-                label = f"{name}, seed {seed}"
-                with working(label) as status:
-                    path = run_noise(name, setting, seed, runs, command_line(), _percent(status, label))
-                typer.echo(f"{label}: {path}")
-
-
-def _percent(status: Status, label: str) -> Callable[[float], None]:
-    return lambda done: status.update(f"{label}: {done:.0%}")
 
 
 def execute(

@@ -1,21 +1,21 @@
-"""The decisive experiment: what is run, when it is settled, and from the command to the page on digits."""
+"""The decisive experiment: what is run, when it is settled, and from the command to the verdict on digits."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from replenish import cli
 from replenish.lab.config import RunConfig
 from replenish.lab.experiments import decisive_configs, find, names, stated_seeds
 from replenish.lab.experiments.costs import known_data, run_cost
-from replenish.lab.report import make_report
-from replenish.lab.report.decisive import HALF, PUBLISHED, settle
 from replenish.lab.report.grouping import Group
 from replenish.lab.runs import RunRecord
+from study.__main__ import app
+from study.decisive import HALF, PUBLISHED, settle, settle_runs
+from study.experiments import EXPERIMENTS
 
 PLAIN = 19.4
 
@@ -51,7 +51,6 @@ def test_it_is_rows_3_and_4_of_table_3() -> None:
     assert {"decisive", "decisive/srs"} <= set(names())
     assert stated_seeds(find("decisive")) == 3
     assert stated_seeds(find("decisive/srs")) == 3
-    assert stated_seeds(find("study/unit")) == 1
 
 
 def test_what_it_costs() -> None:
@@ -79,7 +78,7 @@ def test_settled_either_way_or_not() -> None:
 
 
 def test_not_before_the_last_pair() -> None:
-    assert settled(-7.4, -6.9) == ("unknown", "Not settled yet: 2 of 3 pairs have ended; the same command goes on.")
+    assert settled(-7.4, -6.9) == ("unknown", "Not settled yet: 2 of 3 pairs have ended; the same command continues.")
     assert settled()[1].startswith("Not settled yet: 0 of 3 pairs")
     assert settled(-7.0, -7.0, -7.0)[1].startswith("Not settled: all pairs have one difference")
     # Seeds that were not stated never count.
@@ -98,33 +97,25 @@ def test_pairs_that_were_not_executed_alike_settle_nothing() -> None:
     assert said == "Not settled: the runs of a pair were not executed alike: threads (2 and 1)."
 
 
-def test_the_page_shows_settled() -> None:
+def test_only_the_runs_of_the_experiment_count() -> None:
     runs = [*group("srs", [12.1, 12.4, 12.6]).runs, *group("reshuffling", [19.5, 19.2, 19.6]).runs]
-    report = make_report(runs, {})
-    assert '<p class="state">settled</p>' in report.html
-    assert "Settled: the published gain is there." in report.html
-    assert "## Are the 7 points there? The decisive experiment" in report.markdown
-    assert "trial" not in report.markdown
+    other = RunRecord("other/seed0", RunConfig(dataset="digits"), (), {"status": "finished", "test_error": 1.0})
+    assert settle_runs([*runs, other]).sentence.startswith("Settled: the published gain is there.")
+    assert settle_runs([*runs, other], "mini").sentence.startswith("Not settled yet: 0 of 3 pairs")
 
 
-def test_from_the_command_to_the_page_on_digits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_from_the_command_to_the_verdict_on_digits(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["run", "decisive", "--scale", "digits", "--runs", str(tmp_path)])
+    assert "6 runs have ended" in done.stdout, done.stderr
+    done = CliRunner().invoke(app, ["decisive", str(tmp_path), "--scale", "digits"])
+    assert done.exit_code == 0, done.stderr
+    assert "n = 3 pairs" in done.stdout
+    assert "It settles nothing about the paper." in done.stdout
 
-    def typed(*arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["replenish", *arguments])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        said = capsys.readouterr()
-        assert not left.value.code, said.err
-        return said.out
 
-    assert "6 runs have ended" in typed("run", "decisive", "--scale", "digits", "--epochs", "1")
-    typed("report", "runs")
-    page, markdown = ((tmp_path / "runs" / f"report.{kind}").read_text() for kind in ("html", "md"))
-    assert '<p class="state">a trial</p>' in page
-    assert "In this trial: " in markdown
-    assert "n = 3 pairs" in markdown
-    assert "settles nothing about the paper" in markdown
-    assert "Orders on digits" not in markdown  # told once
+def test_the_study_has_experiments_of_its_own() -> None:
+    done = CliRunner().invoke(app, ["run", "study/ratez"])
+    assert done.exit_code == 2
+    assert "did you mean study/rates" in done.stderr
+    assert len(find("study")) == len(EXPERIMENTS) == 16
+    assert stated_seeds(find("study/unit")) == 1

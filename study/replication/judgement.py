@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from replenish.lab.replication.effect import Effect, difference_of_differences, paired_effect
-from replenish.lab.replication.evidence import Evidence, Reading
-from replenish.lab.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
 from replenish.lab.statistics import holm
+from study.replication.effect import Effect, difference_of_differences, paired_effect
+from study.replication.evidence import Evidence, Reading
+from study.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
 
 #: Two one-sided tests at 5 % are the interval of this coverage within the margin.
 EQUIVALENCE_COVERAGE = 0.9

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from replenish.draws import derived_seed
 from replenish.lab.data import load
-from replenish.lab.noise.setting import Setting
+from study.noise.setting import Setting
 
 _CLASSES = 10
 _AT_REST = 1e-6  # the length of a gradient that moves nothing: a step of it is lost in a batch's noise
@@ -91,16 +91,16 @@ def find_plateau(problem: Problem, seed: int) -> Plateau:
     def closure() -> Tensor:
         optimizer.zero_grad()
         loss = problem.loss(weights)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         return loss
 
-    optimizer.step(closure)  # type: ignore[no-untyped-call]
+    optimizer.step(closure)
     closure()
     found = weights.detach()
     assert weights.grad is not None
     if (gradient := float(weights.grad.norm())) > _AT_REST:
         raise RuntimeError(f"no minimum was reached from seed {seed}: the gradient has length {gradient:g}")
-    hessian = torch.autograd.functional.hessian(problem.loss, found, vectorize=True)  # type: ignore[no-untyped-call]
+    hessian = torch.autograd.functional.hessian(problem.loss, found, vectorize=True)
     curvatures, directions = torch.linalg.eigh(hessian)
     wrong = problem.logits(found).argmax(1) != problem.targets.argmax(1)
     return Plateau(found, curvatures, directions, float(problem.loss(found)), gradient, float(wrong.double().mean()))

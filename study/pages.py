@@ -1,8 +1,9 @@
-"""Put what the records in results/ say into the pages: the report, docs/what_we_found.md, docs/replication.md, README.
+"""Write the results of the records in results/ into the pages of this repository.
 
-    python benchmarks/findings.py
+    python -m study pages
 
-Everything is made from the records alone; tests/test_findings.py holds the pages to them.
+The pages are the report, docs/what_we_found.md, docs/replication.md, docs/noise_on_a_network.md and README.md. They are
+made from the records only; tests/study checks them.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from pages import ROOT, write_between
-
+from benchmarks.pages import ROOT, write_between
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
-from replenish.lab.replication import Evidence, read_evidence
-from replenish.lab.replication.page import parts, pictures, readme_part
 from replenish.lab.report import by_experiment, read_runs, scale_section, short_table3, write_report
 from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
 from replenish.lab.show.markdown import code, escape
 from replenish.lab.show.picture import figure_picture
+from study.noise import page as noise_page
+from study.replication import Evidence, read_evidence
+from study.replication.page import parts, pictures, readme_part
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
@@ -30,6 +31,7 @@ PICTURE = ROOT / "docs" / "figure2.svg"
 
 
 def groups(results: Path) -> dict[str, Group]:
+    """Return the runs of table 3 by experiment."""
     return by_experiment(without_repeats(read_runs(results))[0], configs(SCALE))
 
 
@@ -77,6 +79,7 @@ def study() -> Evidence:
 
 
 def main() -> None:
+    """Write every page."""
     page, markdown = write_report(RESULTS, REPORT, experiments={scale: configs(scale) for scale in SCALES})
     table, said = table3(groups(RESULTS)), sentences(RESULTS)
     write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
@@ -90,7 +93,4 @@ def main() -> None:
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
     print(f"{page}, {markdown}, README.md, docs/what_we_found.md and docs/replication.md are written")
     print(f"{ended} runs of the study are in {STUDY.relative_to(ROOT)}")
-
-
-if __name__ == "__main__":
-    main()
+    noise_page.main()

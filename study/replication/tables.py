@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 
-from replenish.lab.replication.claims import CLAIMS, Claim
-from replenish.lab.replication.effect import Effect
-from replenish.lab.replication.evidence import ArmRuns, Evidence
-from replenish.lab.replication.judgement import Judged, Judgement
-from replenish.lab.replication.words import interval_words
 from replenish.lab.report.words import duration, p_words, percent
 from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
 from replenish.lab.statistics import signed
+from study.replication.claims import CLAIMS, Claim
+from study.replication.effect import Effect
+from study.replication.evidence import ArmRuns, Evidence
+from study.replication.judgement import Judged, Judgement
+from study.replication.text import interval_words
 
 
 def claims_table(judgement: Judgement) -> Table:

@@ -9,14 +9,14 @@ from functools import partial
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import GPU_RATE, known_data, run_cost
 from replenish.lab.experiments.decisive import PAIRS
-from replenish.lab.replication.evidence import Evidence
-from replenish.lab.replication.judgement import judge
-from replenish.lab.replication.plan import COMPARISONS
-from replenish.lab.report.decisive import HALF
 from replenish.lab.report.findings import SIGNIFICANT
 from replenish.lab.report.grouping import Group
 from replenish.lab.show import Column, Table
 from replenish.lab.statistics import paired_difference
+from study.decisive import HALF
+from study.replication.evidence import Evidence
+from study.replication.judgement import judge
+from study.replication.plan import COMPARISONS
 
 #: Standard deviation, in points, of the test error of WRN-28-10 on CIFAR-100 over equal runs: 0.23 over three runs
 #: (Izmailov et al. 2018, table 1), rounded up.
@@ -35,7 +35,7 @@ def chance_to_settle(pairs: int, deviation: float) -> float:
         >>> [round(chance_to_settle(pairs, 0.42), 2) for pairs in (2, 3)]
         [0.65, 1.0]
     """
-    from scipy.special import nctdtr, stdtrit  # type: ignore[import-untyped]
+    from scipy.special import nctdtr, stdtrit
 
     freedom = pairs - 1
     quantile = float(stdtrit(freedom, 1 - SIGNIFICANT / 2))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from replenish.lab.experiments.costs import known_data
-from replenish.lab.replication.plan import ARMS, LEARNT, Arm
 from replenish.lab.runs import RunRecord
+from study.replication.plan import ARMS, LEARNT, Arm
 
 #: The first reading is on the test images; the second on the training images that were not used.
 Reading = Literal["test_error", "held_out_error"]

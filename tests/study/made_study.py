@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from replenish.lab.replication import ARMS
 from replenish.lab.runs import RunRecord
+from study.replication import ARMS
 
 #: Plus and minus one in turn, which has mean 0 over an even number of seeds.
 WOBBLE = (1.0, -1.0)

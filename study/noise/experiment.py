@@ -14,9 +14,9 @@ import torch
 from replenish.draws import derived_seed
 from replenish.lab import machine
 from replenish.lab.atomic_files import write_atomically
-from replenish.lab.noise.plateau import Plateau, find_plateau, problem_of
-from replenish.lab.noise.setting import ARMS, Setting
-from replenish.lab.noise.wander import variances
+from study.noise.plateau import Plateau, find_plateau, problem_of
+from study.noise.setting import ARMS, Setting
+from study.noise.sgd_variance import variances
 
 
 def run_noise(

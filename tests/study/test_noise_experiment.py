@@ -12,13 +12,13 @@ import torch
 from typer.testing import CliRunner
 
 from replenish import theory
-from replenish.cli import app
-from replenish.lab.noise.experiment import measure, run_noise
-from replenish.lab.noise.plateau import Plateau, Problem, problem_of
-from replenish.lab.noise.results import OFF, ON, UNDECIDED, BandValue, Results
-from replenish.lab.noise.setting import ARMS, EXPERIMENTS, WHITE, Setting, find
-from replenish.lab.noise.wander import gradients, variances
 from replenish.lab.statistics import mean_with_interval
+from study.__main__ import app
+from study.noise.experiment import measure, run_noise
+from study.noise.plateau import Plateau, Problem, problem_of
+from study.noise.results import OFF, ON, UNDECIDED, BandValue, Results
+from study.noise.setting import ARMS, EXPERIMENTS, WHITE, Setting, find
+from study.noise.sgd_variance import gradients, variances
 
 # A large weight decay, so that the minimum is soon found.
 SMALL = Setting(
@@ -78,7 +78,7 @@ def test_on_a_quadratic_the_method_finds_the_law(monkeypatch: pytest.MonkeyPatch
     def linear(problem: Problem, weights: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
         return weights * curvatures + numbers[chosen].mean(1)
 
-    monkeypatch.setattr("replenish.lab.noise.wander.gradients", linear)
+    monkeypatch.setattr("study.noise.sgd_variance.gradients", linear)
     problem = Quadratic(numbers, numbers, 1, 0.0)
     start = Plateau(torch.zeros(200, dtype=torch.float64), curvatures, torch.eye(200, dtype=torch.float64), 0, 0, 0)
     orders = [ARMS[arm].make(320, 20, 5) for arm in (WHITE, "reshuffling", "srs")]
@@ -133,11 +133,12 @@ def test_bands_are_means_of_ratios() -> None:
     assert value.kappa == pytest.approx(0.1**0.5)
 
 
-def test_the_command_says_what_is_wrong() -> None:
-    for words, sentence in [
-        (["noise/cifar"], "there is no experiment named 'noise/cifar'; there is noise/digits"),
-        (["noise", "--scale", "mini"], "--scale should not be given for noise, which takes --seeds and --runs alone"),
-    ]:
-        done = CliRunner().invoke(app, ["run", *words])
-        assert (done.exit_code, done.stderr) == (2, f"replenish: {sentence}\n")
+def test_the_command_writes_a_file_for_every_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CliRunner().invoke(app, ["noise", "noise/cifar"])
+    sentence = "there is no experiment named 'noise/cifar'; there is noise/digits"
+    assert (done.exit_code, done.stderr) == (2, f"replenish: {sentence}\n")
     assert find("noise") == EXPERIMENTS
+    monkeypatch.setitem(EXPERIMENTS, "noise/digits", SMALL)
+    done = CliRunner().invoke(app, ["noise", "--seeds", "2", "--runs", str(tmp_path)])
+    assert done.exit_code == 0, done.stderr
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["noise-digits-seed0.json", "noise-digits-seed1.json"]

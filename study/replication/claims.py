@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from replenish.lab.replication.judgement import Judged, Judgement, Sign
 from replenish.lab.report.findings import SIGNIFICANT
+from study.replication.judgement import Judged, Judgement, Sign
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 NOT_TESTABLE = "not testable here"

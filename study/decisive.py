@@ -1,23 +1,17 @@
-"""The decisive experiment in a report: settled or not, by the rule that docs/replication.md states."""
+"""Whether the runs of the decisive experiment settle the question, by the rule that docs/replication.md states."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from replenish.lab.config import RunConfig
-from replenish.lab.experiments import SCALES, decisive_configs
+from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import known_data
 from replenish.lab.experiments.decisive import PAIRS
 from replenish.lab.paper import published_error
-from replenish.lab.report.figures import curves, seeds_figure
 from replenish.lab.report.grouping import Group, mixed
-from replenish.lab.report.tables import FULL_SCALE, experiments_table
-from replenish.lab.report.words import recipe_words
 from replenish.lab.runs import RunRecord
-from replenish.lab.show import Finding, Section
 from replenish.lab.statistics import PairedDifference, paired_difference, signed
 
 #: The paper's difference in points, and the half of it that has to be exceeded, or not reached.
@@ -52,7 +46,7 @@ def settle(srs: Group, reshuffling: Group) -> Settled:
         told = ", ".join(f"{name} ({one} and {two})" for name, (one, two) in differing.items())
         return Settled("unknown", f"Not settled: the runs of a pair were not executed alike: {told}.", difference)
     if difference.n < PAIRS:
-        missing = f"{difference.n} of {PAIRS} pairs have ended; the same command goes on"
+        missing = f"{difference.n} of {PAIRS} pairs have ended; the same command continues"
         return Settled("unknown", f"Not settled yet: {missing}.", difference)
     if difference.interval is None or difference.mean is None:
         return Settled("unknown", "Not settled: all pairs have one difference, which leaves no interval.", difference)
@@ -67,52 +61,13 @@ def settle(srs: Group, reshuffling: Group) -> Settled:
     return Settled("open", f"Not settled: {found}; the interval holds half of the published gain.", difference)
 
 
-def decisive_sections(runs: Sequence[RunRecord]) -> tuple[list[Section], set[RunConfig]]:
-    """Return a section for every scale, length and precision at which the experiment has runs, and their configs."""
-    sides: dict[tuple[str, int, str], dict[str, list[RunRecord]]] = {}
-    for scale in SCALES:
-        for config in decisive_configs(scale).values():
-            for run in runs:
-                epochs, precision, seed = run.config.epochs, run.config.precision, run.config.seed
-                if dataclasses.replace(config.for_epochs(epochs), precision=precision, seed=seed) == run.config:
-                    sides.setdefault((scale, epochs, precision), {}).setdefault(config.order, []).append(run)
-    sections = [_section(*key, found) for key, found in sides.items()]
-    told = {run.config.with_seed(0) for found in sides.values() for runs in found.values() for run in runs}
-    return sections, told
-
-
-def _section(scale: str, epochs: int, precision: str, runs: dict[str, list[RunRecord]]) -> Section:
-    groups = {order: Group(order, found[0].config.with_seed(0), tuple(found)) for order, found in runs.items()}
-    config = next(iter(groups.values())).config
-    empty = {order: Group(order, dataclasses.replace(config, order=order), ()) for order in ("srs", "reshuffling")}
-    settled = settle(*(groups.get(order, empty[order]) for order in ("srs", "reshuffling")))
-    name = f"decisive-{scale}-{epochs}-{precision}"
-    whole = scale == FULL_SCALE and epochs == decisive_configs()["decisive/srs"].epochs
-    trial = (
-        f"This is a trial at the scale {scale} with {epochs} effective epochs: it shows the machinery at work and "
-        "settles nothing about the paper."
-    )
-    finding = Finding(
-        f"{name}-finding",
-        "SRS",
-        "reshuffling",
-        settled.sentence if whole else f"In this trial: {settled.sentence[0].lower()}{settled.sentence[1:]}",
-        settled.state if whole else "trial",
-        settled.difference,
-        paper=PUBLISHED,
-    )
-    blocks = [
-        experiments_table(groups, f"{name}-orders"),
-        curves(groups, name=f"{name}-curves"),
-        seeds_figure(groups, f"{name}-seeds"),
-    ]
-    return Section(
-        name,
-        "Are the 7 points there? The decisive experiment",
-        paragraphs=(RULE, recipe_words(config), *(() if whole else (trial,))),
-        findings=(finding,),
-        blocks=tuple(block for block in blocks if block is not None),
-    )
+def settle_runs(runs: Sequence[RunRecord], scale: str = "full") -> Settled:
+    """Return what these runs settle at a scale; runs of other configs are left out."""
+    sides = {}
+    for order in ("srs", "reshuffling"):
+        config = decisive_configs(scale)[f"decisive/{order}"]
+        sides[order] = Group(order, config, tuple(run for run in runs if run.config.with_seed(0) == config))
+    return settle(sides["srs"], sides["reshuffling"])
 
 
 def _errors(group: Group) -> dict[int, float]:

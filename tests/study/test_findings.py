@@ -5,10 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import runpy
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,48 +14,40 @@ from replenish.lab.experiments import SCALES, configs
 from replenish.lab.experiments.listing import experiments_table
 from replenish.lab.report import make_report, read_runs
 from replenish.lab.show.markdown import table_lines
+from study import pages
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "table3-mini"
 STUDY = ROOT / "results" / "study"
 REPORT = ROOT / "results" / "report.html"
 
 
-@pytest.fixture(scope="module")
-def findings() -> dict[str, Any]:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        return runpy.run_path(str(ROOT / "benchmarks" / "findings.py"))
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-
-
-def test_the_pages_hold_what_the_records_say(findings: dict[str, Any]) -> None:
-    table, said = findings["table3"](findings["groups"](RESULTS)), findings["sentences"](RESULTS)
-    again = "run `python benchmarks/findings.py`"
+def test_the_pages_hold_what_the_records_say() -> None:
+    table, said = pages.table3(pages.groups(RESULTS)), pages.sentences(RESULTS)
+    again = "run `python -m study pages`"
     page = (ROOT / "docs" / "what_we_found.md").read_text()
     assert table in page, again
     assert said
     assert all(sentence in page for sentence in said), again
 
 
-def test_the_picture_is_that_of_the_records(findings: dict[str, Any]) -> None:
-    drawn = findings["picture"](findings["groups"](RESULTS))
-    assert findings["PICTURE"].read_text() == drawn, "run `python benchmarks/findings.py`"
+def test_the_picture_is_that_of_the_records() -> None:
+    drawn = pages.picture(pages.groups(RESULTS))
+    assert pages.PICTURE.read_text() == drawn, "run `python -m study pages`"
     assert len(drawn) < 60_000
 
 
-def test_the_replication_holds_what_the_records_say(findings: dict[str, Any]) -> None:
+def test_the_replication_holds_what_the_records_say() -> None:
     """Every generated part and picture of the page, and the README's headline, made again and compared."""
-    evidence, again = findings["study"](), "run `python benchmarks/findings.py`"
+    evidence, again = pages.study(), "run `python -m study pages`"
     page, readme = (ROOT / "docs" / "replication.md").read_text(), (ROOT / "README.md").read_text()
-    made = findings["parts"](evidence, findings["groups"](RESULTS))
+    made = pages.parts(evidence, pages.groups(RESULTS))
     for name, text in made.items():
         assert f"<!-- begin: {name} -->\n\n{text.strip()}\n\n<!-- end: {name} -->" in page, again
     assert page.count("<!-- begin: ") == len(made)
-    assert findings["readme_part"](evidence) in readme, again
-    assert made["headline"].startswith(findings["readme_part"](evidence).split("\n\n")[0])
-    for name, picture in findings["pictures"](evidence).items():
+    assert pages.readme_part(evidence) in readme, again
+    assert made["headline"].startswith(pages.readme_part(evidence).split("\n\n")[0])
+    for name, picture in pages.pictures(evidence).items():
         assert (ROOT / "docs" / name).read_text() == picture, again
         assert f"]({name})" in page
 
@@ -98,7 +87,7 @@ def numbers(text: str) -> list[str]:
 def test_the_report_is_that_of_the_records() -> None:
     """Numbers and table rows of the committed report are those that the records make now."""
     report = make_report(read_runs(RESULTS), {scale: configs(scale) for scale in SCALES})
-    again = "run `python benchmarks/findings.py`"
+    again = "run `python -m study pages`"
     committed = REPORT.with_suffix(".md").read_text()
     assert numbers(committed) == numbers(report.markdown), again
     page = REPORT.read_text()

@@ -1,20 +1,14 @@
-"""Put what results/noise says into docs/noise_on_a_network.md, with its picture.
-
-    python benchmarks/noise.py
-
-Everything is made from the records alone; tests/test_findings.py holds the page to them.
-"""
+"""Write the results of the records in results/noise into docs/noise_on_a_network.md, with the picture."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pages import ROOT, write_between
-
-from replenish.lab.noise.picture import picture
-from replenish.lab.noise.results import Results, read_results
-from replenish.lab.noise.words import judged, results_table
+from benchmarks.pages import ROOT, write_between
 from replenish.lab.show.markdown import code, escape
+from study.noise.picture import picture
+from study.noise.results import Results, read_results
+from study.noise.text import judged, results_table
 
 RESULTS = ROOT / "results" / "noise"
 PAGE, PICTURE = "docs/noise_on_a_network.md", "docs/noise_on_a_network.svg"
@@ -48,11 +42,8 @@ def text(results: Results) -> str:
 
 
 def main() -> None:
+    """Write the page and its picture."""
     results = read_results(RESULTS, "noise/digits")
     (ROOT / Path(PICTURE)).write_text(picture(results))
     write_between(PAGE, "noise", text(results))
     print(f"{PAGE} and {PICTURE} are written")
-
-
-if __name__ == "__main__":
-    main()

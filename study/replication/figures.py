@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import statistics
 
-from replenish.lab.replication.evidence import Evidence
-from replenish.lab.replication.judgement import Judged, Judgement
-from replenish.lab.replication.plan import MARGIN
-from replenish.lab.replication.training_loss import ARMS as LOSS_ARMS
-from replenish.lab.replication.training_loss import metric_by_epoch
-from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.show import Chart, Figure, Series
 from replenish.lab.show.forest import ForestRow, forest_picture
 from replenish.lab.show.picture import figure_picture
 from replenish.lab.statistics import mean_with_interval, signed
+from study.decisive import PUBLISHED
+from study.replication.evidence import Evidence
+from study.replication.judgement import Judged, Judgement
+from study.replication.plan import MARGIN
+from study.replication.training_loss import ARMS as LOSS_ARMS
+from study.replication.training_loss import metric_by_epoch
 
 RATES = ("low", "paper", "high")
 _RATE_NAMES = ("0.1/√3", "0.1", "0.1√3")

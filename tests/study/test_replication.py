@@ -13,10 +13,10 @@ from made_runs import write_run
 from made_study import made_run, made_study
 from scipy import stats
 
-from replenish.lab.replication import ARMS, CLAIMS, PRIMARY, SECONDARY, Judgement, judge_study, read_evidence
-from replenish.lab.replication.effect import difference_of_differences, paired_effect
-from replenish.lab.replication.words import claim_lines
 from replenish.lab.runs import RunRecord, read_runs
+from study.replication import ARMS, CLAIMS, PRIMARY, SECONDARY, Judgement, judge_study, read_evidence
+from study.replication.effect import difference_of_differences, paired_effect
+from study.replication.text import claim_lines
 
 SRS, PLAIN = "rates/srs-paper", "rates/reshuffling-paper"
 

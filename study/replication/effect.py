@@ -31,7 +31,7 @@ class Effect:
         """Return Student's interval of the mean; None where there is no spread to make one from."""
         if self.error < _NO_SPREAD:
             return None
-        from scipy.special import stdtrit  # type: ignore[import-untyped]
+        from scipy.special import stdtrit
 
         half = float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error
         return Interval(self.mean - half, self.mean + half, coverage)

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from replenish.lab.noise.plateau import Plateau, Problem
-from replenish.lab.noise.setting import Setting
 from replenish.orders.protocol import Order
+from study.noise.plateau import Plateau, Problem
+from study.noise.setting import Setting
 
 _STEPS_AT_ONCE = 256
 

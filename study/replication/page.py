@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from replenish.lab.replication.claims import CLAIMS
-from replenish.lab.replication.evidence import Evidence
-from replenish.lab.replication.figures import forest, losses_picture, rates_picture
-from replenish.lab.replication.judgement import judge_study
-from replenish.lab.replication.plan import ARMS, SECONDARY
-from replenish.lab.replication.power import cost_sentence, known_deviations, power_table
-from replenish.lab.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
-from replenish.lab.replication.training_loss import losses_sentence, losses_table
-from replenish.lab.replication.words import claim_lines, headline, monday
-from replenish.lab.report.decisive import RULE
 from replenish.lab.report.grouping import Group
 from replenish.lab.show import Table
 from replenish.lab.show.markdown import table_lines
+from study.decisive import RULE
+from study.replication.claims import CLAIMS
+from study.replication.evidence import Evidence
+from study.replication.figures import forest, losses_picture, rates_picture
+from study.replication.judgement import judge_study
+from study.replication.plan import ARMS, SECONDARY
+from study.replication.power import cost_sentence, known_deviations, power_table
+from study.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
+from study.replication.text import claim_lines, headline, monday
+from study.replication.training_loss import losses_sentence, losses_table
 
 #: The picture that goes with the headline, also in the README.
 MAIN_PICTURE = "replication_rates.svg"

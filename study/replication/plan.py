@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments.study import EXPERIMENTS
+from study.experiments import EXPERIMENTS
 
 #: Points of test error below which a difference would not matter to us.
 MARGIN = 0.5

@@ -11,13 +11,13 @@ import pytest
 from made_study import made_study
 from scipy import stats
 
-from replenish.lab.replication import COMPARISONS, Evidence, judge_study, read_evidence
-from replenish.lab.replication.page import parts, pictures, readme_part
-from replenish.lab.replication.power import chance_to_settle
-from replenish.lab.replication.training_loss import losses_sentence
-from replenish.lab.replication.words import headline, monday
-from replenish.lab.report.decisive import HALF
 from replenish.lab.runs import RunRecord
+from study.decisive import HALF
+from study.replication import COMPARISONS, Evidence, judge_study, read_evidence
+from study.replication.page import parts, pictures, readme_part
+from study.replication.power import chance_to_settle
+from study.replication.text import headline, monday
+from study.replication.training_loss import losses_sentence
 
 SRS, PLAIN = "rates/srs-paper", "rates/reshuffling-paper"
 #: Reshuffling's error falls with the rate.
