@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.cli.help import WHAT, WHERE
+from replenish.cli.commands import WHAT, WHERE
 from replenish.lab.experiments import EXPERIMENTS
 
 #: What takes long to import, and neither help nor a wrong argument needs.

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 sys.path.append(str(DOCS / "_ext"))
 
 

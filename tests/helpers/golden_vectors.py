@@ -6,5 +6,5 @@ import json
 from pathlib import Path
 from typing import Any
 
-GOLDEN_FILE = Path(__file__).parent / "golden" / "v1.json"
+GOLDEN_FILE = Path(__file__).parents[1] / "golden" / "v1.json"
 GOLDEN: dict[str, Any] = json.loads(GOLDEN_FILE.read_text())
