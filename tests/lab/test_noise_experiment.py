@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from replenish import theory
 from replenish.cli import app
+from replenish.lab.comparing.statistics import mean_with_interval
 from replenish.lab.noise.experiment import measure, run_noise
 from replenish.lab.noise.plateau import Plateau, Problem, problem_of
 from replenish.lab.noise.results import OFF, ON, UNDECIDED, BandValue, Results
 from replenish.lab.noise.setting import ARMS, EXPERIMENTS, WHITE, Setting, find
 from replenish.lab.noise.wander import gradients, variances
-from replenish.lab.statistics import mean_with_interval
 
 # A large weight decay, so that the minimum is soon found.
 SMALL = Setting(

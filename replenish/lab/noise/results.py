@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replenish import theory
+from replenish.lab.comparing.statistics import Estimate, PairedDifference, mean_with_interval, paired_difference
 from replenish.lab.noise.setting import ARMS, WHITE
-from replenish.lab.statistics import Estimate, PairedDifference, mean_with_interval, paired_difference
 
 MARGIN = 0.05
 ON, OFF, UNDECIDED = "on the law", "off", "undecided"

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
+from replenish.lab.comparing.statistics import PairedDifference
 from replenish.lab.noise.results import FLAT, ON, BandValue, Results
 from replenish.lab.noise.setting import ARMS, WHITE
 from replenish.lab.show import Cell, Column, Table
-from replenish.lab.statistics import PairedDifference
 
 _SHARP, _MOST = 5.6234, 0.7
 

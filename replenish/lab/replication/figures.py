@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 
+from replenish.lab.comparing.statistics import mean_with_interval, signed
 from replenish.lab.replication.evidence import Evidence
 from replenish.lab.replication.judgement import Judged, Judgement
 from replenish.lab.replication.plan import MARGIN
@@ -13,7 +14,6 @@ from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.show import Chart, Figure, Series
 from replenish.lab.show.forest import ForestRow, forest_picture
 from replenish.lab.show.picture import figure_picture
-from replenish.lab.statistics import mean_with_interval, signed
 
 RATES = ("low", "paper", "high")
 _RATE_NAMES = ("0.1/√3", "0.1", "0.1√3")

@@ -1,6 +1,6 @@
 """The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison.
 
-They are not those of `replenish.lab.verdict`, by which a user's own comparison is judged: the study stated equivalence
+They differ from `replenish.lab.comparing.verdict`, which judges a user's own comparison: the study stated equivalence
 by a 90 % interval, and a verdict that can be "better" and "equivalent" at once.
 """
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from replenish.lab.comparing.statistics import holm
 from replenish.lab.replication.effect import Effect, difference_of_differences, paired_effect
 from replenish.lab.replication.evidence import Evidence, Reading
 from replenish.lab.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
-from replenish.lab.statistics import holm
 
 #: Two one-sided tests at 5 % are the interval of this coverage within the margin.
 EQUIVALENCE_COVERAGE = 0.9

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
+from replenish.lab.comparing.statistics import paired_difference
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import GPU_RATE, known_data, run_cost
 from replenish.lab.experiments.decisive import PAIRS
@@ -16,7 +17,6 @@ from replenish.lab.report.decisive import HALF
 from replenish.lab.report.findings import SIGNIFICANT
 from replenish.lab.report.grouping import Group
 from replenish.lab.show import Column, Table
-from replenish.lab.statistics import paired_difference
 
 #: Standard deviation, in points, of the test error of WRN-28-10 on CIFAR-100 over equal runs: 0.23 over three runs
 #: (Izmailov et al. 2018, table 1), rounded up.

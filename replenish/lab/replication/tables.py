@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 
+from replenish.lab.comparing.statistics import signed
 from replenish.lab.replication.claims import CLAIMS, Claim
 from replenish.lab.replication.effect import Effect
 from replenish.lab.replication.evidence import ArmRuns, Evidence
@@ -12,7 +13,6 @@ from replenish.lab.replication.judgement import Judged, Judgement
 from replenish.lab.replication.words import interval_words
 from replenish.lab.report.words import duration, p_words, percent
 from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
-from replenish.lab.statistics import signed
 
 
 def claims_table(judgement: Judgement) -> Table:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replenish.lab.comparing.statistics import signed
 from replenish.lab.replication.effect import Effect, paired_effect
 from replenish.lab.replication.evidence import ArmRuns, Evidence
 from replenish.lab.replication.plan import PRIMARY
 from replenish.lab.show import NOTHING, Column, Table
-from replenish.lab.statistics import signed
 
 ARMS = (PRIMARY.first, PRIMARY.second)
 #: The learning rate first drops at 36; 35 is the last measurement before it.

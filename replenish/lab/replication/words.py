@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from replenish.lab.comparing.statistics import place, signed
 from replenish.lab.replication.claims import CLAIMS, CONTRADICTED, SUPPORTED, Claim
 from replenish.lab.replication.effect import Effect
 from replenish.lab.replication.judgement import EQUIVALENCE_COVERAGE, Judged, Judgement
 from replenish.lab.replication.plan import LEARNT, MARGIN
 from replenish.lab.report.decisive import PUBLISHED
 from replenish.lab.report.words import p_words
-from replenish.lab.statistics import place, signed
 
 _PAPER = f"the paper reports SRS {abs(PUBLISHED):.2f} points below reshuffling, with a network a hundred times as large"
 

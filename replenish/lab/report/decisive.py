@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from replenish.lab.comparing.statistics import PairedDifference, paired_difference, signed
 from replenish.lab.config import RunConfig
 from replenish.lab.experiments import SCALES, decisive_configs
 from replenish.lab.experiments.costs import known_data
@@ -18,7 +19,6 @@ from replenish.lab.report.tables import FULL_SCALE, experiments_table
 from replenish.lab.report.words import recipe_words
 from replenish.lab.runs import RunRecord
 from replenish.lab.show import Finding, Section
-from replenish.lab.statistics import PairedDifference, paired_difference, signed
 
 #: The paper's difference in points, and the half of it that has to be exceeded, or not reached.
 PUBLISHED = (published_error("table3/wrn-srs-b64-120-150-175") or 0.0) - (
