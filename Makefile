@@ -31,9 +31,10 @@ test-lowest: $(VENV)-lowest/ready
 		tests/orders tests/stream tests/torch tests/test_golden.py tests/test_golden_more.py tests/test_cli.py \
 		tests/lab/test_training.py tests/lab/test_report.py tests/lab/test_run_command.py tests/lab/test_load_network.py
 
-# Builds and installs what would be released, in new environments; TAG=v0.1.0 checks a release's tag too.
+# Builds and installs what would be released, in new environments; TAG=v0.1.0 checks a release's tag too. Without the
+# publisher's address in pyproject.toml it refuses; TRIAL=1 checks everything else.
 release-check: $(VENV)-release/ready
-	$(VENV)-release/bin/python .ci/release_check.py $(if $(TAG),--tag $(TAG)) $(if $(DIST),--dist $(DIST))
+	$(VENV)-release/bin/python .ci/release_check.py $(if $(TRIAL),--trial) $(if $(TAG),--tag $(TAG)) $(if $(DIST),--dist $(DIST))
 
 # Warnings are errors, and every link within the pages leads somewhere.
 docs: $(VENV)/ready

@@ -1,8 +1,8 @@
 """The networks of the paper's table 2 for `torch.hub`, with fresh weights: torch, numpy and these files are enough.
 
-`torch.hub.load("replenish-srs/replenish", "wrn-28-10", num_classes=100)` gives the paper's WRN-28-10, with batch norm
-after the addition. The names are those of `replenish list models`; `build` makes other sizes:
-`torch.hub.load("replenish-srs/replenish", "build", "wrn-16-4")`.
+In a copy of the repository, `torch.hub.load(".", "wrn-28-10", source="local", num_classes=100)` returns the paper's
+WRN-28-10, with batch norm after the addition. The names are those of `replenish list models`. `build` makes other
+sizes: `torch.hub.load(".", "build", "wrn-16-4", source="local")`.
 """
 
 from collections.abc import Callable

@@ -52,6 +52,15 @@ def source_version() -> str:
     return version
 
 
+def check_publisher() -> None:
+    """The repository's address is in pyproject.toml: no release names an account that nobody here owns."""
+    (section,) = re.findall(
+        r"^\[project\.urls\]\n(.*?)^$", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE
+    )
+    if not re.search(r'^Repository = "https://[^"\s]+"$', section, re.MULTILINE):
+        raise SystemExit('pyproject.toml should have Repository = "https://..." under [project.urls] before a release')
+
+
 def check_version(tag: str | None = None) -> None:
     """The changelog, the citation and, for a release, the tag name the version."""
     version = source_version()
@@ -101,7 +110,7 @@ def check_core(wheel: Path, folder: Path) -> None:
     assert set(found) - {"pip", "setuptools"} == {"numpy", "replenish"}, found
     assert found["numpy"] == lowest()["numpy"], found["numpy"]
     assert run(python, "-I", "-c", ONLY_NUMPY) == source_version()
-    assert "pip install 'replenish[lab]'" in run(python.with_name("replenish"), "--help", exit_code=2)
+    assert "pip install 'replenish[cli]'" in run(python.with_name("replenish"), "--help", exit_code=2)
 
 
 def check_lab(wheel: Path, folder: Path) -> None:
@@ -128,11 +137,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tag", help="the tag of the release, which has to name the version")
     parser.add_argument("--dist", type=Path, help="a folder that does not exist yet, for the built files")
+    parser.add_argument("--trial", action="store_true", help="check a build that is not for release: needs no address")
     arguments = parser.parse_args()
+    if arguments.trial and (arguments.tag or arguments.dist):
+        parser.error("--trial keeps no files: leave out --tag and --dist")
     if sys.version_info >= (3, 13):
         parser.error("the lowest versions have builds for Python 3.10 to 3.12; name one: make PYTHON=... release-check")
     with tempfile.TemporaryDirectory(prefix="replenish-release-") as temporary:
         folder = Path(temporary)
+        if not arguments.trial:
+            check_publisher()
         check_version(arguments.tag)
         print(
             f"version {source_version()}: changelog, citation{' and tag' if arguments.tag else ''} name it", flush=True

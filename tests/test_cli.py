@@ -93,7 +93,7 @@ def test_without_the_labs_packages() -> None:
     blocked = 'import sys; sys.modules["typer"] = None\nimport replenish.cli\n'
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.strip() == "replenish: the command needs the lab's packages: pip install 'replenish[lab]'"
+    assert done.stderr.strip() == "replenish: the command needs typer and rich: pip install 'replenish[cli]'"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.cli.help import WHAT, WHERE
+from replenish.cli.commands import WHAT, WHERE
 from replenish.lab.experiments import EXPERIMENTS
 
 #: What takes long to import, and neither help nor a wrong argument needs.
@@ -141,7 +141,7 @@ def _set_width(terminal: int, width: int) -> None:
     [
         ("replenish comp", "compare"),
         ("replenish run table3/wrn-s", "table3/wrn-srs-b64-120-150-175"),
-        ("replenish run study/ra", "study/rates"),
+        ("replenish run decisive/s", "decisive/srs"),
         ("replenish compare --orders reshuffling,sr", "reshuffling,srs"),
         ("replenish run table3 --scale m", "mini"),
         ("replenish run table3 --launcher sl", "slurm"),

@@ -1,8 +1,9 @@
-"""The workflows, hooks and templates: they parse, name what is there, and say one address."""
+"""The workflows, hooks and templates: they parse, name what is there, and invent no address."""
 
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -62,21 +63,27 @@ def test_hooks_run_what_lint_runs() -> None:
     assert [tool for tool in tools if not any(entry.startswith(f".venv/bin/{tool}") for entry in entries)] == []
 
 
-def test_one_address_everywhere() -> None:
-    (home,) = re.findall(
-        r'^Homepage = "https://github\.com/(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
-    )
-    assert f"repository-code: https://github.com/{home}\n" in (ROOT / "CITATION.cff").read_text()
-    for path in FILES:
-        for named in re.findall(r'github\.com/([\w-]+/[\w-]+)|hub\.load\("([^"]+)"', path.read_text()):
-            assert "".join(named) == home, path
+def test_no_file_names_an_account_that_nobody_here_owns() -> None:
+    for path in [
+        *FILES,
+        ROOT / "pyproject.toml",
+        ROOT / "CITATION.cff",
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+    ]:
+        text = path.read_text()
+        assert "replenish-srs" not in text, path
+        assert not re.findall(r"github\.(?:com|io)/replenish\b", text), path
+        assert all('source="local"' in call for call in re.findall(r"hub\.load\([^)]*\)", text)), path
 
 
-def test_owners_own_what_is_there() -> None:
-    lines = (ROOT / ".github" / "CODEOWNERS").read_text().splitlines()
-    owned = [line.split()[0] for line in lines if line and not line.startswith("#")]
-    assert "/tests/golden/" in owned
-    assert [path for path in owned if not (ROOT / path.lstrip("/")).exists()] == []
+def test_a_release_without_the_publishers_address_is_refused() -> None:
+    check = runpy.run_path(str(ROOT / ".ci" / "release_check.py"))["check_publisher"]
+    if "Repository =" in (ROOT / "pyproject.toml").read_text().replace('nowhere else: Repository = "', ""):
+        check()
+    else:
+        with pytest.raises(SystemExit, match="Repository"):
+            check()
 
 
 def test_forms_have_what_a_form_needs() -> None:

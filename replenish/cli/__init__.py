@@ -1,7 +1,7 @@
-"""The command `replenish`: one file for each thing that the lab does, with its arguments, calls and printing.
+"""The command `replenish`: one file per command, with its arguments, calls and printing.
 
-Files import what is heavy (torch, matplotlib, the lab itself) inside the command that needs it: so help and a wrong
-argument cost no more than to start.
+Each command imports heavy packages (torch, matplotlib, the lab) inside its function, so help and wrong arguments are
+answered at once, and commands that need no torch work without it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from typing import Annotated, Any
 
 try:
     import typer
-except ImportError:  # the core needs numpy alone; the command is a part of the lab
-    print("replenish: the command needs the lab's packages: pip install 'replenish[lab]'", file=sys.stderr)
+except ImportError:  # the core needs only numpy
+    print("replenish: the command needs typer and rich: pip install 'replenish[cli]'", file=sys.stderr)
     raise SystemExit(2) from None
 
 from replenish import __version__
 from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run, what, when
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
-from replenish.cli.help import GroupedCommand
-from replenish.cli.numbered import NumberedCommand
+from replenish.cli.commands import CommandList, GroupedCommand, NumberedCommand
 from replenish.cli.script import ScriptCommand
 
 __all__ = ["app", "main"]
 
+#: Packages that some commands need beyond typer and rich: the lab installs them.
+LAB_PACKAGES = ("filelock", "jinja2", "lightning_fabric", "matplotlib", "PIL", "scipy", "sklearn", "torch")
+
 app = typer.Typer(
+    cls=CommandList,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help and plain complaints: rich would take a third of the time that they take
+    rich_markup_mode=None,  # plain help and messages: rich would take a third of their time
     help="Data orders for deep learning: run them, compare them, and see what a loader really does.",
 )
 # In the order of `--help`: first look, then run, then understand.
@@ -65,5 +68,12 @@ def _replenish(
 
 
 def main() -> None:
-    """Run the command."""
-    app(prog_name="replenish")
+    """Run the command; one that needs a package which is not installed says what to install."""
+    try:
+        app(prog_name="replenish")
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        if package not in LAB_PACKAGES:
+            raise
+        print(f"replenish: this needs {package}, which is not installed: pip install 'replenish[lab]'", file=sys.stderr)
+        raise SystemExit(2) from None

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from replenish.cli import options
+from replenish.cli.commands import given_flags
 from replenish.cli.errors import errors_as_sentences
-from replenish.cli.given import given_flags
 
 #: Arguments that a comparison of commands has alone, and those that both have; the others are of the lab's training.
 OF_COMMANDS = ("command", "metric_json", "higher_is_better")

@@ -1,4 +1,4 @@
-"""`replenish list`: the experiments, and the networks."""
+"""`replenish list`: the experiments, the networks and the orders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from replenish.cli.errors import errors_as_sentences
 if TYPE_CHECKING:
     from replenish.lab.show import Table
 
-app = typer.Typer(help="Show the experiments; `list models` shows the networks.", invoke_without_command=True)
+app = typer.Typer(
+    help="List the experiments; `list models` and `list orders` list networks and data orders.",
+    invoke_without_command=True,
+)
 
 
 @app.callback()
@@ -23,7 +26,10 @@ def list_experiments(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/reproducing.md.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show every experiment with the paper's error, the parameters and about what a run costs."""
+    """List the experiments; `list models` and `list orders` list networks and data orders.
+
+    Each experiment has the paper's error, the number of parameters and an estimate of what a run costs.
+    """
     if context.invoked_subcommand is None:
         from replenish.lab.experiments.listing import experiments_table
 
@@ -37,11 +43,34 @@ def list_models(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/models.md.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show every network, its parameters and multiply-adds, beside the paper's figures."""
+    """List the networks with their parameters and multiply-adds, beside the paper's figures."""
     from replenish.lab.models.table import models_table
 
     with working("building every network without its weights"):
         table = models_table()
+    _show(table, markdown, as_json)
+
+
+@app.command("orders")
+def list_orders(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """List the data orders by the names that --order takes, with their options."""
+    from replenish.lab.show import Cell, Column, Table
+    from replenish.orders import ORDERS
+
+    table = Table(
+        "orders",
+        "Data orders",
+        (
+            Column("order", lambda name: Cell(name, code=True), numeric=False),
+            Column("what it does", lambda name: ORDERS[name].description, numeric=False),
+            Column("options", lambda name: ", ".join(ORDERS[name].options), numeric=False, brief=False),
+        ),
+        [(name, name) for name in ORDERS],
+        "Names for --order and --orders; options for --option NAME=VALUE. docs/orders.md describes each order.",
+    )
     _show(table, markdown, as_json)
 
 

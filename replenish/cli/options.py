@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from replenish.cli.given import given_flags
+from replenish.cli.commands import given_flags
 
 if TYPE_CHECKING:
     from replenish.lab.config import Hardware
@@ -18,18 +18,32 @@ T = TypeVar("T")
 
 
 def complete_experiment(incomplete: str) -> list[str]:
-    """Return the experiments and groups of experiments that begin so, for the shell's completion."""
+    """Return the experiments and groups of experiments whose names begin so."""
     from replenish.lab.experiments import names
 
     return [name for name in names() if name.startswith(incomplete)]
 
 
 def complete_orders(incomplete: str) -> list[str]:
-    """Return the orders that the last of a list may become, with those before it."""
+    """Return the completions of the last order in a list, with the orders before it."""
     from replenish.orders import ORDERS
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in ORDERS if name.startswith(last)]
+
+
+def complete_order(incomplete: str) -> list[str]:
+    """Return the orders whose names begin so."""
+    from replenish.orders import ORDERS
+
+    return [name for name in ORDERS if name.startswith(incomplete)]
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Return the networks whose names begin so, from the experiments: the networks themselves would import torch."""
+    from replenish.lab.experiments import configs
+
+    return sorted({config.model for config in configs().values() if config.model.startswith(incomplete)})
 
 
 def _one_of(*values: str) -> Callable[[str], list[str]]:
@@ -43,10 +57,10 @@ Scale = Annotated[
         autocompletion=_one_of("full", "mini", "digits"),
     ),
 ]
-RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder that the runs' folders are in")]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder of the runs' folders")]
 Orders = Annotated[str, typer.Option(help="the orders to compare", autocompletion=complete_orders)]
 Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
-Jobs = Annotated[int, typer.Option(min=1, help="runs at once, each a process or a job of its own")]
+Jobs = Annotated[int, typer.Option(min=1, help="how many runs at once, each a process or a job")]
 Accelerator = Annotated[
     str,
     typer.Option(help="auto, cpu, cuda or mps", autocompletion=_one_of("auto", "cpu", "cuda", "mps")),
@@ -68,7 +82,7 @@ NumNodes = Annotated[
 Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
 Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
-TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="write TensorBoard events as well")]
+TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="also write TensorBoard events")]
 LauncherName = Annotated[
     str,
     typer.Option(
@@ -87,9 +101,12 @@ Source = Annotated[
         "wrote it)"
     ),
 ]
-OrderName = Annotated[str | None, typer.Option("--order", help="without SOURCE: the order's name, such as srs")]
+OrderName = Annotated[
+    str | None,
+    typer.Option("--order", help="without SOURCE: a name of `replenish list orders`", autocompletion=complete_order),
+]
 NumSamples = Annotated[int | None, typer.Option("--num-samples", "-N", help="without SOURCE: how many samples")]
-BatchSize = Annotated[int | None, typer.Option("--batch-size", "-B", help="without SOURCE: how many a step draws")]
+BatchSize = Annotated[int | None, typer.Option("--batch-size", "-B", help="without SOURCE: samples per step")]
 OrderSeed = Annotated[int | None, typer.Option("--seed", help="without SOURCE: the order's seed; 0 by default")]
 OrderOptions = Annotated[
     list[str] | None,

@@ -1,32 +1,34 @@
-"""`replenish run`: experiments of the paper, executed."""
+"""`replenish run`: run experiments of the paper."""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, first_process, working
+from replenish.cli.console import command_line, first_process
 from replenish.cli.errors import errors_as_sentences
 
-if TYPE_CHECKING:
-    from rich.status import Status
+#: Runs that take longer than the first say so; those that take longer than the second start only after a yes.
+HOURS_TO_SAY, HOURS_TO_ASK = 1 / 6, 24
 
+if TYPE_CHECKING:
     from replenish.lab.config import RunConfig
     from replenish.lab.jobs import Job
     from replenish.lab.launch.display import RunsDisplay
 
 
 def run(
-    context: typer.Context,
     experiment: Annotated[
         str,
         typer.Argument(
-            help="a name of `replenish list`, or the beginning of some: table3",
+            help="a name of `replenish list`, or the start of several: table3",
             autocompletion=options.complete_experiment,
         ),
     ],
@@ -34,7 +36,7 @@ def run(
     seeds: Annotated[
         str | None,
         typer.Option(
-            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or what the experiment states"
+            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or the experiment's own number"
         ),
     ] = None,
     runs: options.RunsFolder = Path("runs"),
@@ -43,7 +45,7 @@ def run(
         int | None,
         typer.Option(
             min=1,
-            help="effective epochs, if other than the scale's; the schedule is scaled",
+            help="effective epochs instead of the scale's; the schedule is scaled with them",
         ),
     ] = None,
     accelerator: options.Accelerator = "auto",
@@ -54,19 +56,16 @@ def run(
     compile_model: options.Compile = False,
     tensorboard: options.TensorBoard = False,
     launcher: options.LauncherName = "local",
+    yes: Annotated[bool, typer.Option("--yes", help="start without asking, however long it will take")] = False,
 ) -> None:
-    """Run experiments of the paper, or go on with them.
+    """Run experiments of the paper, or resume them.
 
-    What is finished is not run again, what was stopped goes on. Every run has a folder of its own with its config, a
-    line of metrics an epoch, checkpoints and a result. Ctrl-C saves; the same command goes on. `replenish report`
-    makes tables and figures of the folders. `noise/digits` is no training but measures the noise of orders around a
-    minimum: it takes --seeds and --runs alone, and makes a file for each seed.
+    Finished runs are not repeated, and stopped runs resume. Each run has a folder with its config, one line of metrics
+    per epoch, checkpoints and a result. Ctrl-C saves; the same command resumes. `replenish report` makes tables and
+    figures from the folders.
     """
     with errors_as_sentences():
         chosen_seeds = None if seeds is None else options.parse_seeds(seeds)
-    if experiment.strip("/").split("/")[0] == "noise":
-        run_noise_experiments(context, experiment, chosen_seeds or [0], runs)
-        return
     import dataclasses
 
     from replenish.lab.config import Hardware
@@ -89,6 +88,7 @@ def run(
             tensorboard=tensorboard,
             command=command_line(),
         )
+        _announce_cost(planned, jobs, yes)
         results = execute(planned, chosen, launcher, jobs)
     diverged = sum(result["status"] == "diverged" for result in results)
     if first_process():
@@ -99,29 +99,49 @@ def run(
         raise typer.Exit(1)
 
 
-def run_noise_experiments(context: typer.Context, experiment: str, seeds: list[int], runs: Path) -> None:
-    """Run experiments on the noise of orders, one seed after the other; what is finished is not run again."""
-    from replenish.lab.noise.experiment import run_noise
-    from replenish.lab.noise.setting import find
+def _announce_cost(planned: Sequence[Job], parallel: int, yes: bool) -> None:
+    """Print about how long the runs will take; where that is a day or more, ask, or demand --yes without a terminal."""
+    from replenish.lab.experiments.costs import known_data, run_cost
 
-    with errors_as_sentences("stopped; seeds that had ended are kept, so give the same command again"):
-        options.refuse_others(context, ("experiment", "seeds", "runs"), experiment)
-        for name, setting in find(experiment).items():
-            for seed in seeds:
-                label = f"{name}, seed {seed}"
-                with working(label) as status:
-                    path = run_noise(name, setting, seed, runs, command_line(), _percent(status, label))
-                typer.echo(f"{label}: {path}")
+    left = [job for job in planned if job.ended() is None]
+    if not left:
+        return
+    hardware = left[0].hardware
+    on_gpu = _on_gpu(hardware.accelerator)
+    costs = [run_cost(job.config, known_data(job.config)) for job in left]
+    hours = sum(cost.gpu_hours if on_gpu else cost.cpu_hours for cost in costs)
+    workers = min(parallel, len(left)) * hardware.devices * hardware.num_nodes * (1 if on_gpu else hardware.threads)
+    hours = max(hours / workers, max(cost.gpu_hours if on_gpu else cost.cpu_hours for cost in costs) / hardware.devices)
+    unit = ("GPU" if on_gpu else "CPU thread") + ("s" if workers > 1 else "")
+    runs = "1 run" if len(left) == 1 else f"{len(left)} runs"
+    sentence = f"{runs} to do: about {_duration(hours)} on {workers} {unit}, to within a factor of two or so"
+    asks = hours >= HOURS_TO_ASK and not yes
+    if asks and not sys.stdin.isatty():
+        raise ValueError(f"--yes should be given to start this: {sentence}")
+    if hours >= HOURS_TO_SAY and first_process():
+        typer.echo(f"{sentence}.", err=True)
+    if asks:
+        typer.confirm("Start?", abort=True, err=True)
 
 
-def _percent(status: Status, label: str) -> Callable[[float], None]:
-    return lambda done: status.update(f"{label}: {done:.0%}")
+def _on_gpu(accelerator: str) -> bool:
+    if accelerator != "auto":
+        return accelerator != "cpu"
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _duration(hours: float) -> str:
+    if hours >= 48:
+        return f"{hours / 24:,.0f} days"
+    return f"{hours:.0f} h" if hours >= 2 else f"{max(math.ceil(hours * 60), 1)} min"
 
 
 def execute(
     jobs: Sequence[Job], names: Mapping[str, RunConfig], launcher: str = "local", parallel: int = 1
 ) -> list[dict[str, Any]]:
-    """Run jobs under a live display and return their results; a job is shown by the first experiment that has it."""
+    """Run jobs under a live display and return their results; a job is labelled by the first experiment that has it."""
     from replenish.lab.launch import launch
 
     by_config = {config: name for name, config in reversed(list(names.items()))}
@@ -131,7 +151,7 @@ def execute(
 
 
 def display_of(labels: Sequence[str]) -> RunsDisplay:
-    """Return the live display of runs, which the first process alone has."""
+    """Return the live display of runs; only the first process shows it."""
     from rich.console import Console
 
     from replenish.lab.launch.display import RunsDisplay

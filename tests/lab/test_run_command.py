@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -140,14 +141,22 @@ def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch
 def test_bad_input_is_one_sentence_and_exit_code_2(
     typed: Typed, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    code, out, err = typed("run", *arguments)
+    code, out, err = typed("run", *arguments, "--yes")
     assert code == 2
     assert said in err
-    assert err.startswith("replenish: ")
-    assert err.count("\n") == 1
+    *cost, sentence = err.splitlines()
+    assert sentence.startswith("replenish: ")
+    assert all(" to do: about " in line for line in cost)
     assert "Traceback" not in err
     assert out == ""
     assert list(tmp_path.iterdir()) == []  # nothing half-written
+
+
+def test_days_of_training_start_only_after_a_yes(typed: Typed, tmp_path: Path) -> None:
+    code, _, err = typed("run", "table2/wrn-28-10", "--accelerator", "cpu", "--seeds", "3")
+    assert code == 2
+    assert re.match(r"replenish: --yes should be given to start this: \d+ runs to do: about [\d,]+ days on 1 CPU", err)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("arguments", [("--epochs", "0"), ("--seed", "1"), ("--jobs", "x")])
@@ -227,7 +236,7 @@ def test_bad_input_as_a_user_sees_it(tmp_path: Path) -> None:
     done = replenish("run", "table3", "--scale", "mini", "--jobs", "2", cwd=tmp_path, REPLENISH_DATA=str(tmp_path))
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("replenish: the run in runs/")
+    assert "replenish: the run in runs/" in done.stderr
     assert "replenish data get cifar100" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

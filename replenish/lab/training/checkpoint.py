@@ -33,6 +33,7 @@ def checkpoint_of(run: Training) -> dict[str, Any]:
         "metrics": run.metrics,
         **run.meter.state_dict(),
         "seconds": run.seconds(),
+        "started_at": run.started_at,
         "hardware": run.all_hardware,
     }
 
@@ -64,6 +65,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     run.metrics = checkpoint["metrics"]
     run.meter.load_state_dict(checkpoint)
     run.seconds_before = checkpoint["seconds"]
+    run.started_at = checkpoint.get("started_at")  # which the first checkpoints did not have
     before = checkpoint.get("hardware", [])  # which the first checkpoints did not have
     run.all_hardware = [*before, *(used for used in run.all_hardware if used not in before)]
 

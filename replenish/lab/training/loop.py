@@ -173,6 +173,7 @@ class Training:
         self.metrics: list[dict[str, Any]] = []
         self.meter = OnlineMeter(fabric, self.order.num_samples)
         self.seconds_before, self.started = 0.0, time.perf_counter()
+        self.started_at: str | None = machine.now()  # a restored run keeps the time of its first start
         self.commit = machine.commit()  # now: by the end of a long run the source may be another
         #: What the run was executed on, the last at the end: one that was stopped may go on elsewhere.
         used = {"processes": fabric.world_size, "device": fabric.device.type}
@@ -252,6 +253,8 @@ class Training:
             "steps": self.step,
             "epochs": self.config.epochs,
             "seconds": round(self.seconds(), 3),
+            "started_at": self.started_at,
+            "ended_at": machine.now(),
             "initial_sha256": self.initial_sha256,
             "weights_sha256": weights_sha256(self.network),
             "parameters": sum(parameter.numel() for parameter in self.network.parameters()),

@@ -1,0 +1,79 @@
+"""Kinds of commands: a list that cuts no line, options in groups, a first argument that counts from 0.
+
+Help is plain text: typer's panels need rich, which would take most of the time that help takes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from replenish.cli.errors import errors_as_sentences
+
+#: The options of two groups by name; options of neither say how a network is trained.
+WHAT = "data orders seeds scale command metric metric_json higher_is_better margin until_decided max_seeds budget"
+WHERE = "runs jobs accelerator devices num_nodes threads compile_model tensorboard launcher as_json yes"
+#: Longer than any first sentence of a command's help: click would cut it at 80 columns.
+WHOLE_SENTENCE = 400
+
+
+class CommandList(TyperGroup):
+    """A group that prints the first sentence of every command in full, wrapped where the terminal ends."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a line or two for each command."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(WHOLE_SENTENCE)) for name, command in commands if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class GroupedCommand(TyperCommand):
+    """A command with so many options that help prints them in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options under the titles of their groups."""
+        groups: dict[str, list[tuple[str, str]]] = {
+            title: [] for title in ("Arguments", "What is run", "How it is trained", "Where it is run", "Options")
+        }
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                groups[_title(parameter)].append(record)
+        for title, lines in groups.items():
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
+
+class NumberedCommand(TyperCommand):
+    """A command whose first argument counts from 0. A negative number would be taken for an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reject a negative first argument."""
+        with errors_as_sentences():
+            if args and re.fullmatch(r"-\d+", args[0]):
+                raise ValueError(f"{self.params[0].name} should be at least 0, but got {args[0]}")
+        return super().parse_args(ctx, args)
+
+
+def given_flags(context: Any) -> dict[str, str]:
+    """Return the parameters given on the command line, each with its flag or its name."""
+    found = {}
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name)
+        if source is not None and source.name == "COMMANDLINE":
+            found[parameter.name] = parameter.opts[0]
+    return found
+
+
+def _title(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return "Arguments"
+    if parameter.name == "help":
+        return "Options"
+    if parameter.name in WHAT.split():
+        return "What is run"
+    return "Where it is run" if parameter.name in WHERE.split() else "How it is trained"

@@ -1,0 +1,1 @@
+"""This repository's own research: not installed with the library."""

@@ -1,0 +1,107 @@
+"""How the second study is judged, as code: written before the first counted run, and equal to `study/STATEMENT.md`.
+
+A `Judgement` comes from the values of the arms, seed by seed. Nothing here reads a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.05
+#: Nats of test log-loss in part K below which a difference does not matter.
+LOG_LOSS_MARGIN = 0.03
+
+#: K1's prediction, from the lowest clean training loss before the first decay to the highest.
+PREDICTED_ORDER = ("shuffle-once", "srs-quarter", "reshuffling", "srs", "srs-four", "replacement")
+#: The epoch after which K1 reads the clean training loss: the last before the learning rate drops.
+K1_EPOCH = 36
+
+Values = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict on paired differences, with what it rests on.
+
+    Attributes:
+        verdict: `better`, `worse`, `equivalent` or `undecided`; lower values are better.
+        n: Pairs.
+        mean: Mean difference.
+        interval: Student's 95 % interval of the mean.
+        p_value: Two-sided, of no difference.
+        p_equivalent: The larger p-value of the two one-sided tests against the margin; None without a margin.
+        correlation: Correlation of the two arms over the seeds.
+    """
+
+    verdict: str
+    n: int
+    mean: float
+    interval: tuple[float, float]
+    p_value: float
+    p_equivalent: float | None
+    correlation: float
+
+
+def paired(first: Sequence[float], second: Sequence[float], margin: float | None = None) -> Judgement:
+    """Judge `first` minus `second`, seed by seed.
+
+    Equivalence comes first, as in the first study: a difference that is real and within the margin is `equivalent`.
+    """
+    one, two = np.asarray(first, float), np.asarray(second, float)
+    if one.shape != two.shape or one.ndim != 1 or len(one) < 2:
+        raise ValueError(
+            f"first and second should have a value for each of two or more seeds, but got {one.shape} and {two.shape}"
+        )
+    differences = one - two
+    n, mean = len(differences), float(differences.mean())
+    error = float(differences.std(ddof=1) / np.sqrt(n))
+    half = float(stats.t.ppf(1 - LEVEL / 2, n - 1)) * error
+    p_value = float(2 * stats.t.sf(abs(mean) / error, n - 1))
+    p_equivalent = None if margin is None else float(stats.t.sf((margin - abs(mean)) / error, n - 1))
+    if p_equivalent is not None and p_equivalent < LEVEL:
+        verdict = "equivalent"
+    elif p_value < LEVEL:
+        verdict = "better" if mean < 0 else "worse"
+    else:
+        verdict = "undecided"
+    correlation = float(np.corrcoef(one, two)[0, 1])
+    return Judgement(verdict, n, mean, (mean - half, mean + half), p_value, p_equivalent, correlation)
+
+
+def trend(values: Values, order: Sequence[str]) -> float:
+    """Return the p-value of Page's trend test: within each seed, the values of the arms rise in this order."""
+    return float(stats.page_trend_test(np.column_stack([values[arm] for arm in order])).pvalue)
+
+
+def k1(clean_loss: Values) -> float:
+    """Return K1's p-value, from the clean training loss after epoch 36; the prediction holds below 0.05."""
+    return trend(clean_loss, PREDICTED_ORDER)
+
+
+def k2(test_loss: Values) -> Judgement:
+    """Judge K2: final test log-loss, SRS with k = 1 minus reshuffling."""
+    return paired(test_loss["srs"], test_loss["reshuffling"], LOG_LOSS_MARGIN)
+
+
+def k3(test_error: Values) -> Judgement:
+    """Judge K3: test error of SRS with k = 1 minus the mean of reshuffling and replacement, with no margin."""
+    ends = (np.asarray(test_error["reshuffling"]) + np.asarray(test_error["replacement"])) / 2
+    return paired(test_error["srs"], ends)
+
+
+def k4(test_loss: Values) -> Judgement:
+    """Judge K4: final test log-loss, SRS with k = 1 minus reshuffling at the rate of equal variance."""
+    return paired(test_loss["srs"], test_loss["reshuffling-equal-variance"], LOG_LOSS_MARGIN)
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Return p-values after Holm's correction over all secondary tests, those of equivalences included."""
+    corrected, largest = {}, 0.0
+    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, p_values[name] * (len(p_values) - rank)))
+        corrected[name] = largest
+    return corrected

@@ -1,0 +1,98 @@
+"""The second study: its arms as configs, and the command that runs them.
+
+`study/STATEMENT.md` says what each part asks and how it is judged. The arms of a part differ in the order, or in the
+learning rate where the name says so, and in nothing else.
+
+    python -m study.second K --runs results/second --jobs 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from replenish.lab.config import RunConfig
+from replenish.lab.jobs import Job, plan
+from replenish.lab.launch import launch
+
+#: The first study used seeds 0 to 19.
+FIRST_SEED = 100
+#: Gives reshuffling the stationary variance of SRS with k = 1 as kappa -> 0, at T = 50 steps per epoch, momentum 0.9:
+#: `equivalent_learning_rate(RandomReshuffling(2500, 50), SequencedReplacement(2500, 50), 1e-5, 0.9)` is 2.0285.
+EQUAL_VARIANCE_RATE = 0.20285
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the study: its arms by name, and the number of seeds of each."""
+
+    arms: dict[str, RunConfig]
+    seeds: int
+
+    def jobs(self, runs: Path, command: str) -> list[Job]:
+        """Return a job for every arm and seed, all arms of a seed before the next seed."""
+        return plan(self.arms.values(), range(FIRST_SEED, FIRST_SEED + self.seeds), runs, command=command)
+
+
+def dose(order: str, pool_size: int | None = None, learning_rate: float = 0.1) -> RunConfig:
+    """Return an arm of part K: the setting of the first study's part `rates`, measured before the first decay too."""
+    return RunConfig(
+        dataset="cifar100",
+        images_per_class=25,
+        image_size=16,
+        pad=0,
+        flip=False,
+        model="wrn-10-2",
+        order=order,
+        pool_size=pool_size,
+        batch_size=50,
+        learning_rate=learning_rate,
+        epochs=60,
+        test_every=60,
+        clean_every=12,
+        held_out=True,
+    )
+
+
+def _dose_and_response() -> dict[str, RunConfig]:
+    samples = 2_500
+    srs = dose("srs")
+    return {
+        "shuffle-once": dose("shuffle-once"),
+        "srs-quarter": replace(srs, pool_size=samples // 4),
+        "reshuffling": dose("reshuffling"),
+        "srs": srs,
+        "srs-four": replace(srs, pool_size=4 * samples),
+        "replacement": dose("replacement"),
+        "reshuffling-equal-variance": dose("reshuffling", learning_rate=EQUAL_VARIANCE_RATE),
+    }
+
+
+PARTS = {"K": Part(_dose_and_response(), seeds=20)}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the parts named on the command line; finished runs are kept, stopped runs resume."""
+    parser = argparse.ArgumentParser(prog="python -m study.second", description=main.__doc__)
+    parser.add_argument("parts", nargs="+", choices=PARTS)
+    parser.add_argument("--runs", type=Path, default=Path("results/second"), help="the folder of the records")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at once, one thread each")
+    options = parser.parse_args(arguments)
+    command = shlex.join(["python", "-m", "study.second", *(sys.argv[1:] if arguments is None else arguments)])
+    for name in options.parts:
+        jobs = PARTS[name].jobs(options.runs / name, command)
+        waiting = [job for job in jobs if job.ended() is None]
+        print(f"part {name}: {len(jobs) - len(waiting)} of {len(jobs)} runs have ended", flush=True)
+
+        def report(place: int, event: dict[str, object], waiting: list[Job] = waiting) -> None:
+            if event["event"] == "end":
+                print(f"ended: {waiting[place].folder}", flush=True)
+
+        launch(waiting, "local", options.jobs, report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The second study's rules on made values, and its arms against its statement."""
+
+import math
+
+import numpy as np
+import pytest
+
+from replenish import RandomReshuffling, SequencedReplacement
+from replenish.theory import equivalent_learning_rate
+from study import rules
+from study.second import EQUAL_VARIANCE_RATE, PARTS
+
+
+@pytest.mark.parametrize(
+    ("shift", "spread", "verdict"),
+    [(-0.2, 0.05, "better"), (0.2, 0.05, "worse"), (0.005, 0.02, "equivalent"), (0.02, 0.2, "undecided")],
+)
+def test_a_verdict_follows_from_the_shift_and_the_spread(shift, spread, verdict):
+    differences = shift + spread * np.linspace(-1, 1, 20)
+    base = np.linspace(4, 5, 20)
+    judged = rules.paired(base + differences, base, margin=0.03)
+    assert judged.verdict == verdict
+    assert judged.mean == pytest.approx(shift)
+    assert judged.interval[0] < shift < judged.interval[1]
+
+
+def test_without_a_margin_nothing_is_equivalent():
+    assert rules.paired([1.0, 1.1, 0.9], [1.0, 1.2, 1.1]).p_equivalent is None
+
+
+def test_holm_keeps_the_order_and_never_falls():
+    assert rules.holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "c": 0.06, "b": 0.06})
+
+
+def test_k1_is_small_for_the_predicted_order_and_large_for_the_reverse():
+    rising = {
+        arm: [place + 0.1 * math.sin(seed + place) for seed in range(20)]
+        for place, arm in enumerate(rules.PREDICTED_ORDER)
+    }
+    falling = dict(zip(rules.PREDICTED_ORDER, reversed(list(rising.values())), strict=True))
+    assert rules.k1(rising) < 1e-6
+    assert rules.k1(falling) > 0.99
+
+
+def test_part_k_is_as_stated():
+    part = PARTS["K"]
+    assert set(rules.PREDICTED_ORDER) < set(part.arms)
+    assert len(part.jobs("unused", "")) == 140
+    config = part.arms["srs"]
+    assert (config.decays, config.batch_size, config.epochs) == ((36.0, 45.0, 52.5), 50, 60)
+    assert rules.K1_EPOCH % config.clean_every == 0
+    factor = equivalent_learning_rate(RandomReshuffling(2500, 50), SequencedReplacement(2500, 50), 1e-5, 0.9)
+    assert pytest.approx(0.1 * factor, rel=1e-4) == EQUAL_VARIANCE_RATE
