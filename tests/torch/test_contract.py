@@ -31,7 +31,7 @@ def sampler(request: pytest.FixtureRequest) -> Any:
 
 
 # Files that still look at a framework's own loader or trainer.
-NOT_YET = {"fastai_loader.py", "keras.py", "lightning_epochs.py", "loaders.py"}
+NOT_YET = {"fastai_loader.py", "keras.py", "lightning_epochs.py", "loader_record.py", "loaders.py"}
 
 
 def steps(sampler: Any, start: int, stop: int) -> list[Any]:
