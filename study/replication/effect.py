@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replenish.lab.statistics import COVERAGE, Interval
+from replenish.lab.comparing.statistics import COVERAGE, Interval
 
 #: A spread below this is the rounding of floating-point subtraction.
 _NO_SPREAD = 1e-9

@@ -1,6 +1,6 @@
 """The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison.
 
-They are not those of `replenish.lab.verdict`, by which a user's own comparison is judged: the study stated equivalence
+They differ from `replenish.lab.comparing.verdict`, which judges a user's own comparison: the study stated equivalence
 by a 90 % interval, and a verdict that can be "better" and "equivalent" at once.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from replenish.lab.statistics import holm
+from replenish.lab.comparing.statistics import holm
 from study.replication.effect import Effect, difference_of_differences, paired_effect
 from study.replication.evidence import Evidence, Reading
 from study.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison

@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 
+from replenish.lab.comparing.statistics import signed
 from replenish.lab.report.words import duration, p_words, percent
 from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
-from replenish.lab.statistics import signed
 from study.replication.claims import CLAIMS, Claim
 from study.replication.effect import Effect
 from study.replication.evidence import ArmRuns, Evidence

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from replenish.lab.comparing.statistics import place, signed
 from replenish.lab.report.words import p_words
-from replenish.lab.statistics import place, signed
 from study.decisive import PUBLISHED
 from study.replication.claims import CLAIMS, CONTRADICTED, SUPPORTED, Claim
 from study.replication.effect import Effect

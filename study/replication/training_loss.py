@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replenish.lab.comparing.statistics import signed
 from replenish.lab.show import NOTHING, Column, Table
-from replenish.lab.statistics import signed
 from study.replication.effect import Effect, paired_effect
 from study.replication.evidence import ArmRuns, Evidence
 from study.replication.plan import PRIMARY

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from replenish import checks
-from replenish.lab.command_metric import Metric
-from replenish.lab.command_run import CommandRun, StoppedError
+from replenish.lab.comparing.command_run import CommandRun, StoppedError
+from replenish.lab.comparing.metric import Metric
 from replenish.lab.config import Hardware
 from replenish.lab.launch import LAUNCHERS
 from replenish.lab.launch.ray import connected, resources, want

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replenish.lab.atomic_files import write_atomically
-from replenish.lab.question import Answer
+from replenish.lab.comparing.question import Answer
+from replenish.lab.comparing.verdict import Verdict
 from replenish.lab.show import (
     NOTHING,
     Cell,
@@ -24,7 +25,6 @@ from replenish.lab.show import (
     pairs_figure,
 )
 from replenish.lab.show.page import page_html
-from replenish.lab.verdict import Verdict
 
 _STATES = {"better": "difference", "worse": "difference", "equivalent": "equivalent", "undecided": "open"}
 

@@ -21,7 +21,7 @@ from replenish.exec.environment import Assignment
 from replenish.exec.records import RunRecords, read_records
 from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_leftovers, read_sources
 from replenish.lab.atomic_files import write_atomically
-from replenish.lab.command_metric import Metric, filled, last_lines
+from replenish.lab.comparing.metric import Metric, filled, last_lines
 
 OUTCOME, LOADERS = "outcome.json", "loaders"
 SECONDS_BETWEEN_LOOKS = 0.05

@@ -11,14 +11,13 @@ from pathlib import Path
 
 from replenish import checks
 from replenish.exec.records import RunRecords
-from replenish.lab.answer_page import answer_page, write_page
 from replenish.lab.atomic_files import held
-from replenish.lab.command_launch import run_all, starting
-from replenish.lab.command_metric import JsonMetric, Metric
-from replenish.lab.command_run import CommandRun, StoppedError
+from replenish.lab.comparing.command_launch import run_all, starting
+from replenish.lab.comparing.command_run import CommandRun, StoppedError
+from replenish.lab.comparing.metric import JsonMetric, Metric
+from replenish.lab.comparing.page import answer_page, write_page
+from replenish.lab.comparing.question import Answer, Question, run_until_decided
 from replenish.lab.config import Hardware
-from replenish.lab.question import Answer, Question
-from replenish.lab.seed_rounds import run_seeds
 from replenish.orders.fitted import check_fittable
 
 
@@ -101,7 +100,7 @@ def compare_commands(
     ):
         since = _beginning(home)
         try:
-            run_seeds(question, values, run, parallel=parallel)
+            run_until_decided(question, values, run, parallel=parallel)
         except StoppedError as reason:
             stopped = str(reason)
     pairs = set.intersection(*(set(found) for found in values.values()))

@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 
-from replenish.lab.answer_page import answer_page, write_page
 from replenish.lab.atomic_files import check_place
-from replenish.lab.question import Answer, Question, checked_metric, seed_list
-from replenish.lab.seed_rounds import run_seeds
-from replenish.lab.statistics import ANY
+from replenish.lab.comparing.page import answer_page, write_page
+from replenish.lab.comparing.question import Answer, Question, checked_metric, run_until_decided, seed_list
+from replenish.lab.comparing.statistics import ANY
 from replenish.orders.fitted import FittedOrder, check_fittable
 from replenish.orders.protocol import Order
 from replenish.orders.registry import build_order
@@ -93,7 +92,7 @@ def compare_trainings(
                 for name, value in _others(found, metric).items():
                     besides.setdefault(name, {}).setdefault(order, {})[seed] = value
 
-    answer = question.answer(values, run_seeds(question, values, run, budget=budget), besides=besides)
+    answer = question.answer(values, run_until_decided(question, values, run, budget=budget), besides=besides)
     if page is not None:
         write_page(answer_page(answer, "A training function of your own"), page)
     return answer

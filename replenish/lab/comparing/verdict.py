@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from replenish.lab.statistics import ANY, COVERAGE, Interval, PairedDifference, half_width, paired_difference
+from replenish.lab.comparing.statistics import ANY, COVERAGE, Interval, PairedDifference, half_width, paired_difference
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 #: With fewer seeds nothing is decided, since two differences say next to nothing about their spread.

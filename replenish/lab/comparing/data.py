@@ -13,26 +13,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
-from replenish.lab.answer_page import answer_page, write_page
-from replenish.lab.comparison_doubts import doubts
-from replenish.lab.comparison_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named
+from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
+from replenish.lab.comparing.page import answer_page, write_page
+from replenish.lab.comparing.question import Answer, Question, run_until_decided, seed_list
+from replenish.lab.comparing.statistics import PERCENT
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Dataset
 from replenish.lab.jobs import Job, WatchJobs, plan
 from replenish.lab.launch import check_machines, launch
 from replenish.lab.machine import first_process
-from replenish.lab.question import Answer, Question, seed_list
 from replenish.lab.report.figures import curves
 from replenish.lab.report.grouping import Group, origins
 from replenish.lab.report.words import dataset_name, recipe_words
 from replenish.lab.runs import folder_of, read_run
-from replenish.lab.seed_rounds import run_seeds
-from replenish.lab.statistics import PERCENT
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from replenish.lab.verdict import Verdict
+    from replenish.lab.comparing.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -223,7 +221,7 @@ class PlannedComparison:
                     values[job.config.order][job.config.seed] = self._value(result, job)
             results.extend(ended)
 
-        stopped = run_seeds(self.question, values, run, parallel=parallel, budget=budget)
+        stopped = run_until_decided(self.question, values, run, parallel=parallel, budget=budget)
         if not any(values.values()):
             raise ValueError(f"no run in {self.runs} finished, so there is nothing to compare")
         diverged = sum(result["status"] == "diverged" for result in results)
@@ -244,7 +242,7 @@ class PlannedComparison:
             values,
             stopped,
             besides={what: found for what, found in besides.items() if found},
-            warnings=list(doubts(self.dataset, groups)),
+            warnings=list(warnings_about(self.dataset, groups)),
         )
         errors = {order: group.errors for order, group in groups.items()}
         page = self.runs / self._page_name()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from replenish.lab.question import checked_metric
+from replenish.lab.comparing.question import checked_metric
 
 #: How much of the end of an output is shown.
 LAST_LINES = 10
