@@ -368,7 +368,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digits", "--until-decided", "--seeds=1,2,3"], "--seeds should be left out with --until-decided"),
         (["digits", "--max-seeds=9"], "--max-seeds should be given with --until-decided alone"),
         (["digits", "--model", "nowhere:net"], "nowhere cannot be imported"),
-        (["digits", "--model", "torch.nn:Linear"], "torch.nn:Linear should need no arguments but in_channels"),
+        (["digits", "--model", "torch.nn:Linear"], "torch.nn:Linear should need no arguments except in_channels"),
         (["digits", "--model", "torchvision:resnet18"], "torchvision"),
         (["digits", "--model", "timm:resnet18"], "timm:resnet18 needs timm, which cannot be imported here"),
         (["digits", "--batch-size", "5000"], "--batch-size should be at most num_samples"),

@@ -46,7 +46,8 @@ def own_network(name: str, channels: int, classes: int, image_size: int | tuple[
         make = _bound(found, place, {"in_channels": channels, "num_classes": classes, "image_size": image_size}, more)
     if digest and network_digest(make) != digest:
         raise ValueError(
-            f"the network {place} has changed since its runs began, when its digest was {digest}; use another folder for the runs of the new one"
+            f"the network {place} has changed since its runs began, when its digest was {digest}; use another "
+            f"folder for its new runs"
         )
     return make
 
