@@ -141,7 +141,7 @@ def _set_width(terminal: int, width: int) -> None:
     [
         ("replenish comp", "compare"),
         ("replenish run table3/wrn-s", "table3/wrn-srs-b64-120-150-175"),
-        ("replenish run study/ra", "study/rates"),
+        ("replenish run decisive/s", "decisive/srs"),
         ("replenish compare --orders reshuffling,sr", "reshuffling,srs"),
         ("replenish run table3 --scale m", "mini"),
         ("replenish run table3 --launcher sl", "slurm"),

@@ -27,7 +27,7 @@ DOCUMENTED = [
     "replenish.torch",
     "replenish.lab.data",
     "replenish.lab.models",
-    "replenish.lab.statistics",
+    "replenish.lab.comparing.statistics",
 ]
 
 

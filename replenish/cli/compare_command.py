@@ -35,11 +35,10 @@ def compare_command(
     flags: Mapping[str, str],
 ) -> None:
     """Run the command with every order and seed, and print the verdict."""
-    from replenish.lab.command_metric import JsonMetric, OutputMetric
-    from replenish.lab.commands import compare_commands
+    from replenish.lab.comparing.command import compare_commands
+    from replenish.lab.comparing.metric import JsonMetric, OutputMetric
+    from replenish.lab.comparing.question import Question, parse_duration, seed_list
     from replenish.lab.config import Hardware
-    from replenish.lab.question import Question, seed_list
-    from replenish.lab.seed_rounds import parse_duration
     from replenish.lab.stopping import handling, raise_stopped
 
     with errors_as_sentences("stopped; runs that had ended are kept, so give the same command again", flags=flags):

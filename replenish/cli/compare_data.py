@@ -15,9 +15,9 @@ from replenish.cli.errors import errors_as_sentences
 from replenish.cli.run import display_of
 
 if TYPE_CHECKING:
-    from replenish.lab.comparison import PlannedComparison
+    from replenish.lab.comparing.data import PlannedComparison
+    from replenish.lab.comparing.question import Answer
     from replenish.lab.config import Hardware
-    from replenish.lab.question import Answer
 
 #: Until a run's first step: torch is loaded, data are read, the network is built.
 SECONDS_TO_START = 5
@@ -48,8 +48,8 @@ def compare_data(
 
     with errors_as_sentences(flags=flags):
         find_source(data)  # a name that nothing has is told before torch is loaded, which takes seconds
-        from replenish.lab.comparison import plan_comparison
-        from replenish.lab.seed_rounds import parse_duration
+        from replenish.lab.comparing.data import plan_comparison
+        from replenish.lab.comparing.question import parse_duration
 
         options.check_launcher(launcher, hardware)
         seconds = None if budget is None else parse_duration(budget)

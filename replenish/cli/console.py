@@ -33,9 +33,13 @@ def working(on: str) -> Status:
     return Console(stderr=True).status(on)
 
 
+#: How this program is called; another program that uses these commands puts its own name here.
+PROGRAM = ["replenish"]
+
+
 def command_line() -> str:
     """Return the command as it was typed, with the program's plain name."""
-    return shlex.join(["replenish", *sys.argv[1:]])
+    return shlex.join([*PROGRAM, *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""`replenish data`: download the CIFARs, and tell what data is there."""
+"""`replenish data`: download the CIFARs, and verify them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from replenish.lab.data.cifar_files import CifarFiles
     from replenish.lab.data.download import Progress
 
-app = typer.Typer(no_args_is_help=True, help="Download the CIFARs, and tell what data is there.")
+app = typer.Typer(no_args_is_help=True, help="Download the CIFARs, and verify them.")
 
 Root = Annotated[
     Path | None,
@@ -33,10 +33,10 @@ def get_command(
         str | None, typer.Option(help="Another https address of the same archive; its md5 is checked.")
     ] = None,
 ) -> None:
-    """Download a CIFAR, verify it and unpack it; a broken download is taken up where it broke."""
+    """Download a CIFAR, verify it and unpack it; a broken download resumes."""
     from replenish.lab.data.download import get
 
-    kept = "interrupted; what was downloaded is kept, run it again to go on"
+    kept = "interrupted; the part so far is kept, run it again to resume"
     with errors_as_sentences(interrupted=kept), _progress_bar(name) as progress:
         folder = get(_files(name), root, url=url, progress=progress)
     typer.echo(f"{name} is in {folder}, verified.")
@@ -48,9 +48,9 @@ def verify_command(
     root: Root = None,
     as_json: options.Json = False,
 ) -> None:
-    """Tell what data is there and whether it is the official data.
+    """List the data that is found, and verify that it is the official data.
 
-    The exit code is 1 if something is damaged, or if something named is absent.
+    The exit code is 1 if data is damaged, or if a dataset given by name is absent.
     """
     from replenish.lab.data.cifar import read_verified
     from replenish.lab.data.cifar_files import data_root, find

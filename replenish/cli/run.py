@@ -5,29 +5,26 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, first_process, working
+from replenish.cli.console import command_line, first_process
 from replenish.cli.errors import errors_as_sentences
 
 #: Runs that take longer than the first say so; those that take longer than the second start only after a yes.
 HOURS_TO_SAY, HOURS_TO_ASK = 1 / 6, 24
 
 if TYPE_CHECKING:
-    from rich.status import Status
-
     from replenish.lab.config import RunConfig
     from replenish.lab.jobs import Job
     from replenish.lab.launch.display import RunsDisplay
 
 
 def run(
-    context: typer.Context,
     experiment: Annotated[
         str,
         typer.Argument(
@@ -65,14 +62,10 @@ def run(
 
     Finished runs are not repeated, and stopped runs resume. Each run has a folder with its config, one line of metrics
     per epoch, checkpoints and a result. Ctrl-C saves; the same command resumes. `replenish report` makes tables and
-    figures from the folders. `noise/digits` trains nothing: it measures the noise of orders around a minimum, takes
-    only --seeds and --runs, and writes one file per seed.
+    figures from the folders.
     """
     with errors_as_sentences():
         chosen_seeds = None if seeds is None else options.parse_seeds(seeds)
-    if experiment.strip("/").split("/")[0] == "noise":
-        run_noise_experiments(context, experiment, chosen_seeds or [0], runs)
-        return
     import dataclasses
 
     from replenish.lab.config import Hardware
@@ -143,25 +136,6 @@ def _duration(hours: float) -> str:
     if hours >= 48:
         return f"{hours / 24:,.0f} days"
     return f"{hours:.0f} h" if hours >= 2 else f"{max(math.ceil(hours * 60), 1)} min"
-
-
-def run_noise_experiments(context: typer.Context, experiment: str, seeds: list[int], runs: Path) -> None:
-    """Run experiments on the noise of orders, one seed after the other; finished seeds are not repeated."""
-    from replenish.lab.noise.experiment import run_noise
-    from replenish.lab.noise.setting import find
-
-    with errors_as_sentences("stopped; seeds that had ended are kept, so give the same command again"):
-        options.refuse_others(context, ("experiment", "seeds", "runs"), experiment)
-        for name, setting in find(experiment).items():
-            for seed in seeds:
-                label = f"{name}, seed {seed}"
-                with working(label) as status:
-                    path = run_noise(name, setting, seed, runs, command_line(), _percent(status, label))
-                typer.echo(f"{label}: {path}")
-
-
-def _percent(status: Status, label: str) -> Callable[[float], None]:
-    return lambda done: status.update(f"{label}: {done:.0%}")
 
 
 def execute(

@@ -1,42 +1,58 @@
-"""SRS for Hugging Face Accelerate: what `Accelerator.save_state` is to keep of a sampler.
-
-It needs nothing of Accelerate, and serves any framework that saves objects with `state_dict` and `load_state_dict`.
-"""
+"""Samplers in Hugging Face Accelerate: a loader that is divided once, and the steps trained in `save_state`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
-from replenish.torch import OrderBatchSampler, SRSSampler
+from torch.utils.data import DataLoader
+
+try:
+    from accelerate import Accelerator
+    from accelerate.data_loader import prepare_data_loader
+except ModuleNotFoundError as error:
+    if error.name != "accelerate":
+        raise  # Accelerate is installed, and one of its own imports failed
+    raise ImportError(
+        "replenish.integrations.accelerate needs Accelerate: pip install 'replenish[accelerate]'"
+    ) from error
+
+from replenish.torch import Progress as Progress
+from replenish.torch.step_sampler import StepSampler
 
 
-class Progress:
-    """The number of steps trained on a sampler's batches, saved as the sampler's position.
+def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> tuple[DataLoader[Any], Progress]:
+    """Prepare a loader with one of our samplers, in place of `accelerator.prepare(loader)`.
 
-    A sampler counts the steps *drawn*, which workers do ahead of the training; only the loop knows the steps
-    trained. Increase `step` after every one, and register this object instead of the sampler:
-    `accelerator.register_for_checkpointing(progress)`.
+    The sampler gives every process its share, so Accelerate must not divide the batches again. The progress is
+    registered for `save_state` and `load_state`. Add 1 to `progress.step` after every batch, and resume the loop at
+    `progress.epoch`.
 
     Args:
-        sampler: The sampler to put to the position when a state is loaded.
+        accelerator: The accelerator of the run.
+        loader: A DataLoader whose batch sampler or sampler is one of `replenish.torch`.
 
-    Example:
-        >>> from replenish.torch import SRSBatchSampler
-        >>> progress = Progress(SRSBatchSampler(range(100), 10))
-        >>> progress.step += 7
-        >>> progress.state_dict()["step"]
-        7
+    Returns:
+        The loader, on the accelerator's device, and the progress.
     """
+    progress = Progress(sampler_of(loader))
+    accelerator.register_for_checkpointing(progress)
+    prepared = prepare_data_loader(
+        loader, accelerator.device, num_processes=1, process_index=0, put_on_device=True, dispatch_batches=False
+    )
+    return prepared, progress
 
-    def __init__(self, sampler: OrderBatchSampler | SRSSampler) -> None:
-        self.sampler = sampler
-        self.step = 0
 
-    def state_dict(self) -> dict[str, int | str]:
-        """Return the sampler's position at the steps trained."""
-        return self.sampler.state_dict(step=self.step)
-
-    def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
-        """Put the sampler and the count to a position saved, also one of another number of processes."""
-        self.sampler.load_state_dict(state_dict)
-        self.step = int(state_dict["step"])
+def sampler_of(loader: DataLoader[Any]) -> StepSampler[Any]:
+    """Return the sampler of `replenish.torch` that a loader draws from, or raise."""
+    for sampler in (loader.batch_sampler, loader.sampler):
+        if isinstance(sampler, StepSampler):
+            if sampler.items_per_step > 1 and getattr(loader, "batch_size", None) != sampler.items_per_step:
+                raise ValueError(
+                    f"batch_size should be {sampler.items_per_step}, the sampler's share of a step, so that a batch "
+                    f"is one step, but got {loader.batch_size}"
+                )
+            return sampler
+    raise TypeError(
+        f"loader should have a sampler of replenish.torch, but its batch sampler is a "
+        f"{type(loader.batch_sampler).__name__}"
+    )

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 from replenish.deferred import attributes as _attributes
 
 if TYPE_CHECKING:
-    from replenish.lab.comparison import Comparison as Comparison
-    from replenish.lab.comparison import compare as compare
+    from replenish.lab.comparing.data import Comparison as Comparison
+    from replenish.lab.comparing.data import compare as compare
+    from replenish.lab.comparing.function import compare_trainings as compare_trainings
     from replenish.lab.config import Hardware as Hardware
     from replenish.lab.config import RunConfig as RunConfig
     from replenish.lab.training import load_network as load_network
     from replenish.lab.training import train as train
-    from replenish.lab.trainings import compare_trainings as compare_trainings
 else:
     __getattr__, __dir__, __all__ = _attributes(
         __name__,
         {
-            "Comparison": "comparison",
+            "Comparison": "comparing.data",
             "Hardware": "config",
             "RunConfig": "config",
-            "compare": "comparison",
-            "compare_trainings": "trainings",
+            "compare": "comparing.data",
+            "compare_trainings": "comparing.function",
             "load_network": "training",
             "train": "training",
         },

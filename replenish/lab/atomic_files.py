@@ -1,6 +1,6 @@
-"""Files that are there whole or not at all, also if the machine stops: written beside their place, flushed, renamed.
+"""Files that are written whole or not at all, also if the machine stops, and folders that only one process writes to.
 
-And folders that one process alone writes to.
+A file is written beside its place, flushed and renamed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also if the machine stops.
+    """Write a file whole or not at all, also if the machine stops.
 
     Raises:
-        OSError: It could not be written; what was there is as it was.
+        OSError: It could not be written; an earlier file of that name is unchanged.
     """
     new = path.with_name(f"{path.name}.new")
     try:
@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def check_place(name: str, path: Path, *suffixes: str) -> None:
-    """Refuse a place for a file, called `name` by whoever gave it, before the work is done that is to go there."""
+    """Refuse a place where a file cannot be written, before the work; `name` is the option or argument."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} should be the name of a {suffixes[0]} file, but got {path}")
     if not path.parent.is_dir():
@@ -39,7 +39,7 @@ def check_place(name: str, path: Path, *suffixes: str) -> None:
 
 
 def check_runs_folder(folder: Path) -> None:
-    """Refuse a folder of runs that is not there, before anything heavy is loaded to read them."""
+    """Refuse a folder of runs that does not exist, before anything heavy is loaded."""
     if not folder.exists():
         raise FileNotFoundError(f"there is no directory {folder}; give the one that `replenish run` wrote its runs to")
     if not folder.is_dir():
@@ -47,23 +47,24 @@ def check_runs_folder(folder: Path) -> None:
 
 
 def write_flushed(path: Path, content: bytes) -> None:
-    """Write a file and have it on the disk; after an error it is not there."""
+    """Write a file and flush it to the disk; after an error it is gone. A link of that name is not followed."""
     try:
-        with path.open("wb") as file:
+        path.unlink(missing_ok=True)  # what a killed process left, or a link that somebody put there
+        with path.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        path.unlink(missing_ok=True)  # half a file would only take the room that is missing
+        path.unlink(missing_ok=True)  # half a file only takes up space that is missing
         raise
 
 
 @contextmanager
 def held(folder: Path, doing: str) -> Iterator[None]:
-    """Hold a folder, made if need be, so that no other process does; however this process ends, it is free then.
+    """Lock a folder against other processes, and make it if it does not exist. The lock ends with this process.
 
     Raises:
-        BlockingIOError: Another process does what `doing` says in it.
+        BlockingIOError: Another process holds it; `doing` says what such a process does, for the message.
     """
     from filelock import FileLock, Timeout
 
@@ -77,8 +78,8 @@ def held(folder: Path, doing: str) -> Iterator[None]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Have a folder's new names on the disk."""
-    if os.name != "posix":  # elsewhere a folder cannot be opened
+    """Flush the names of new files in a folder to the disk."""
+    if os.name != "posix":  # Windows cannot open a folder
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -88,10 +89,10 @@ def flush_folder(folder: Path) -> None:
 
 
 def not_written(error: OSError, path: Path) -> OSError:
-    """Return an error that says in a sentence which file could not be written, and what to do."""
+    """Return an error that names the file that could not be written, and what to do."""
     if error.errno == errno.ENOSPC:
         return OSError(
-            f"the disk is full: {path} could not be written; what was finished before is kept, so free some space "
-            f"and give the same command again"
+            f"the disk is full: {path} could not be written; finished work is kept, so free some space and run "
+            f"the same command again"
         )
     return OSError(f"{path} could not be written: {error.strerror or error}")

@@ -1,29 +1,31 @@
-"""Batch samplers over an `Order`: what a `DataLoader` takes as `batch_sampler`."""
+"""Batch samplers over an `Order`: pass one to `DataLoader(batch_sampler=...)`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
 
 import numpy.typing as npt
+import torch.distributed
 from torch.utils.data import Sampler
 
+from replenish import checks
 from replenish.orders.protocol import Order, check_order
-from replenish.torch.arguments import REBUILT, epoch_of_srs, srs_order
-from replenish.torch.position import PositionedSampler
+from replenish.orders.random_reshuffling import RandomReshuffling
+from replenish.torch.arguments import REBUILT, epoch_of_srs, length_of, srs_order
+from replenish.torch.step_sampler import StepSampler
 
 
-class OrderBatchSampler(PositionedSampler[list[int]]):
-    """Any `Order` as a batch sampler: lists of Python ints, one effective epoch a pass, without end.
+class OrderBatchSampler(StepSampler[list[int]]):
+    """Any `Order` as a batch sampler: lists of Python ints, one epoch per pass, without end.
 
-    Give it to `DataLoader(batch_sampler=...)`. Every process draws the same global batch and takes its
-    contiguous share, so the stream of global batches is the same on any number of processes. Passes follow each
-    other from epoch to epoch; one that is left early is not counted, and the next begins where it began.
-    `set_epoch`, `seek` and `load_state_dict` put the next pass anywhere. Passes may run in different threads.
+    Every process draws the same global batch and takes its contiguous share, so the stream of global batches does not
+    depend on the number of processes. A pass that is drawn to its end is followed by the next epoch. After a pass that
+    was left early, call `set_epoch` or `seek` before the next one.
 
     Args:
-        order: Which samples make up the global batch of every step.
-        num_replicas: The number of processes; default: torch.distributed's if it is initialised, else 1.
-        rank: The number of this process; default: torch.distributed's if it is initialised, else 0.
+        order: The samples of every global batch.
+        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
+        rank: The number of this process; None means torch.distributed's, or 0 without it.
 
     Example:
         >>> from replenish import RandomReshuffling
@@ -39,16 +41,33 @@ class OrderBatchSampler(PositionedSampler[list[int]]):
             if isinstance(order, Sampler):
                 raise TypeError(f"{error}. {REBUILT}") from None
             raise
-        drop_last = bool(getattr(order, "drop_last", False))
-        super().__init__(order, order.steps_per_epoch, num_replicas, rank, drop_last=drop_last)
+        super().__init__(order, num_replicas=num_replicas, rank=rank)
+        self.drop_last = bool(getattr(order, "drop_last", False))
 
     def __len__(self) -> int:
         return self.steps_per_epoch
 
     @property
     def sampler(self) -> OrderBatchSampler:
-        """Itself: frameworks call `set_epoch` on a batch sampler's `sampler`, as torch's own has one."""
+        """The batch sampler itself: frameworks call `set_epoch` on a batch sampler's `sampler`."""
         return self
+
+    @property
+    def batch_size(self) -> int:
+        """The global batch size.
+
+        Raises:
+            ValueError: The run has several processes. A library that reads this attribute would divide the batches
+                among the processes a second time.
+        """
+        running = torch.distributed.is_available() and torch.distributed.is_initialized()
+        if self.num_replicas > 1 or (running and torch.distributed.get_world_size() > 1):
+            raise ValueError(
+                f"batch_size should not be read where several processes run, since the sampler already gives rank "
+                f"{self.rank} its share and a library that reads it would divide the batches again; for Accelerate, "
+                f"use replenish.integrations.accelerate.prepare; the global batch size is sampler.order.batch_size"
+            )
+        return self.order.batch_size
 
     def _items(self, start: int, end: int) -> Iterator[list[int]]:
         return self._lists(start, end)
@@ -63,15 +82,14 @@ class SRSBatchSampler(OrderBatchSampler):
 
     Args:
         data_source: The dataset; its length is the number of samples.
-        batch_size: The global batch, the paper's B; with `num_replicas=n` a process gets B/n of each batch.
+        batch_size: The global batch size, the paper's B; with `num_replicas=n` a process gets B/n of each batch.
         seed: Chooses the draws and the shuffled sequence; the same on all processes.
-        pool_size: The number of slots; None means the sequence's length: the number of samples, the paper's, unless
-            `sequence` is an array.
+        pool_size: The number of slots; None means the length of the sequence.
         sequence: `"shuffled"`, `"identity"` or an array of indices; one round of it is an effective epoch.
-        num_replicas: The number of processes; default: torch.distributed's if it is initialised, else 1.
-        rank: The number of this process; default: torch.distributed's if it is initialised, else 0.
-        drop_last: Whether an effective epoch is N/B steps rounded down instead of up, as
-            `len(DataLoader)` would be. SRS has no short batch, so nothing is dropped.
+        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
+        rank: The number of this process; None means torch.distributed's, or 0 without it.
+        drop_last: Whether an epoch is N/B steps rounded down instead of up, as `len(DataLoader)` would be. SRS has no
+            short batch, so nothing is dropped.
 
     Example:
         >>> sampler = SRSBatchSampler(range(100), 10, seed=1)
@@ -95,3 +113,38 @@ class SRSBatchSampler(OrderBatchSampler):
         super().__init__(order, num_replicas=num_replicas, rank=rank)
         self.steps_per_epoch = epoch_of_srs(order, drop_last)
         self.drop_last = drop_last
+
+
+class ReshufflingBatchSampler(OrderBatchSampler):
+    """Ordinary shuffling with exact resume: every epoch is a new permutation of the samples.
+
+    It is what `DataLoader(shuffle=True)` does, from a stream of random numbers that depends only on the seed, the epoch
+    and the sizes. So a run resumes at any step, on any number of processes, without the state of a generator.
+
+    Args:
+        data_source: The dataset; its length is the number of samples.
+        batch_size: The global batch size; with `num_replicas=n` a process gets B/n of each batch.
+        seed: Chooses the permutations; the same on all processes.
+        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
+        rank: The number of this process; None means torch.distributed's, or 0 without it.
+        drop_last: Whether the short batch at the end of an epoch is dropped.
+
+    Example:
+        >>> sampler = ReshufflingBatchSampler(range(10), 4)
+        >>> [len(batch) for batch in sampler], sorted(sum(sampler, []))
+        ([4, 4, 2], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        drop_last = checks.boolean("drop_last", drop_last)
+        order = RandomReshuffling(length_of(data_source), batch_size, seed=seed, drop_last=drop_last)
+        super().__init__(order, num_replicas=num_replicas, rank=rank)

@@ -79,9 +79,7 @@ def _indices_of_the_next_pass(loader: Any) -> list[int]:
             "DistributedDL does; give a DataLoader of torch with SRSBatchSampler to a loop of several processes"
         )
     sampler: OrderBatchSampler = loader.batch_sampler
-    with sampler._lock.lock:
-        start, end = sampler._bounds()
-    batches = list(sampler._lists(start, end))
+    batches = list(sampler)
     if any(len(batch) != loader.bs for batch in batches[:-1]):
         raise ValueError(
             f"order should have batches of {loader.bs}, into which fastai cuts its indices, but {sampler.order!r} has "

@@ -13,8 +13,8 @@ from replenish.orders.protocol import Order, check_order
 from replenish.orders.registry import ORDERS, build_order
 from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler
 from replenish.torch.fastai_loader import check_gives_every_sample, is_fastai_loader, with_batches
-from replenish.torch.position import PositionedSampler
 from replenish.torch.replicas import current_replicas
+from replenish.torch.step_sampler import StepSampler
 
 Loader = TypeVar("Loader")
 
@@ -52,7 +52,8 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
     num_samples = len(loader.dataset)  # type: ignore[arg-type]
     num_replicas, rank = _division(batches.sampler, num_samples)
     # A loader's batch is that of one process; ours are over all.
-    batch_size = batches.batch_size * (1 if isinstance(batches, PositionedSampler) else num_replicas)
+    own = isinstance(batches, StepSampler)
+    batch_size = batches.order.batch_size if own else batches.batch_size * num_replicas
     new: Any = _batch_sampler(num_samples, batch_size, bool(batches.drop_last), order, seed, num_replicas, rank)
     wrapped = new
     if wrapper is not None:
@@ -82,7 +83,7 @@ def _batches_of(loader: DataLoader[Any]) -> tuple[Any, Any]:
     wrapper: Any = None
     if not isinstance(batches, BatchSampler) and isinstance(getattr(batches, "sampler", None), BatchSampler):
         wrapper, batches = batches, batches.sampler  # timm's and ultralytics' samplers that repeat for ever
-    if isinstance(batches, PositionedSampler) or type(batches) is BatchSampler:
+    if isinstance(batches, StepSampler) or type(batches) is BatchSampler:
         return wrapper, batches
     found = "none, for it has no batch_size" if batches is None else f"a {type(batches).__name__}"
     raise TypeError(f"loader should have a batch sampler of torch, which batch_size makes, but got {found}")
@@ -90,7 +91,7 @@ def _batches_of(loader: DataLoader[Any]) -> tuple[Any, Any]:
 
 def _division(sampler: Any, num_samples: int) -> tuple[int, int]:
     """Return the number of processes and the number of this one, of a sampler that gives all samples."""
-    if isinstance(sampler, PositionedSampler) or type(sampler) is DistributedSampler:
+    if isinstance(sampler, StepSampler) or type(sampler) is DistributedSampler:
         return sampler.num_replicas, sampler.rank
     whole = type(sampler) is SequentialSampler or (
         type(sampler) is RandomSampler and not sampler.replacement and sampler.num_samples == num_samples

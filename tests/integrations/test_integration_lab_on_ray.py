@@ -17,13 +17,13 @@ from integration_support import environment, free_port
 from launching import CONFIG, Heard, at_step, in_this_process, signal_here, wait_for, weights
 
 import replenish.lab.launch.ray
-from replenish.lab.command_metric import OutputMetric
-from replenish.lab.commands import compare_commands
+from replenish.lab.comparing.command import compare_commands
+from replenish.lab.comparing.metric import OutputMetric
+from replenish.lab.comparing.question import Question
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import plan
 from replenish.lab.launch import launch
 from replenish.lab.launch.progress import PROGRESS
-from replenish.lab.question import Question
 from replenish.lab.runs.folder import METRICS, RunFolder
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.lab.comparison import PlannedComparison, plan_comparison
+from replenish.lab.comparing.data import PlannedComparison, plan_comparison
 from replenish.lab.config import RunConfig
 from replenish.lab.experiments.costs import known_data, run_cost
 from replenish.lab.runs import RunFolder, read_runs

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.lab import Comparison, Hardware, compare
-from replenish.lab.comparison import BESIDES
-from replenish.lab.comparison_plan import comparison_configs
+from replenish.lab.comparing.data import BESIDES
+from replenish.lab.comparing.data_plan import comparison_configs
 from replenish.lab.config import ORDER_NAMES
 from replenish.lab.data import Dataset, load, reduce
 
@@ -113,7 +113,7 @@ def test_until_decided_runs_no_seed_more_than_it_needs(digits: Dataset, tmp_path
 
 def test_a_budget_ends_it(digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 100_000, 10))
-    monkeypatch.setattr("replenish.lab.seed_rounds.monotonic", lambda: next(now))
+    monkeypatch.setattr("replenish.lab.comparing.question.monotonic", lambda: next(now))
     arguments: dict[str, Any] = {"model": small_network, "epochs": 1, "runs": tmp_path, "seeds": 5}
     assert (
         compare(digits, budget=60, **arguments).answer.stopped == "the budget of 60 s allows for no more than 3 seeds"
@@ -288,7 +288,7 @@ def test_a_dataset_in_memory_is_cut_down_as_its_config_says(tmp_path: Path) -> N
 
 
 def test_what_is_wrong_with_the_recipe_is_said_before_data_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replenish.lab.comparison_plan.load", lambda *_, **__: pytest.fail("data were read"))
+    monkeypatch.setattr("replenish.lab.comparing.data_plan.load", lambda *_, **__: pytest.fail("data were read"))
     for arguments, sentence in (
         ({"orders": ("srs", "reshufling")}, "order should be one of"),
         ({"batch_size": 0}, "batch_size should be at least 1"),
@@ -368,7 +368,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digits", "--until-decided", "--seeds=1,2,3"], "--seeds should be left out with --until-decided"),
         (["digits", "--max-seeds=9"], "--max-seeds should be given with --until-decided alone"),
         (["digits", "--model", "nowhere:net"], "nowhere cannot be imported"),
-        (["digits", "--model", "torch.nn:Linear"], "torch.nn:Linear should need no arguments but in_channels"),
+        (["digits", "--model", "torch.nn:Linear"], "torch.nn:Linear should need no arguments except in_channels"),
         (["digits", "--model", "torchvision:resnet18"], "torchvision"),
         (["digits", "--model", "timm:resnet18"], "timm:resnet18 needs timm, which cannot be imported here"),
         (["digits", "--batch-size", "5000"], "--batch-size should be at most num_samples"),

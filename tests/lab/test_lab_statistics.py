@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from replenish.lab.statistics import (
+from replenish.lab.comparing.statistics import (
     PERCENT,
     PairedDifference,
     holm,

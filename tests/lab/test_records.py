@@ -15,7 +15,7 @@ import pytest
 import torch
 from small_runs import TINY, same
 
-from replenish.lab.atomic_files import write_atomically
+from replenish.lab.atomic_files import write_atomically, write_flushed
 from replenish.lab.runs.checkpoints import CHECKPOINT, PREVIOUS_CHECKPOINT
 from replenish.lab.runs.folder import CONFIG, METRICS, RESULT, RunFolder
 
@@ -126,7 +126,7 @@ def test_write_atomically_leaves_what_was_there(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "file"
     write_atomically(path, b"before")
     full_disk(monkeypatch)
-    with pytest.raises(OSError, match="the disk is full: .*file could not be written; .*give the same command again"):
+    with pytest.raises(OSError, match="the disk is full: .*file could not be written; .*run the same command again"):
         write_atomically(path, b"after")
     assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("file", b"before")]
 
@@ -242,7 +242,7 @@ def test_a_damaged_checkpoint_never_replaces_the_whole_one_before_it(
 
 def test_a_full_disk_costs_no_finished_epoch(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     full_disk(monkeypatch)
-    with pytest.raises(OSError, match="the disk is full: .*checkpoint.pt could not be written; what was finished"):
+    with pytest.raises(OSError, match="the disk is full: .*checkpoint.pt could not be written; finished work is kept"):
         two_saved.checkpoints.save(checkpoint(3))
     assert same(two_saved.checkpoints.load(), (checkpoint(2), []))
     assert not [name for name in names(two_saved) if name.endswith(".new")]  # it would only take room
@@ -273,3 +273,15 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_file(two_saved: RunFolder, monk
         signal.signal(signal.SIGXFSZ, handler)
     assert same(two_saved.checkpoints.load(), (checkpoint(2), []))
     assert names(two_saved) == {CHECKPOINT, PREVIOUS_CHECKPOINT}
+
+
+def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
+    victim, target = tmp_path / "victim", tmp_path / "config.json"
+    victim.write_text("mine")
+    (tmp_path / "config.json.new").symlink_to(victim)
+    write_atomically(target, b"new")
+    assert (victim.read_text(), target.read_text(), target.is_symlink()) == ("mine", "new", False)
+    link = tmp_path / "link"
+    link.symlink_to(victim)
+    write_flushed(link, b"new")
+    assert (victim.read_text(), link.read_text()) == ("mine", "new")

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from rich.console import Console
 
+from replenish.lab.comparing.statistics import Interval, paired_difference
 from replenish.lab.show import (
     NOTHING,
     Cell,
@@ -31,7 +32,6 @@ from replenish.lab.show.picture import figure_picture
 from replenish.lab.show.png import figures_png
 from replenish.lab.show.svg import chart_svg, finding_svg, swatch
 from replenish.lab.show.terminal import print_findings, print_table
-from replenish.lab.statistics import Interval, paired_difference
 from replenish.palette import HUES, look_of
 
 NASTY = "</script><b>|`x`"

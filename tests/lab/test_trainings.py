@@ -11,7 +11,7 @@ import pytest
 
 from replenish import Order
 from replenish.lab import compare_trainings
-from replenish.lab.seed_rounds import parse_duration
+from replenish.lab.comparing.question import parse_duration
 
 
 def made_up(effect: float, spread: float = 1.0) -> Any:
@@ -77,7 +77,7 @@ def test_until_decided_ends_at_the_most_seeds() -> None:
 
 def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("replenish.lab.seed_rounds.monotonic", lambda: now[0])
+    monkeypatch.setattr("replenish.lab.comparing.question.monotonic", lambda: now[0])
 
     def slow(order: Order, seed: int) -> float:
         now[0] += 10.0

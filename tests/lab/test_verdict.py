@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from replenish.lab.statistics import paired_difference
-from replenish.lab.verdict import FEWEST_SEEDS, Verdict, anytime_half_width, decide
+from replenish.lab.comparing.statistics import paired_difference
+from replenish.lab.comparing.verdict import FEWEST_SEEDS, Verdict, anytime_half_width, decide
 
 LOOKS = range(FEWEST_SEEDS, 41)
 

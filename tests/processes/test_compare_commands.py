@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from replenish.lab.command_metric import JsonMetric, OutputMetric
-from replenish.lab.command_run import CommandRun, StoppedError
+from replenish.lab.comparing.command_run import CommandRun, StoppedError
+from replenish.lab.comparing.metric import JsonMetric, OutputMetric
 
 QUICK = Path(__file__).parent / "scripts" / "quick.py"
 SCORE = r"score: ([0-9.]+)"
@@ -252,7 +252,7 @@ def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, ex
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_what_does_not_heed_a_stop_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the process that the command itself is has long ended."""
-    monkeypatch.setattr("replenish.lab.command_run.SECONDS_TO_END", 0.5)
+    monkeypatch.setattr("replenish.lab.comparing.command_run.SECONDS_TO_END", 0.5)
     child = tmp_path / "child"
     run = CommandRun(
         f"sh -c '(trap \"\" TERM; sleep 100) & echo $! > {child}; wait' {{seed}}", "srs", 0, tmp_path / "run"
@@ -323,9 +323,9 @@ def test_keys_of_json_files(tmp_path: Path) -> None:
 def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Submitit's processes stand for Slurm's jobs; a run that fails says why, as it does here."""
     pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
-    from replenish.lab import commands
-    from replenish.lab.command_launch import starting
-    from replenish.lab.question import Question
+    from replenish.lab.comparing import command as commands
+    from replenish.lab.comparing.command_launch import starting
+    from replenish.lab.comparing.question import Question
 
     monkeypatch.setattr(commands, "starting", lambda *given, **more: starting(*given, **more, cluster="local"))
     question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)

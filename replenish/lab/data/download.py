@@ -1,8 +1,7 @@
-"""The CIFAR archives fetched from their home: resumed, verified, unpacked safely, put in place at once.
+"""Download, verify and unpack a CIFAR archive.
 
-Nothing appears under its final name before it is whole: the archive grows as `.part`, and the folder is
-unpacked beside its place, checked file by file, and renamed. It is done here and not by pooch, the library for it: that
-begins a broken download of 170 MB anew, unpacks without a limit, and would bring four packages along.
+Nothing gets its final name before it is whole: the archive grows as `.part`, and the folder is unpacked beside its
+place, checked file by file, and renamed. The library pooch would start a broken download of 170 MB anew.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from replenish.lab.data.cifar import read_verified
 from replenish.lab.data.cifar_files import CifarFiles, data_root, find
 from replenish.lab.data.dataset import DataError
 
-# Called with the bytes that are there and the bytes that there will be, if known.
+# Called with the bytes so far, and the total if it is known.
 Progress = Callable[[int, "int | None"], None]
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0
-# How often a broken connection is taken up again before the user is asked to.
+# Connections tried before the command fails.
 ATTEMPTS = 3
 MAX_ARCHIVE_BYTES = 1 << 30
 SECONDS_UNTIL_STALE = 3600
@@ -43,16 +42,14 @@ def get(
     url: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Make sure that the files of a CIFAR are in a folder, and return it.
+    """Return the folder with the files of a CIFAR, after downloading them if necessary.
 
-    A folder that is there already is verified and left; an archive that is there is unpacked and left;
-    otherwise the official archive is downloaded, verified, unpacked and removed.
-
-    It is put into `root`, made if need be, by default as in `data_root`. `url` is another address of the same archive,
-    such as a mirror; its md5 must be the official one.
+    An existing folder is verified. An existing archive is unpacked. Otherwise the official archive is downloaded,
+    verified, unpacked and removed. `root` is as for `data_root`. `url` is another address of the same archive, such as
+    a mirror; its md5 must be the official one.
     """
     if url is not None:
-        _check_url(url)  # also where it is not needed: a mistake in it would else be found another day
+        _check_url(url)  # even if it is not needed: a mistake should be found now
     found = find(files, root)
     if found is not None and found.is_dir():
         read_verified(files, found)
@@ -69,9 +66,9 @@ def get(
 
 
 def fetch(url: str, target: Path, md5: str, *, progress: Progress | None = None) -> None:
-    """Download `url`, of https or of this machine, to `target`, which appears when it is whole and its md5 is right.
+    """Download an https `url` to `target`, which appears when it is whole and its md5 is right.
 
-    What an earlier try left in `target`.part is not fetched again.
+    A part that an earlier try left in `target`.part is not fetched again.
     """
     _check_url(url)
     part = target.with_name(target.name + ".part")
@@ -98,7 +95,7 @@ def _check_url(url: str) -> None:
 
 
 def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
-    """Unpack an archive into `root`: the whole folder, verified, or nothing; only what is verified is written."""
+    """Unpack an archive into `root`: the whole folder, verified, or nothing."""
     contents = read_verified(files, archive)
     target = root / files.folder
     _clear_stale(root, files.folder)
@@ -121,14 +118,14 @@ def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
 
 
 def _clear_stale(root: Path, folder: str) -> None:
-    """Remove what processes that were killed have left; none that lives needs so long."""
+    """Remove the folders that killed processes left an hour ago or earlier."""
     for left in root.glob(f".{folder}-*"):
         if time.time() - left.stat().st_mtime > SECONDS_UNTIL_STALE:
             shutil.rmtree(left, ignore_errors=True)
 
 
 def _fetch_all(url: str, part: Path, progress: Progress | None) -> None:
-    """Fetch into `part` until it is complete, taking up a broken connection where it broke."""
+    """Download to `part` until it is complete; a new connection resumes where the last one broke."""
     host = urllib.parse.urlsplit(url).hostname
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -141,7 +138,7 @@ def _fetch_all(url: str, part: Path, progress: Progress | None) -> None:
             if attempt == ATTEMPTS:
                 reason = getattr(error, "reason", None) or error
                 kept = part.stat().st_size if part.exists() else 0
-                advice = f"; {kept} bytes are kept, run it again to go on" if kept else ""
+                advice = f"; {kept} bytes are kept, run it again to resume" if kept else ""
                 raise DataError(f"could not download from {host} ({reason}){advice}") from None
 
 
@@ -153,7 +150,7 @@ def _fetch_rest(url: str, part: Path, progress: Progress | None) -> None:
     try:
         response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
-        # 416: nothing lies behind what is there. It is complete, or the md5 will tell that it is wrong.
+        # 416: the server has no more bytes. The part is complete, or its md5 is wrong.
         if error.code != 416 or not have:
             raise
         error.close()
@@ -181,11 +178,11 @@ def _fetch_rest(url: str, part: Path, progress: Progress | None) -> None:
 
 
 def _extent(response: http.client.HTTPResponse, have: int) -> tuple[int, int | None]:
-    """Return where in the file the response begins and how long the whole file is."""
+    """Return where in the file the response starts, and the size of the whole file."""
     if response.status == 206:
         match = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
         if match is None or int(match[1]) != have:
-            raise DataError(f"the server answered with another part of the file than bytes {have} on")
+            raise DataError(f"the server should send the file from byte {have} on, but sent another part")
         return have, None if match[2] == "*" else int(match[2])
     length = response.headers.get("Content-Length", "")
     return 0, int(length) if length.isdigit() else None

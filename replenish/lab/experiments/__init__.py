@@ -1,21 +1,25 @@
-"""Experiments by name, each a function that returns a whole config: the paper's, the decisive one, and the study's.
+"""Experiments by name, each a function that returns a whole config: the paper's and the decisive one.
 
-`find` gives the configs of a name or a group of names (`table3`, `table2/wrn-28-10`, `decisive`, `study`) at a scale.
-Names that stand for the same config stand for the same runs: figure 2 shows the runs of table 3.
+`find` returns the configs of a name or a group of names (`table3`, `table2/wrn-28-10`, `decisive`) at a scale.
+Two names of the same config share their runs: figure 2 shows the runs of table 3.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from replenish import checks
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import decisive, study
+from replenish.lab.experiments import decisive
 from replenish.lab.experiments.published import EXPERIMENTS
 from replenish.lab.experiments.scales import SCALES
 
-__all__ = ["EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stated_seeds"]
+__all__ = ["ADDED", "EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stated_seeds"]
+
+#: Experiments that a caller adds before it calls `find`. They have their own size, so only the scale `digits` changes
+#: them.
+ADDED: dict[str, Callable[[], RunConfig]] = {}
 
 
 def configs(scale: str = "full") -> dict[str, RunConfig]:
@@ -50,7 +54,7 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
         ['figure2/wrn-60-120-160', 'figure2/wrn-120-150-175', 'figure2/wrn-srs-120-150-175']
     """
     wanted = name.strip("/")
-    at_scale = {**configs(scale), **decisive_configs(scale), **_study(scale)}
+    at_scale = {**configs(scale), **decisive_configs(scale), **_added(scale)}
     found = {known: config for known, config in at_scale.items() if known == wanted or known.startswith(f"{wanted}/")}
     if not found and wanted:
         found = {known: config for known, config in at_scale.items() if known.startswith(wanted)}
@@ -63,10 +67,9 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
 
 def names() -> list[str]:
     """Return every name that `find` knows: the experiments, and the groups that they are in."""
-    known = (*EXPERIMENTS, *decisive.EXPERIMENTS, *study.EXPERIMENTS)
+    known = (*EXPERIMENTS, *decisive.EXPERIMENTS, *ADDED)
     return sorted({"/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3)})
 
 
-def _study(scale: str) -> dict[str, RunConfig]:
-    """Return the study's configs, which have a size of their own; on digits they can be tried out."""
-    return {name: SCALES[scale](make()) if scale == "digits" else make() for name, make in study.EXPERIMENTS.items()}
+def _added(scale: str) -> dict[str, RunConfig]:
+    return {name: SCALES[scale](make()) if scale == "digits" else make() for name, make in ADDED.items()}

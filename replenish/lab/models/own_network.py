@@ -1,7 +1,7 @@
-"""Networks by the place of their code: `module:function`, or a name of torchvision's or timm's.
+"""Networks by the place of their code: `module:function`, or a name in torchvision or timm.
 
-Such a name can be given to another process or machine, which imports the same code. In a config it is followed by a
-digest of the network (`module:function@1f2e3d4c`), so that a changed network is another one.
+Another process or machine can import the same code by such a name. In a config the name ends in a digest of the network
+(`module:function@1f2e3d4c`), so that a changed network has another name.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from torch import nn
 from replenish.lab.models.identity import network_digest
 
 MakeNetwork = Callable[[], nn.Module]
-#: Packages whose networks are named, and how one is made: the function.
+#: Packages of networks, each with its module and the function that makes a network by name.
 ZOOS = {"torchvision": ("torchvision.models", "get_model"), "timm": ("timm", "create_model")}
 
 
 def is_own(name: str) -> bool:
-    """Tell whether a network's name is the place of its code."""
+    """Return whether a network's name is the place of its code."""
     return ":" in name
 
 
 def own_network(name: str, channels: int, classes: int, image_size: int | tuple[int, int], **more: Any) -> MakeNetwork:
-    """Return what makes the network, called with `in_channels`, `num_classes` and `image_size` as far as it takes them.
+    """Return a function that makes the network, with those of `in_channels`, `num_classes`, `image_size` that it takes.
 
-    The name is `module:function`, as from the folder that the command was given in; `torchvision:resnet18`; or
-    `timm:resnet18`. With a digest behind `@`, the network has to have that. What is given besides it has to take.
+    The name is `module:function`, found from the current folder; `torchvision:resnet18`; or `timm:resnet18`. If it ends
+    in `@` and a digest, the network must have that digest. The network must take every argument of `more`.
 
     Raises:
-        ValueError: There is no such function, it takes other arguments, or makes another network than the digest says.
+        ValueError: There is no such function, it takes other arguments, or its network has another digest.
     """
     place, _, digest = name.partition("@")
     module, _, function = place.partition(":")
@@ -46,23 +46,24 @@ def own_network(name: str, channels: int, classes: int, image_size: int | tuple[
         make = _bound(found, place, {"in_channels": channels, "num_classes": classes, "image_size": image_size}, more)
     if digest and network_digest(make) != digest:
         raise ValueError(
-            f"the network {place} has changed since its runs began: it was {digest}; keep those runs apart"
+            f"the network {place} has changed since its runs began, when its digest was {digest}; use another "
+            f"folder for its new runs"
         )
     return make
 
 
 def own_name(place: str, make: MakeNetwork) -> str:
-    """Return the name of a network for a config: its place with a digest of what it is."""
+    """Return the name of a network for a config: the place of its code and its digest."""
     return f"{place}@{network_digest(make)}"
 
 
 def _imported(module: str, function: str) -> Callable[..., Any]:
     if not module or not function:
         raise ValueError(f"model should be module:function, such as networks:SmallNet, but got {module}:{function}")
-    if "" not in sys.path:  # as `python` has it: modules of the folder that one is in
+    if "" not in sys.path:  # find modules of the current folder, as `python` does
         sys.path.insert(0, "")
     try:
-        with torch.random.fork_rng(devices=[]):  # a module that draws when it is imported should not move the seeds
+        with torch.random.fork_rng(devices=[]):  # a module may draw when it is imported
             found: Any = importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"model should be module:function, but {module} cannot be imported: {error}") from None
@@ -78,12 +79,12 @@ def _bound(function: Callable[..., Any], place: str, offered: dict[str, Any], mo
     taken = inspect.signature(function).parameters
     anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
     if odd := [name for name in more if name not in taken and not anything]:
-        raise ValueError(f"{', '.join(odd)} should be left out, since {place} takes no such argument")
+        raise ValueError(f"{', '.join(odd)} should be left out, since {place} does not take it")
     given = {name: value for name, value in offered.items() if name in taken}
     try:
         inspect.signature(function).bind(**given, **more)
     except TypeError as error:
-        raise ValueError(f"{place} should need no arguments but {', '.join(offered)}, but: {error}") from None
+        raise ValueError(f"{place} should need no arguments except {', '.join(offered)}, but: {error}") from None
     return functools.partial(function, **given, **more)
 
 

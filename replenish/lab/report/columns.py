@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from replenish.lab.paper import published_error
-from replenish.lab.report.grouping import Group
-from replenish.lab.report.words import dataset_name, duration, p_words, percent, schedule_words, span
-from replenish.lab.show import NOTHING, Cell, Column
-from replenish.lab.statistics import (
+from replenish.lab.comparing.statistics import (
     PERCENT,
     Estimate,
     PairedDifference,
@@ -23,6 +19,10 @@ from replenish.lab.statistics import (
     paired_difference,
     signed,
 )
+from replenish.lab.paper import published_error
+from replenish.lab.report.grouping import Group
+from replenish.lab.report.words import dataset_name, duration, p_words, percent, schedule_words, span
+from replenish.lab.show import NOTHING, Cell, Column
 
 BEST_EPOCH = "(chosen on the test set, for information)"
 

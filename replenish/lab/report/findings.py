@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replenish.lab import paper
+from replenish.lab.comparing.statistics import PERCENT, PairedDifference, holm, paired_difference, verdict
 from replenish.lab.report.grouping import Group, mixed
 from replenish.lab.report.words import dataset_name
 from replenish.lab.show import Finding
-from replenish.lab.statistics import PERCENT, PairedDifference, holm, paired_difference, verdict
 
 SIGNIFICANT = 0.05
 

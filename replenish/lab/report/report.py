@@ -9,7 +9,6 @@ from pathlib import Path
 
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import RunConfig
-from replenish.lab.report.decisive import decisive_sections
 from replenish.lab.report.grouping import by_experiment, by_recipe, without_repeats
 from replenish.lab.report.inventory import facts, inventory, notices
 from replenish.lab.report.sections import experiments_section, orders_section
@@ -102,7 +101,8 @@ def report_page(runs: Sequence[RunRecord], experiments: Experiments) -> Page:
     if not runs:
         raise ValueError("runs should hold at least one run, but got none")
     kept, repeats = without_repeats(runs)
-    sections, of_experiments = decisive_sections(kept)
+    sections: list[Section] = []
+    of_experiments: set[RunConfig] = set()
     for scale, configs in experiments.items():
         if groups := by_experiment(kept, configs):
             of_experiments |= {group.config.with_seed(0) for group in groups.values()}

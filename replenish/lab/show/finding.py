@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from replenish.lab.comparing.statistics import PairedDifference, signed
 from replenish.lab.show.axis import round_reach
-from replenish.lab.statistics import PairedDifference, signed
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 import pickle
 import tarfile
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +19,8 @@ from test_data_fakes import (
 )
 
 from replenish.lab.data import DATASETS, DataError, load, reduce
-from replenish.lab.data.cifar import load_cifar, read_verified
+from replenish.lab.data.cifar import load_cifar, read_plain_pickle, read_verified
 from replenish.lab.data.cifar_files import CIFAR100, CIFAR100_COARSE, data_root, find
-from replenish.lab.data.unpickle import read_plain_pickle
 
 CONTENTS = fake_contents(CIFAR100)
 FILES = fake_files(CIFAR100, CONTENTS)
@@ -74,31 +70,6 @@ def test_coarse_labels_are_of_the_same_images_whatever_is_kept_of_each_fine_clas
         reduce(coarse, images_per_class=4)
 
 
-def long_name(kind: bytes, size: int) -> bytes:
-    """A tar archive whose first header announces `size` bytes of a name or of settings, and which has them."""
-    header = tarfile.TarInfo("cifar-100-python/train")
-    header.size, header.type = size, kind
-    return header.tobuf(tarfile.GNU_FORMAT) + bytes(size)
-
-
-@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE], ids=["GNU", "pax"])
-def test_a_header_has_no_way_around_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: bytes):
-    """A few kilobytes that unpack to a name of 64 MB: what is held of it is a chunk."""
-    archive = tmp_path / "cifar-100-python.tar.gz"
-    archive.write_bytes(gzip.compress(long_name(kind, 1 << 26)))
-    assert archive.stat().st_size < 1 << 17
-    tracemalloc.start()
-    try:
-        with pytest.raises(DataError, match="its end is missing"):
-            load_cifar(FILES, tmp_path)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 22
-    finally:
-        tracemalloc.stop()
-    monkeypatch.setattr("replenish.lab.data.archive.MAX_ARCHIVE_BYTES", 1 << 20)
-    with pytest.raises(DataError, match="far more bytes than the official files have"):
-        load_cifar(FILES, tmp_path)
-
-
 def test_headers_that_tell_the_times_of_files_are_passed_over(tmp_path: Path):
     """As Python's own tarfile writes them."""
     folder = write_folder(tmp_path, FILES, CONTENTS)
@@ -106,26 +77,6 @@ def test_headers_that_tell_the_times_of_files_are_passed_over(tmp_path: Path):
     with tarfile.open(tmp_path / "packed" / "cifar-100-python.tar.xz", "w:xz", format=tarfile.PAX_FORMAT) as archive:
         archive.add(folder, "cifar-100-python")
     assert load_cifar(FILES, tmp_path / "packed").fingerprint == load_cifar(FILES, tmp_path).fingerprint
-
-
-def test_endless_members_and_damaged_headers(tmp_path: Path):
-    archive = tmp_path / "cifar-100-python.tar.gz"
-    empty = tarfile.TarInfo("cifar-100-python/more").tobuf()
-    archive.write_bytes(gzip.compress(empty * 1001))
-    with pytest.raises(DataError, match="more than 1000 members"):
-        load_cifar(FILES, tmp_path)
-    archive.write_bytes(gzip.compress(b"!" + empty[1:]))
-    with pytest.raises(DataError, match="a header is damaged"):
-        load_cifar(FILES, tmp_path)
-
-
-def test_a_dictionary_of_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 20}]
-    content = bytearray(lzma.compress(b"x" * 100, filters=filters))
-    (tmp_path / "cifar-100-python.tar.xz").write_bytes(content)
-    monkeypatch.setattr("replenish.lab.data.archive.MAX_DECODER_BYTES", 1 << 19)
-    with pytest.raises(DataError, match="Memory usage limit exceeded"):
-        load_cifar(FILES, tmp_path)
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path):
@@ -177,7 +128,7 @@ def test_truncated_archives(tmp_path: Path, form: str, share: float):
     path = write_archive(tmp_path / f"cifar-100-python.{form}", FILES, CONTENTS)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(DataError, match="no readable archive|is missing") as caught:
+    with pytest.raises(DataError, match="not a readable archive|is missing") as caught:
         load_cifar(FILES, tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -205,18 +156,22 @@ def test_an_archive_without_a_file(tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", sorted(hostile_members()))
-def test_hostile_archives(tmp_path: Path, kind: str):
+def test_hostile_members_are_not_unpacked(tmp_path: Path, kind: str):
     member = hostile_members()[kind]
     write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS, extra=(member,))
-    with pytest.raises(DataError, match="is outside of cifar-100-python|neither a file nor a folder"):
-        load_cifar(FILES, tmp_path)
+    if "link" in kind:  # in the place of a file of the data
+        with pytest.raises(DataError, match="train is not the official file"):
+            load_cifar(FILES, tmp_path)
+    else:
+        assert load_cifar(FILES, tmp_path).num_classes == 4
     assert [entry.name for entry in tmp_path.iterdir()] == ["cifar-100-python.tar.gz"]
+    assert not Path("/tmp/replenish-outside").exists()
 
 
 def test_a_member_of_absurd_size(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("replenish.lab.data.archive.MAX_MEMBER_BYTES", 1000)
+    monkeypatch.setattr("replenish.lab.data.cifar.MAX_FILE_BYTES", 1000)
     write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
-    with pytest.raises(DataError, match="claims .* bytes"):
+    with pytest.raises(DataError, match="far too large"):
         load_cifar(FILES, tmp_path)
 
 
@@ -281,8 +236,8 @@ def test_arrays_stored_by_columns():
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("train", [1, 2], "train holds no batch"),
-        ("train", {b"fine_labels": [0]}, "train holds no rows of 3072 bytes"),
+        ("train", [1, 2], "train has no batch"),
+        ("train", {b"fine_labels": [0]}, "train has no rows of 3072 bytes"),
         ("train", {b"data": np.zeros((2, 100), np.uint8), b"fine_labels": [0, 1]}, "no rows of 3072 bytes"),
         ("train", {b"data": np.zeros((1, 3072), np.uint8), b"fine_labels": [b"x"]}, "no list of labels"),
         ("train", {b"data": np.zeros((1, 3072), np.uint8), b"fine_labels": [77]}, "should be from 0 to 3"),

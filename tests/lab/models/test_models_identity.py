@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -162,24 +161,6 @@ def test_globals_that_forward_reads_tell_networks_apart(monkeypatch: pytest.Monk
     other_constant = network_name(Bent)
     monkeypatch.setitem(globals(), "bent", torch.tanh)
     assert len({before, other_constant, network_name(Bent)}) == 3
-
-
-def test_classes_of_an_interpreter_are_told_apart_by_defaults_and_constants() -> None:
-    source = """
-from torch import nn
-class Typed(nn.Module):
-    factor = {0}
-    def forward(self, images, slope={1}, *, more={2}):
-        return images
-"""
-
-    def typed(*numbers: int) -> str:
-        made: dict[str, Any] = {"__name__": "__main__"}
-        exec(source.format(*numbers), made)
-        return network_name(made["Typed"])
-
-    assert len({typed(1, 1, 1), typed(2, 1, 1), typed(1, 2, 1), typed(1, 1, 2)}) == 4
-    assert typed(1, 1, 1) == typed(1, 1, 1)
 
 
 def test_the_name_is_the_same_in_another_process() -> None:

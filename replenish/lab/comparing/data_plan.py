@@ -1,0 +1,197 @@
+"""What a comparison is going to run: the data read, a config for each order, and everything checked that can be."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replenish.lab.config import RunConfig
+from replenish.lab.data import Dataset, as_dataset, load, reduce
+from replenish.lab.data.augment import MAX_PAD
+from replenish.lab.jobs import Job
+from replenish.lab.report.findings import Pair, left_out, mixed_words
+from replenish.lab.report.grouping import Group
+from replenish.lab.runs import RunFolder
+
+if TYPE_CHECKING:
+    from torch import nn
+
+#: What the field uses, what the paper proposes, and what the paper sets it against.
+ORDERS = ("reshuffling", "srs", "replacement")
+#: The network unless another is named: minutes on a CPU, and batch norm after the addition, as the paper wants.
+MODEL = "wrn-10-1"
+EPOCHS = 40
+#: Below this one image is more than half a point.
+FEW_TEST_IMAGES = 200
+#: An error above this share of what guessing gives is that of a network that has learnt next to nothing.
+UNTRAINED = 0.9
+#: With fewer images wrong there is nothing left in which orders could differ.
+FEW_WRONG_IMAGES = 3
+
+
+def comparison_configs(
+    data: Any, model: str | Callable[[], nn.Module], orders: Sequence[str], recipe: Mapping[str, Any]
+) -> tuple[Dataset, list[RunConfig]]:
+    """Return the data, and a config for each order, which differ in the order alone unless asked otherwise.
+
+    The arguments are those of `replenish.lab.compare`: a mapping in a field's place has a value for each order.
+
+    Raises:
+        TypeError: A field of `recipe` is not one of `RunConfig`.
+        ValueError: Something cannot be compared.
+    """
+    fields = {field.name for field in dataclasses.fields(RunConfig)} - {"dataset", "model", "order", "seed"}
+    if odd := set(recipe) - fields:
+        raise TypeError(f"compare takes fields of RunConfig, but got {', '.join(sorted(odd))}")
+    plain: dict[str, Any] = {"pool_size": None, "sequence": "shuffled"}  # which only SRS has
+
+    def config_of(order: str, fields: Mapping[str, Any]) -> RunConfig:
+        own = {**fields, **_of_order(recipe, order, orders)}
+        own = own if order == "srs" else {**own, **plain}
+        epochs = own.pop("epochs", EPOCHS)
+        # Measured once, in the end: the loss while training depends on the order also at equal weights.
+        return RunConfig(order=order, epochs=epochs, **{"clean_every": epochs, **own})
+
+    # What is wrong with the recipe is said before torch is loaded and data are read.
+    _refuse_without_effect(recipe, [config_of(order, {}) for order in orders])
+    name = _model_name(model)
+    dataset, data_name = _read(data, recipe)
+    pad = min(max(dataset.image_size) // 8, MAX_PAD)
+    given: dict[str, Any] = {"dataset": data_name, "pad": pad, "flip": dataset.name != "digits", "model": name}
+    configs = [config_of(order, given) for order in orders]
+    if isinstance(model, str):
+        configs = [_with_network(config, dataset) for config in configs]
+    images = len(dataset.train_labels)
+    for config in configs:
+        if (rest := images % config.batch_size) and not config.drop_last:
+            raise ValueError(
+                f"drop_last should be True where batch_size={config.batch_size} does not divide the {images} images, "
+                f"since some orders would end every epoch on a batch of {rest} and others not, but got False"
+            )
+        config.build_order(
+            images, dataset.train_labels
+        )  # one that cannot be built is refused before another has been trained
+    return dataset, configs
+
+
+def check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
+    """Refuse runs that have ended on other data of the same name, or were executed otherwise than is asked for now."""
+    for job in jobs:
+        result = RunFolder(job.folder).result() if job.folder.exists() else None
+        if result is None:
+            continue
+        if result["data"]["fingerprint"] != dataset.fingerprint:
+            raise ValueError(
+                f"{job.folder} holds a run on other data: {dataset.name} has changed since; keep those runs apart"
+            )
+        # Batch norm sees a process's share alone, and other kernels round otherwise: such runs are no pair.
+        asked = {**job.hardware.to_dict(), "processes": job.hardware.devices * job.hardware.num_nodes}
+        for name in ("processes", "threads", "compile"):
+            if (used := result["hardware"].get(name, asked[name])) != asked[name]:
+                raise ValueError(
+                    f"{job.folder} holds a run with {name}={used}, but {asked[name]} is asked for now; keep those "
+                    f"runs apart"
+                )
+
+
+def is_named(data: Any) -> bool:
+    """Tell whether data have a name or a path, by which another process can read them."""
+    return isinstance(data, (str, os.PathLike))
+
+
+def _of_order(recipe: Mapping[str, Any], order: str, orders: Sequence[str]) -> dict[str, Any]:
+    """Return the recipe of one order: where a field has a mapping, that order's value, or else the field's default."""
+    found = {}
+    for name, value in recipe.items():
+        if not isinstance(value, Mapping):
+            found[name] = value
+            continue
+        if odd := set(value) - set(orders):
+            others = ", ".join(sorted(odd))
+            raise ValueError(f"{name} should have values for {', '.join(orders)}, but got one for {others}")
+        if order in value:
+            found[name] = value[order]
+    return found
+
+
+def _refuse_without_effect(recipe: Mapping[str, Any], configs: Sequence[RunConfig]) -> None:
+    """Refuse a field that none of the trainings looks at: it would seem to have been tried."""
+    if "momentum" in recipe and all(config.optimizer != "sgd" for config in configs):
+        raise ValueError(f"momentum should be left out with the optimizer 'adamw', but got {recipe['momentum']}")
+    if "decay_factor" in recipe and not any(config.decays for config in configs):
+        raise ValueError(
+            f"decay_factor should be left out where the learning rate never drops in steps, but got "
+            f"{recipe['decay_factor']}"
+        )
+
+
+def _read(data: Any, recipe: Mapping[str, Any]) -> tuple[Dataset, str]:
+    """Return the data, cut down as the recipe says, and what a config calls them."""
+    cut: dict[str, Any] = {name: recipe.get(name) for name in ("images_per_class", "image_size")}
+    cut["held_out"] = recipe.get("held_out", False)
+    if is_named(data):
+        return load(data, **cut), os.fspath(data)
+    whole = as_dataset(data, image_size=cut["image_size"])
+    # The name alone would let other data of that name pass for these.
+    return reduce(whole, **cut), f"{whole.name}@{whole.fingerprint[:8]}"
+
+
+def _with_network(config: RunConfig, dataset: Dataset) -> RunConfig:
+    """Return a config whose network fits the data, named by what it is; raises what the first run would else raise."""
+    from replenish.lab.models.own_network import is_own, own_name
+    from replenish.lab.training import named_model
+
+    make = named_model(config, dataset)
+    return dataclasses.replace(config, model=own_name(config.model, make)) if is_own(config.model) else config
+
+
+def _model_name(model: str | Callable[[], nn.Module]) -> str:
+    """Return a network's name; for a user's own, one that changes when the network does."""
+    if isinstance(model, str):
+        from replenish.lab.models import entry
+        from replenish.lab.models.own_network import is_own
+
+        if not is_own(model):
+            entry(model)  # raises if there is none
+        return model
+    import torch
+
+    if isinstance(model, torch.nn.Module) or not callable(model):
+        got = "a network itself" if isinstance(model, torch.nn.Module) else repr(model)
+        raise TypeError(
+            f"model should be a network's name or make a network, as a class or a function does, but got {got}; every "
+            f"run needs fresh weights"
+        )
+    from replenish.lab.models.identity import network_name
+
+    return network_name(model)
+
+
+def warnings_about(dataset: Dataset, groups: Mapping[str, Group]) -> Iterator[str]:
+    """Yield what is doubtful about runs, the first group's being those that the others are set against."""
+    images = len(dataset.test_labels)
+    if images < FEW_TEST_IMAGES:
+        yield (
+            f"the test set is tiny: one of its {images} images is {100 / images:.2g} points, and the intervals say "
+            f"nothing about other test images"
+        )
+    means = [sum(group.errors.values()) / len(group.errors) for group in groups.values() if group.errors]
+    guessing = 100 * (1 - np.bincount(dataset.test_labels).max() / images)
+    if means and min(means) > UNTRAINED * guessing:
+        yield (
+            f"the networks are untrained: the least mean test error is {min(means):.1f} %, and guessing the most "
+            f"frequent class gives {guessing:.1f} %; more epochs or another learning rate would help"
+        )
+    if means and max(means) * images / 100 < FEW_WRONG_IMAGES:
+        yield (
+            f"the networks are saturated: they are wrong on fewer than {FEW_WRONG_IMAGES} of {images} test images on "
+            f"average; fewer training images a class, or harder data, would leave something to differ in"
+        )
+    baseline, *others = groups.values()
+    for group in others:
+        pair = Pair(group, baseline)
+        yield from (said.strip().removesuffix(".") for said in (left_out(pair), mixed_words(pair)) if said)

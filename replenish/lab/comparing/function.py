@@ -1,0 +1,131 @@
+"""`compare_trainings`: which order is better in a training of your own, given as a function."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+
+from replenish.lab.atomic_files import check_place
+from replenish.lab.comparing.page import answer_page, write_page
+from replenish.lab.comparing.question import Answer, Question, checked_metric, run_until_decided, seed_list
+from replenish.lab.comparing.statistics import ANY
+from replenish.orders.fitted import FittedOrder, check_fittable
+from replenish.orders.protocol import Order
+from replenish.orders.registry import build_order
+
+#: A training: called with an order and a seed, it returns its metric, or several by name.
+Training = Callable[[Order, int], float | Mapping[str, float]]
+
+
+def compare_trainings(
+    train: Training,
+    num_samples: int,
+    batch_size: int,
+    *,
+    orders: Sequence[str] = ("reshuffling", "srs"),
+    seeds: int | Sequence[int] = 5,
+    metric: str | None = None,
+    higher_is_better: bool = False,
+    margin: float | None = None,
+    until_decided: bool = False,
+    max_seeds: int = 40,
+    budget: float | None = None,
+    possible: tuple[float, float] = ANY,
+    page: str | os.PathLike[str] | None = None,
+) -> Answer:
+    """Train with several orders over several seeds, and say which is better.
+
+    Every batch is full: where `batch_size` does not divide `num_samples`, the short batch that some orders would end an
+    epoch on is dropped, so that all see equally many samples. All orders of a seed are trained before the next seed.
+    Seed everything with `seed` but the order of the data: then the trainings of a seed differ in that alone, and their
+    differences are taken seed by seed.
+
+    Args:
+        train: Called as `train(order, seed)`, it trains with the order's batches and returns a number, or several by
+            name. Give the order to `OrderBatchSampler`, or iterate `order.batches()`.
+        num_samples: How many samples the training data have.
+        batch_size: How many make a batch, over all processes.
+        orders: Names of orders; each of the others is set against the first.
+        seeds: How many (the first so many), or which.
+        metric: Which number decides, if `train` returns several.
+        higher_is_better: Whether more of it is better, as with an accuracy.
+        margin: What difference would not matter, in the metric's unit.
+        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
+        max_seeds: With `until_decided`, how many seeds at most.
+        budget: Seconds in all; no seed is begun that would not end in time, going by those before.
+        possible: The least and the greatest value that the metric can have.
+        page: Where to write the answer as a page, with every seed and the intervals; ends in `.html`.
+
+    Returns:
+        The answer, with its verdicts, the values by order and seed, and lines to print.
+
+    Example:
+        >>> def train(order, seed):
+        ...     return 5.0 + 0.1 * seed if "Reshuffling" in repr(order) else 4.0 + 0.11 * seed
+        >>> compare_trainings(train, 1000, 50, seeds=4).verdicts[0].outcome
+        'better'
+    """
+    question = Question(
+        tuple(orders),
+        seed_list(seeds, until_decided, max_seeds),
+        higher_is_better,
+        margin,
+        until_decided,
+        possible,
+        metric or "metric",
+    )
+    if page is not None:
+        check_place("page", Path(page), ".html")
+    for order in question.orders:
+        _order(order, num_samples, batch_size, 0)  # what an order does not take is refused before another trains
+    values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
+    besides: dict[str, dict[str, dict[int, float]]] = {}
+
+    def run(seeds: Sequence[int]) -> None:
+        for seed in seeds:
+            for order in question.orders:
+                found = train(_order(order, num_samples, batch_size, seed), seed)
+                values[order][seed] = _value(found, metric, order, seed)
+                for name, value in _others(found, metric).items():
+                    besides.setdefault(name, {}).setdefault(order, {})[seed] = value
+
+    answer = question.answer(values, run_until_decided(question, values, run, budget=budget), besides=besides)
+    if page is not None:
+        write_page(answer_page(answer, "A training function of your own"), page)
+    return answer
+
+
+def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:
+    """Return an order whose batches are all full: a short one, which not all orders have, is dropped."""
+    check_fittable(name, {})
+    order = build_order(name, num_samples, batch_size, seed=seed)
+    if num_samples % batch_size == 0 or batch_size > num_samples:
+        return order
+    return FittedOrder(order, num_samples // batch_size, batch_size)
+
+
+def _value(found: float | Mapping[str, float], metric: str | None, order: str, seed: int) -> float:
+    """Return the number that decides."""
+    name = f"what train returned for {order} and seed {seed}"
+    if isinstance(found, Mapping):
+        if metric is None and len(found) == 1:
+            (metric,) = found
+        if metric is None:
+            raise ValueError(f"metric should say which of {', '.join(map(str, found))} decides, but got None")
+        if metric not in found:
+            raise ValueError(f"metric should be one of {', '.join(map(str, found))}, but got {metric!r}")
+        found, name = found[metric], f"{metric} that train returned for {order} and seed {seed}"
+    elif metric is not None:
+        raise ValueError(f"metric should be None, since train returned one number, but got {metric!r}")
+    return checked_metric(found, name)
+
+
+def _others(found: float | Mapping[str, float], metric: str | None) -> dict[str, float]:
+    """Return what else a training returned that is a finite number."""
+    if not isinstance(found, Mapping) or metric is None:
+        return {}
+    others = {str(name): value for name, value in found.items() if name != metric}
+    return {name: float(value) for name, value in others.items() if isinstance(value, Real) and math.isfinite(value)}

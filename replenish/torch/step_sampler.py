@@ -1,0 +1,254 @@
+"""Positions and passes: the part that all samplers share.
+
+A batch is a pure function of the order and the step, so the state of a sampler is one step. The sampler never guesses
+that step: `seek`, `set_epoch` and `load_state_dict` name it, or a pass that was drawn to its end does. See
+docs/howto/resume.md for the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from torch.utils.data import Sampler
+
+from replenish import checks, state
+from replenish.locks import ForkSafeLock
+from replenish.orders.cursor import Cursor, CursorOrder
+from replenish.orders.protocol import Order
+from replenish.sharding import check_shares, share_of
+from replenish.torch.replicas import current_replicas
+
+Item = TypeVar("Item", int, list[int])
+
+# Indices are converted to lists in groups of this size: more Python ints than fit the cache cost twice as much each.
+INDICES_PER_CONVERSION = 8192
+
+
+class StepSampler(Sampler[Item], Generic[Item]):
+    """A sampler over an order: one pass is the rest of an epoch, from the sampler's position to the epoch's end.
+
+    Args:
+        order: The samples of every global batch.
+        steps_per_epoch: The steps of one epoch; None means the order's.
+        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
+        rank: The number of this process; None means torch.distributed's, or 0 without it.
+
+    Attributes:
+        ignores_set_epoch: Whether `set_epoch` does nothing. Adapters set it for frameworks whose epoch numbers do not
+            count the run's epochs.
+        expected_start: If not None, returns the step at which a pass must begin; any other start raises.
+    """
+
+    items_per_step = 1  # positions are counted in items: batches, or the indices of `SRSSampler`
+
+    def __init__(
+        self, order: Order, *, steps_per_epoch: int | None = None, num_replicas: int | None, rank: int | None
+    ) -> None:
+        self.order = order
+        self.steps_per_epoch = order.steps_per_epoch if steps_per_epoch is None else steps_per_epoch
+        self.num_replicas, self.rank = current_replicas(num_replicas, rank)
+        check_shares(order, self.num_replicas)
+        self.ignores_set_epoch = False
+        self.expected_start: Callable[[], int] | None = None
+        self._lock = ForkSafeLock()
+        self._spare_cursor: Cursor | None = None
+        self._next: int | None = 0  # where the next pass begins; None: unknown
+        self._restored = False  # whether `seek` or `load_state_dict` set it
+        self._latest: Pass[Item] | None = None  # the pass that began last
+        self._moved = True  # whether the position was set since that pass began
+        self._undrawn = True  # whether nothing was drawn, from any pass, since the position was set
+        self._chain_start = 0  # where the passes began that led to the latest one without a gap
+
+    def __iter__(self) -> Iterator[Item]:
+        return Pass(self)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the latest pass, or of the next one if the position was set since.
+
+        Assigning to it calls `set_epoch`.
+        """
+        with self._lock.lock:
+            place = self._next if self._moved or self._latest is None else self._latest.start
+        return (place or 0) // self._items_per_epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self.set_epoch(epoch)
+
+    def seek(self, step: int) -> None:
+        """Let the next pass begin at `step`, counted from the start of the run. To resume, give the steps trained."""
+        self._restore(checks.step(step) * self.items_per_step)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass begin at the start of `epoch`.
+
+        A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it.
+
+        Raises:
+            ValueError: The epoch begins and ends before the restored step.
+        """
+        epoch = checks.integer("epoch", epoch, minimum=0)
+        checks.step(epoch * self.steps_per_epoch, "the first step of epoch")
+        if self.ignores_set_epoch:
+            return
+        start = epoch * self._items_per_epoch
+        with self._lock.lock:
+            if self._restored and self._next is not None and start < self._next:
+                if self._next < start + self._items_per_epoch:
+                    return
+                step, current = self._next // self.items_per_step, self._next // self._items_per_epoch
+                raise ValueError(
+                    f"epoch should be at least {current}, the epoch of the restored step {step}, but got {epoch}; "
+                    f"resume the loop at epoch step // {self.steps_per_epoch}, use the framework's adapter from "
+                    f"replenish.integrations, or call seek(step) to go back"
+                )
+            self._next, self._restored, self._moved, self._undrawn = start, False, True, True
+
+    def state_dict(self, step: int | None = None) -> dict[str, int | str]:
+        """Return the position as plain ints and strings, a few hundred bytes for any size of data.
+
+        Args:
+            step: The steps trained: `epoch * steps_per_epoch` plus the batches trained in that epoch. None is accepted
+                only where nothing was drawn since the position was set. Later, loaders may have prefetched.
+
+        Raises:
+            ValueError: The step is missing, or is outside the steps drawn.
+        """
+        return state.save(self.order, self._step_to_save(step))
+
+    def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
+        """Go to a position that `state_dict` returned, also in a run with another number of processes.
+
+        Raises:
+            ValueError: The state belongs to another order. The message names the differences.
+        """
+        self.seek(state.load(self.order, state_dict))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.order!r}, num_replicas={self.num_replicas}, rank={self.rank})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy gets the position where `state_dict()` would return one; elsewhere its first pass raises.
+        place = self._next if self._undrawn else None
+        return {**vars(self), "_next": place, "_lock": None, "_spare_cursor": None, "_latest": None, "_moved": True}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        vars(self).update(saved, _lock=ForkSafeLock())
+
+    @property
+    def _items_per_epoch(self) -> int:
+        return self.steps_per_epoch * self.items_per_step
+
+    def _restore(self, place: int) -> None:
+        with self._lock.lock:
+            self._next, self._restored, self._moved, self._undrawn = place, True, True, True
+
+    def _step_to_save(self, step: int | None) -> int:
+        with self._lock.lock:
+            latest, size = self._latest, self.items_per_step
+            if step is None:
+                if not self._undrawn or self._next is None:
+                    raise ValueError(
+                        "step should be the number of steps trained, since batches were drawn and a loader may have "
+                        "prefetched some of them, but got None; call state_dict(step), or set_epoch(epoch) before it"
+                    )
+                return self._next // size
+            step = checks.step(step)
+            if latest is not None and not self._moved and step * size != latest.end:
+                lowest, highest = self._chain_start // size, -(-(latest.start + latest.drawn) // size)
+                if not lowest <= step <= highest:
+                    raise ValueError(
+                        f"step should be from {lowest} to {highest}, the steps drawn, but got {step}; it is epoch * "
+                        f"{self.steps_per_epoch} + the batches trained in that epoch, counted from the start of the run"
+                    )
+            return step
+
+    def _begin(self, new: Pass[Item]) -> Iterator[Item]:
+        """Fix the bounds of a pass at its first item, and return its items."""
+        with self._lock.lock:
+            if new.bounds is None:
+                if self._next is None:
+                    raise RuntimeError(
+                        "the position is unknown, since the last pass was left before its end: call set_epoch(epoch) "
+                        "before each pass, or seek(step) with the steps trained"
+                    )
+                new.bounds = self._next, (self._next // self._items_per_epoch + 1) * self._items_per_epoch
+            new.start, new.end = new.bounds
+            expected = None if self.expected_start is None else self.expected_start() * self.items_per_step
+            if expected not in (None, new.start):
+                raise RuntimeError(
+                    f"the pass would begin at step {new.start // self.items_per_step}, but the progress is at step "
+                    f"{self.expected_start()}: add 1 to progress.step after every batch trained, and call "  # type: ignore[misc]
+                    f"progress.set_epoch(epoch) before each pass if passes are left early"
+                )
+            if self._latest is None or not self._latest.exhausted or self._latest.end != new.start:
+                self._chain_start = new.start
+            self._next, self._restored, self._latest, self._moved = None, False, new, False
+        return self._items(new.start, new.end)
+
+    def _finish(self, done: Pass[Item]) -> None:
+        """Let the next pass be the next epoch, unless the position was set or another pass began meanwhile."""
+        with self._lock.lock:
+            done.exhausted = True
+            if self._latest is done and not self._moved:
+                self._next = done.end
+
+    def _items(self, start: int, end: int) -> Iterator[Item]:
+        raise NotImplementedError
+
+    def _lists(self, start: int, stop: int) -> Iterator[list[int]]:
+        """Yield this process's share of the batches of the steps from `start` to `stop`."""
+        if not isinstance(self.order, CursorOrder):
+            for batch in self.order.batches(start, stop):
+                yield batch[share_of(len(batch), self.num_replicas, self.rank)].tolist()
+            return
+        # Passes may run in different threads, so each has its own cursor, and leaves it to a later pass.
+        with self._lock.lock:
+            cursor, self._spare_cursor = self._spare_cursor, None
+        if cursor is None:
+            cursor = self.order.cursor()
+        try:
+            for block in self.order.blocks(start, stop, cursor):
+                share = share_of(block.shape[1], self.num_replicas, self.rank)  # a short batch is its own block
+                rows = max(1, INDICES_PER_CONVERSION // max(1, block.shape[1]))  # a batch may be empty
+                for first in range(0, len(block), rows):
+                    yield from block[first : first + rows, share].tolist()
+        finally:
+            self._spare_cursor = cursor
+
+
+class Pass(Iterator[Item], Generic[Item]):
+    """One pass. It begins at its first item: a DataLoader with workers makes two iterators and uses one.
+
+    Attributes:
+        bounds: The items from which and up to which it runs, or None until the sampler's position fixes them.
+        drawn: The number of items drawn.
+        exhausted: Whether it was drawn to its end.
+    """
+
+    def __init__(self, sampler: StepSampler[Item], bounds: tuple[int, int] | None = None) -> None:
+        self.bounds = bounds
+        self.start = self.end = self.drawn = 0
+        self.exhausted = False
+        self._sampler: StepSampler[Item] = sampler
+        self._lock = ForkSafeLock()
+        self._items: Iterator[Item] | None = None
+
+    def __next__(self) -> Item:
+        with self._lock.lock:
+            if self._items is None:
+                self._items = self._sampler._begin(self)
+            try:
+                item = next(self._items)
+            except StopIteration:
+                if not self.exhausted:
+                    self._sampler._finish(self)
+                raise
+            self.drawn += 1
+            self._sampler._undrawn = False
+            return item
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a pass over a sampler cannot be copied or pickled: copy the sampler, or save its state_dict")

@@ -1,0 +1,44 @@
+"""The results as one picture, an SVG that stands alone: measured points on the laws' curves, for each learning rate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from replenish.lab.show import Chart, Figure, Series
+from replenish.lab.show.picture import figure_picture
+from study.noise.results import Results
+from study.noise.setting import ARMS, WHITE
+
+_KAPPAS = np.geomspace(0.05, 16, 80)
+
+
+def chart_of(results: Results, rate: float) -> Chart:
+    """Return the chart of a learning rate: points with the seeds' 95 % intervals, and the laws as thin lines."""
+    series = []
+    for arm, told in ARMS.items():
+        if arm == WHITE:
+            continue
+        values = results.values(rate, arm)
+        ends = [(value.law, value.excess.interval) for value in values]
+        series.append(
+            Series(
+                told.label,
+                [value.kappa for value in values],
+                [value.measured for value in values],
+                [None if each is None else max(law + each.low, 0.0) for law, each in ends],
+                [None if each is None else law + each.high for law, each in ends],
+                kind="points",
+                order=told.order,
+                whiskers=True,
+            )
+        )
+        law = results.law(arm, _KAPPAS.tolist()).tolist()
+        series.append(Series(f"{told.label}, law", _KAPPAS.tolist(), law, like=told.label, thin=True))
+    label = "κ: learning rate times curvature, per epoch"
+    return Chart(f"rate-{rate:g}", label, f"learning rate {rate:g}", tuple(series), log=True)
+
+
+def picture(results: Results) -> str:
+    """Return the picture."""
+    title = "Variance of the weights along the Hessian's eigenvectors, over that of independent draws, on the laws"
+    return figure_picture(Figure("noise", title, "", tuple(chart_of(results, rate) for rate in results.rates)))

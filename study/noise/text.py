@@ -1,0 +1,76 @@
+"""The results in words: a table for each learning rate, and what became of each prediction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+
+from replenish.lab.comparing.statistics import PairedDifference
+from replenish.lab.show import Cell, Column, Table
+from study.noise.results import FLAT, ON, BandValue, Results
+from study.noise.setting import ARMS, WHITE
+
+_SHARP, _MOST = 5.6234, 0.7
+
+
+def results_table(results: Results, rate: float) -> Table:
+    """Return the variances at a learning rate, band by band: measured, and the law's in brackets."""
+    columns = [
+        Column("kappa", lambda band: f"{band[0]:.2g} to {band[1]:.2g}", numeric=False),
+        Column("directions", lambda band: str(_known(results.value(rate, WHITE, band)).directions)),
+    ]
+    columns += [Column(told.label, partial(_cell, results, rate, arm)) for arm, told in ARMS.items() if arm != WHITE]
+    subjects = [(f"{band[0]:g}", band) for band in results.bands() if results.value(rate, WHITE, band) is not None]
+    return Table(f"rate-{rate:g}", f"Learning rate {rate:g}", columns, subjects)
+
+
+def _known(value: BandValue | None) -> BandValue:
+    assert value is not None  # rows are made for bands that have directions
+    return value
+
+
+def _cell(results: Results, rate: float, arm: str, band: tuple[float, float]) -> Cell:
+    known = _known(results.value(rate, arm, band))
+    interval = known.excess.interval
+    notes = () if interval is None else (f"{known.excess.value:+.3f} ± {(interval.high - interval.low) / 2:.3f}",)
+    return Cell(f"{known.measured:.3f} ({known.law:.3f})", notes)
+
+
+def judged(results: Results) -> list[str]:
+    """Return a sentence for each prediction of the page."""
+    order = results.in_predicted_order()
+    slow = results.rates[-1]
+    others = [arm for arm in ARMS if arm != WHITE]
+    steep = [value for arm in others for value in results.values(slow, arm, FLAT, 100)]
+    once = [value for rate in results.rates for value in results.values(rate, "shuffle-once", 0, FLAT)]
+    sharp = [value for rate in results.rates for arm in others for value in results.values(rate, arm, _SHARP)]
+    flat = {
+        rate: [value for arm in others if arm != "replacement" for value in results.values(rate, arm, 0, FLAT)]
+        for rate in results.rates
+    }
+    return [
+        f"The order of the orders (prediction 1) is the law's in {sum(ok for *_, ok in order)} of {len(order)} bands.",
+        f"At {slow:g} and kappa above 0.32 (prediction 2), of {len(steep)} values {_verdicts(steep)}; the largest mean "
+        f"distance from the law is {max(abs(value.excess.value) for value in steep):.3f}.",
+        f"In flat directions (prediction 3) reshuffling's excess over the law at {results.rates[0]:g} minus that at "
+        f"{slow:g} is {_difference(results.flat_excess('reshuffling'))}. Of all orders but replacement there, "
+        + "; ".join(f"at {rate:g} {_verdicts(values)}" for rate, values in flat.items())
+        + ".",
+        f"Shuffle once in flat directions (prediction 4): of {len(once)} values {_verdicts(once)}.",
+        f"In sharp directions, kappa above 5.6 (prediction 5), the smallest variance is "
+        f"{min(value.measured for value in sharp):.3f} of independent draws', where {_MOST} or more was predicted.",
+    ]
+
+
+def _verdicts(values: Iterable[BandValue]) -> str:
+    counts = Counter(value.verdict for value in values)
+    counts.setdefault(ON, 0)
+    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: item[0] != ON))
+
+
+def _difference(found: PairedDifference) -> str:
+    if found.mean is None or found.interval is None:
+        return "not known with fewer than two seeds"
+    low, high = found.interval.low, found.interval.high
+    return f"{found.mean:.3f} (95 % interval {low:.3f} to {high:.3f}, n = {found.n} seeds, paired)"

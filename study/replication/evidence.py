@@ -1,0 +1,125 @@
+"""The study's records, arm by arm, as far as they are there; unlike runs are refused, diverged ones stay in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from replenish.lab.experiments.costs import known_data
+from replenish.lab.runs import RunRecord
+from study.replication.plan import ARMS, LEARNT, Arm
+
+#: The first reading is on the test images; the second on the training images that were not used.
+Reading = Literal["test_error", "held_out_error"]
+#: What has to be equal in all runs of one comparison, by its name in a result.
+_ALIKE = ("machine", "hardware", "versions", "steps")
+#: What has to be equal in the two runs of a pair besides.
+_PAIRED = ("initial_sha256", "data")
+
+
+@dataclass(frozen=True)
+class ArmRuns:
+    """The runs of an arm that have ended, by seed."""
+
+    arm: Arm
+    runs: Mapping[int, RunRecord]
+
+    @property
+    def diverged(self) -> tuple[int, ...]:
+        """The seeds whose runs diverged."""
+        return tuple(seed for seed, run in self.runs.items() if run.status == "diverged")
+
+    def errors(self, reading: Reading = "test_error") -> dict[int, float]:
+        """Return the error by seed, in percent; a diverged run has that of guessing; a finished one has to have it."""
+        guessing = 100 * (1 - 1 / known_data(self.arm.config).classes)
+        return {
+            seed: guessing if run.status == "diverged" else self._number(run, reading)
+            for seed, run in self.runs.items()
+        }
+
+    def not_learnt(self) -> list[str]:
+        """Return the runs, by path, that had to end with their training images known by heart and did not."""
+        runs = self.runs.values() if self.arm.must_learn else ()
+        return [run.path for run in runs if run.status == "diverged" or self._number(run, "clean_error") > LEARNT]
+
+    def _number(self, run: RunRecord, name: str) -> float:
+        value = run.number(name)
+        if value is None:
+            raise ValueError(f"{run.path} should have a number {name!r} in its result, but has none")
+        return value
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All arms of the study with the runs that have ended.
+
+    Attributes:
+        arms: By name, in the order of the plan.
+        left_out: Runs of an arm's config whose seeds are not among the stated ones, such as pilots; by path.
+    """
+
+    arms: Mapping[str, ArmRuns]
+    left_out: tuple[str, ...] = ()
+
+    def check_alike(self, names: Sequence[str]) -> None:
+        """Refuse runs of one comparison that differ in machine, hardware, versions or steps, or were moved."""
+        runs = [run for name in names for run in self.arms[name].runs.values()]
+        for run in runs:
+            for earlier in run.told("earlier_hardware") or []:
+                _same("hardware", (run.path, earlier), (run.path, run.told("hardware")))
+            for what in _ALIKE:
+                # A diverged run stops early; its steps are no choice of ours.
+                if what != "steps" or "diverged" not in (run.status, runs[0].status):
+                    _same(what, *((each.path, _told(each, what)) for each in (runs[0], run)))
+
+    def pairs(self, first: str, second: str, seeds: int, reading: Reading) -> dict[int, float]:
+        """Return first minus second for every seed below `seeds` that has ended in both.
+
+        Two runs of a seed that differ in their initial weights or their data are refused.
+        """
+        one, two = self.arms[first], self.arms[second]
+        both = [seed for seed in range(seeds) if seed in one.runs and seed in two.runs]
+        for seed in both:
+            for what in _PAIRED:
+                _same(what, *((each.path, each.told(what)) for each in (one.runs[seed], two.runs[seed])))
+        errors = one.errors(reading), two.errors(reading)
+        return {seed: errors[0][seed] - errors[1][seed] for seed in both}
+
+
+def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> Evidence:
+    """Return the study's runs by arm; runs of no arm, and runs that have not ended, are left alone.
+
+    A run that is there twice is refused.
+    """
+    by_config = {arm.config: arm.name for arm in arms.values()}
+    found: dict[str, dict[int, RunRecord]] = {name: {} for name in arms}
+    left_out = []
+    for run in sorted(runs, key=lambda run: run.config.seed):
+        name = by_config.get(run.config.with_seed(0))
+        if name is None or run.result is None:
+            continue
+        seed = run.config.seed
+        if seed >= arms[name].seeds:
+            left_out.append(run.path)
+        elif seed in found[name]:
+            raise ValueError(f"{run.path} and {found[name][seed].path} are the same run; remove one of them")
+        else:
+            found[name][seed] = run
+    return Evidence({name: ArmRuns(arm, found[name]) for name, arm in arms.items()}, tuple(left_out))
+
+
+def _told(run: RunRecord, what: str) -> Any:
+    """Return what a result says; of the versions those of others, since our code is named by its commit."""
+    told = run.told(what)
+    if what == "versions" and told:
+        return {name: version for name, version in told.items() if name != "replenish"}
+    return told
+
+
+def _same(what: str, first: tuple[str, Any], second: tuple[str, Any]) -> None:
+    if first[1] != second[1]:
+        raise ValueError(
+            f"runs of one comparison should be alike, but {what} is {first[1]!r} in {first[0]} and {second[1]!r} in "
+            f"{second[0]}; run one of them again"
+        )

@@ -1,0 +1,70 @@
+"""What the records put into docs/replication.md: its generated parts by name, and its pictures by file name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replenish.lab.report.grouping import Group
+from replenish.lab.show import Table
+from replenish.lab.show.markdown import table_lines
+from study.decisive import RULE
+from study.replication.claims import CLAIMS
+from study.replication.evidence import Evidence
+from study.replication.figures import forest, losses_picture, rates_picture
+from study.replication.judgement import judge_study
+from study.replication.plan import ARMS, SECONDARY
+from study.replication.power import cost_sentence, known_deviations, power_table
+from study.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
+from study.replication.text import claim_lines, headline, monday
+from study.replication.training_loss import losses_sentence, losses_table
+
+#: The picture that goes with the headline, also in the README.
+MAIN_PICTURE = "replication_rates.svg"
+MAIN_CAPTION = "Test error against learning rate, for reshuffling and SRS, means with 95 % intervals"
+
+
+def pictures(evidence: Evidence) -> dict[str, str]:
+    """Return the page's pictures, SVG by file name."""
+    return {
+        MAIN_PICTURE: rates_picture(evidence),
+        "replication_forest.svg": forest(judge_study(evidence)),
+        "replication_losses.svg": losses_picture(evidence),
+    }
+
+
+def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
+    """Return the page's generated parts as Markdown, by their names.
+
+    The power calculation needs the runs of table 3 at the scale mini, by experiment.
+    """
+    first, second = judge_study(evidence), judge_study(evidence, "held_out_error")
+    ended = sum(len(arm.runs) for arm in evidence.arms.values())
+    stated = sum(arm.seeds for arm in ARMS.values())
+    so_many = f"All {stated}" if ended == stated else f"{ended} of the {stated}"
+    progress = f"{so_many} runs of the study have ended."
+    holm = (
+        f"Holm's correction is over the {len(SECONDARY)} comparisons below the first; those that are not judged yet "
+        "count there with p = 1."
+    )
+    return {
+        "headline": f"{headline(first)}\n\n{progress}",
+        "monday": "\n".join(f"- {sentence}" for sentence in monday(first)),
+        "claims": _lines(claims_table(first)),
+        "claim-by-claim": "\n".join(line for claim in CLAIMS for line in claim_lines(claim, first)),
+        "comparisons": f"{_lines(comparisons_table(first))}\n\n{holm}",
+        "second-reading": _lines(second_reading_table(first, second)),
+        "training-loss": f"{losses_sentence(evidence)}\n\n{_lines(losses_table(evidence))}",
+        "runs": _lines(arms_table(evidence)),
+        "rule": RULE,
+        "cost": cost_sentence(),
+        "power": _lines(power_table(known_deviations(evidence, table3))),
+    }
+
+
+def readme_part(evidence: Evidence) -> str:
+    """Return what the README opens with: the page's first sentence and figure."""
+    return f"{headline(judge_study(evidence))}\n\n![{MAIN_CAPTION}](docs/{MAIN_PICTURE})"
+
+
+def _lines(table: Table) -> str:
+    return "\n".join(table_lines(table))

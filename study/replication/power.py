@@ -1,0 +1,91 @@
+"""How many pairs settle the question at the paper's own scale, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+from replenish.lab.comparing.statistics import paired_difference
+from replenish.lab.experiments import decisive_configs
+from replenish.lab.experiments.costs import GPU_RATE, known_data, run_cost
+from replenish.lab.experiments.decisive import PAIRS
+from replenish.lab.report.findings import SIGNIFICANT
+from replenish.lab.report.grouping import Group
+from replenish.lab.show import Column, Table
+from study.decisive import HALF
+from study.replication.evidence import Evidence
+from study.replication.judgement import judge
+from study.replication.plan import COMPARISONS
+
+#: Standard deviation, in points, of the test error of WRN-28-10 on CIFAR-100 over equal runs: 0.23 over three runs
+#: (Izmailov et al. 2018, table 1), rounded up.
+PUBLISHED_DEVIATION = 0.3
+_PAIRS = (2, 3, 4, 5)
+_FEWEST = 5
+
+
+def chance_to_settle(pairs: int, deviation: float) -> float:
+    """Return the probability that so many pairs settle the question rightly, if the published gain is there or none is.
+
+    Either truth is half of the gain away from the threshold, so the interval leaves that out with the power of a
+    one-sample t test: one minus Student's noncentral distribution at its two-sided 5 % quantile.
+
+    Example:
+        >>> [round(chance_to_settle(pairs, 0.42), 2) for pairs in (2, 3)]
+        [0.65, 1.0]
+    """
+    from scipy.special import nctdtr, stdtrit
+
+    freedom = pairs - 1
+    quantile = float(stdtrit(freedom, 1 - SIGNIFICANT / 2))
+    return 1 - float(nctdtr(freedom, abs(HALF) * math.sqrt(pairs) / deviation, quantile))
+
+
+def known_deviations(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, float]:
+    """Return the standard deviations of a paired difference that are known, in points, by where they are from.
+
+    A comparison with fewer than five pairs says too little.
+    """
+    found = {"two runs of WRN-28-10, published": math.sqrt(2) * PUBLISHED_DEVIATION}
+    rows = [table3[name] for name in ("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175") if name in table3]
+    if len(rows) == 2:
+        first = paired_difference(rows[0].errors, rows[1].errors)
+        if first.deviation and first.n >= _FEWEST:
+            found[f"first result, mini, n = {first.n}"] = first.deviation
+    for comparison in COMPARISONS:
+        if comparison.name in ("primary", "mini"):
+            effect = judge(comparison, evidence, "test_error").effect
+            if effect is not None and effect.deviation and effect.n >= _FEWEST:
+                name = "primary comparison" if comparison.name == "primary" else "part mini"
+                found[f"{name} of the study, n = {effect.n}"] = effect.deviation
+    return found
+
+
+def power_table(deviations: Mapping[str, float]) -> Table:
+    """Return the chance to settle, for some numbers of pairs and every deviation."""
+    columns = [
+        Column("standard deviation of a pair, from", lambda row: row[0], numeric=False),
+        Column("points", lambda row: f"{row[1]:.2f}"),
+        *(Column(f"{pairs} pairs", partial(_cell, pairs)) for pairs in _PAIRS),
+    ]
+    return Table("power", "The chance to settle", columns, [(row[0], row) for row in deviations.items()])
+
+
+def cost_sentence() -> str:
+    """Return what the decisive experiment costs."""
+    configs = decisive_configs()
+    costs = [run_cost(config, known_data(config)) for config in configs.values()]
+    runs = PAIRS * len(configs)
+    total = PAIRS * sum(cost.gpu_hours for cost in costs)
+    return (
+        f"{runs} runs of about {costs[0].gpu_hours:.0f} GPU-hours, so about {total:.0f} in all: "
+        f"{costs[0].multiply_adds / 1e15:.0f} P multiply-adds a run at {GPU_RATE / 1e12:.0f} T a second, which a "
+        "data-centre card of about 15 TFLOPS reaches in single precision. That is an estimate, good to a factor of two "
+        "or so; lower precision on newer cards is faster."
+    )
+
+
+def _cell(pairs: int, row: tuple[str, float]) -> str:
+    value = chance_to_settle(pairs, row[1])
+    return "> 0.999" if value > 0.999 else f"{value:.3f}"

@@ -1,0 +1,117 @@
+"""Figure 2's lower training loss: is it in the network, or in how the order measures it?
+
+The loss measured while training (online) meets each image when the order brings it, and the more regular the visits,
+the longer ago the last one is on average: at equal weights reshuffling's online loss is the highest. The clean loss is
+taken of all images at once, with dropout off, so that no order can bend it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replenish.lab.comparing.statistics import signed
+from replenish.lab.show import NOTHING, Column, Table
+from study.replication.effect import Effect, paired_effect
+from study.replication.evidence import ArmRuns, Evidence
+from study.replication.plan import PRIMARY
+
+ARMS = (PRIMARY.first, PRIMARY.second)
+#: The learning rate first drops at 36; 35 is the last measurement before it.
+LAST_LARGE, EPOCHS = 35, (20, 35, 60)
+
+
+@dataclass(frozen=True)
+class LossDifference:
+    """SRS minus reshuffling at an effective epoch, in what is measured of the training images.
+
+    The bias is that of the online loss minus the clean one: what the order does to the measuring.
+    """
+
+    epoch: int
+    online: Effect | None
+    clean: Effect | None
+    bias: Effect | None
+    clean_error: Effect | None
+
+
+def loss_differences(evidence: Evidence) -> tuple[LossDifference, ...]:
+    """Return the paired differences at the epochs that are told."""
+    found = []
+    for epoch in EPOCHS:
+        online, clean, error = (_pairs(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error"))
+        bias = {seed: online[seed] - clean[seed] for seed in online.keys() & clean.keys()}
+        effects = [paired_effect(list(each.values())) for each in (online, clean, bias, error)]
+        found.append(LossDifference(epoch, *effects))
+    return tuple(found)
+
+
+def losses_sentence(evidence: Evidence) -> str:
+    """Return whether the lower training loss of figure 2 is there, and whether it is in the network."""
+    row = next(row for row in loss_differences(evidence) if row.epoch == LAST_LARGE)
+    if row.online is None or row.clean is None:
+        return "Not run yet: fewer than two pairs have ended."
+    online, clean = (_direction(effect) for effect in (row.online, row.clean))
+    found = (
+        f"At effective epoch {row.epoch}, the last measurement before the learning rate drops, the loss of SRS was "
+        f"{online} online ({_told(row.online)}) and {clean} clean ({_told(row.clean)}), n = {row.online.n} pairs, "
+        "with 95 % intervals."
+    )
+    if row.online.n < PRIMARY.seeds:
+        return f"So far, with {row.online.n} of {PRIMARY.seeds} pairs: {found} Nothing is concluded before the last."
+    if online != "lower":
+        return f"{found} So the lower loss while training that figure 2 shows for SRS is not seen in this setting."
+    if clean == "lower":
+        return f"{found} So here a lower training loss is in the network, not in the measuring alone."
+    return (
+        f"{found} So here a lower training loss, as in figure 2, is the order's artefact: it is seen while training "
+        "and is not seen in the network."
+    )
+
+
+def losses_table(evidence: Evidence) -> Table:
+    """Return SRS minus reshuffling in the two training losses and in the clean error."""
+    columns = (
+        Column("effective epoch", lambda row: str(row.epoch)),
+        Column("n", lambda row: str(row.online.n if row.online else 0)),
+        Column("online loss", lambda row: _told(row.online), "95 % interval"),
+        Column("clean loss", lambda row: _told(row.clean), "95 % interval"),
+        Column("online minus clean", lambda row: _told(row.bias), "95 % interval"),
+        Column(
+            "clean error", lambda row: NOTHING if row.clean_error is None else signed(row.clean_error.mean), "points"
+        ),
+    )
+    return Table("losses", "", columns, [(str(row.epoch), row) for row in loss_differences(evidence)])
+
+
+def metric_by_epoch(arm: ArmRuns, name: str) -> dict[int, dict[int, float]]:
+    """Return a metric by effective epoch and seed, of every finished run that measured it then."""
+    found: dict[int, dict[int, float]] = {}
+    for seed, run in arm.runs.items():
+        for line in run.metrics if run.status == "finished" else ():
+            if line.get(name) is not None:
+                found.setdefault(line["epoch"], {})[seed] = line[name]
+    return dict(sorted(found.items()))
+
+
+def _pairs(evidence: Evidence, name: str, epoch: int) -> dict[int, float]:
+    first, second = (metric_by_epoch(evidence.arms[arm], name).get(epoch, {}) for arm in ARMS)
+    return {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
+
+
+def _direction(effect: Effect) -> str:
+    interval = effect.interval()
+    if interval is None or interval.low <= 0 <= interval.high:
+        return "neither lower nor higher"
+    return "lower" if effect.mean < 0 else "higher"
+
+
+def _told(effect: Effect | None) -> str:
+    if effect is None:
+        return NOTHING
+    interval = effect.interval()
+    ends = "no interval" if interval is None else f"{_loss(interval.low)} to {_loss(interval.high)}"
+    return f"{_loss(effect.mean)}, {ends}"
+
+
+def _loss(value: float) -> str:
+    return f"{value:+.4f}".replace("-", "\u2212")

@@ -1,0 +1,175 @@
+"""An edit of your own network, in whatever file of yours, gives it another name: earlier results are not reused."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replenish.lab.models.identity import _is_own, network_name
+
+NETWORKS = """
+import functools
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+import helper
+from package import settings
+from package.layers import Scale
+
+STYLE = {"slope": 0.1}
+
+
+@dataclass(slots=True)
+class Options:
+    power: float = 2.0
+
+
+@functools.cache
+def slope():
+    return 0.1
+
+
+def twice(function):
+    @functools.wraps(function)
+    def wrapped(*arguments):
+        return function(*arguments) * 2
+
+    return wrapped
+
+
+class Net(nn.Module):
+    options = Options()
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.scale = nn.Linear(4, 2), Scale()
+
+    @property
+    def bias(self):
+        return 1.0
+
+    @staticmethod
+    def shift(images):
+        return images + 1
+
+    @twice
+    def forward(self, images):
+        from late import finish
+
+        images = torch.nn.functional.leaky_relu(self.scale(self.linear(images)), slope() + STYLE["slope"])
+        return finish(helper.bend(self.shift(images) + self.bias + settings.SHIFT)) ** self.options.power
+"""
+FILES = {
+    "networks.py": NETWORKS,
+    "helper.py": "from second import third\n\n\ndef bend(images):\n    return third(images)\n",
+    "second.py": "import deep.inner\n\n\nthird = lambda images: images * deep.inner.FACTOR\n",
+    "deep/__init__.py": "",
+    "deep/inner.py": "FACTOR = sum([1, 2])\n",
+    "package/__init__.py": "",
+    "package/settings.py": "SHIFT = 1.0\n",
+    "package/layers.py": (
+        "from torch import nn\nfrom .base import Base\n\n\nclass Scale(Base):\n    factor = 2\n"
+        "    def forward(self, images):\n        return images * self.factor\n"
+    ),
+    "package/base.py": (
+        "from torch import nn\n\n\nclass Base(nn.Module):\n"
+        "    def extra_repr(self):\n        return f'at {hex(id(self))}'\n"
+    ),
+    "late.py": "def finish(images):\n    return images - 1\n",
+}
+
+
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], str]:
+    """Return a function that writes files, imports them anew, and returns the name of their network."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def name(files: dict[str, str]) -> str:
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            (tmp_path / path).write_text(text)
+        for module, loaded in list(sys.modules.items()):
+            if (getattr(loaded, "__file__", None) or "").startswith(str(tmp_path.parent)):
+                del sys.modules[module]
+        _is_own.cache_clear()
+        importlib.invalidate_caches()
+        return network_name(importlib.import_module("networks").Net)
+
+    return name
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("networks.py", "power: float = 2.0", "power: float = 3.0"),
+        ("networks.py", "return 0.1", "return 0.2"),
+        ("networks.py", '"slope": 0.1', '"slope": 0.2'),
+        ("networks.py", "(*arguments) * 2", "(*arguments) * 3"),
+        ("networks.py", "return 1.0", "return 2.0"),
+        ("networks.py", "images + 1", "images + 2"),
+        ("networks.py", "options = Options()", "options = Options(3.0)"),
+        ("networks.py", "    @twice\n", ""),
+        ("helper.py", "third(images)", "-third(images)"),
+        ("helper.py", "from second import third", "from late import finish as third"),
+        ("second.py", "images * deep", "images / deep"),
+        ("deep/inner.py", "[1, 2]", "[1, 3]"),
+        ("deep/__init__.py", "", "import deep.inner\ndeep.inner.FACTOR = 4\n"),
+        ("package/__init__.py", "", "from package import settings\nsettings.SHIFT += 1\n"),
+        ("package/settings.py", "1.0", "1.5"),
+        ("package/layers.py", "factor = 2", "factor = 3"),
+        ("package/base.py", "return f'at", "self.factor = 9\n        return f'at"),
+        ("package/base.py", "class Base(nn.Module):", "class Base(nn.Identity):"),
+        ("late.py", "images - 1", "images - 2"),
+    ],
+)
+def test_an_edit_anywhere_gives_another_name(
+    named: Callable[[dict[str, str]], str], file: str, old: str, new: str
+) -> None:
+    before = named(FILES)
+    assert old in FILES[file]
+    assert named({file: FILES[file].replace(old, new, 1)}) != before
+
+
+def test_the_same_files_give_the_same_name(named: Callable[[dict[str, str]], str]) -> None:
+    before = named(FILES)  # `extra_repr` prints an address
+    assert named(FILES) == before
+    script = "\n\nif __name__ == '__main__':\n    print(3)\n"
+    assert named({"networks.py": f"# a comment\n{NETWORKS}{script}", "unrelated.py": "import networks\n"}) == before
+
+
+def test_a_module_that_changes_at_run_time_gives_another_name(named: Callable[[dict[str, str]], str]) -> None:
+    before = named(FILES)
+    sys.modules["package.settings"].SHIFT = 3.0  # type: ignore[attr-defined]
+    assert network_name(sys.modules["networks"].Net) != before
+
+
+def test_what_cannot_be_read_is_warned_of_and_a_label_helps(named: Callable[[dict[str, str]], str]) -> None:
+    dynamic = NETWORKS + "\nimport importlib\nimportlib.import_module('unrelated')\n"
+    with pytest.warns(UserWarning, match="networks uses import_module. Give the function or class"):
+        named({**FILES, "unrelated.py": "", "networks.py": dynamic})
+    labels = [f"{dynamic}Net.replenish_label = 'v{number}'\n" for number in (1, 2)]
+    assert named({"networks.py": labels[0]}) != named({"networks.py": labels[1]})
+    with pytest.warns(UserWarning, match=r"it holds a _thread\.lock"):
+        named({**FILES, "networks.py": NETWORKS.replace("nn.Linear(4, 2)", "__import__('threading').Lock()")})
+
+
+def test_a_typed_network_is_warned_of() -> None:
+    script = (
+        "from torch import nn; from replenish.lab.models.identity import network_name\n"
+        "class Typed(nn.Module):\n    def forward(self, images):\n        return images * {0}\n"
+        "print(network_name(Typed))"
+    )
+    done = [
+        subprocess.run([sys.executable, "-c", script.format(number)], capture_output=True, text=True)
+        for number in (1, 2)
+    ]
+    assert all("it was typed into an interpreter or a notebook" in each.stderr for each in done)
+    assert done[0].stdout != done[1].stdout

@@ -1,0 +1,217 @@
+"""The contract of positions, rule by rule: what names a position, what raises, and what a copy keeps."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contracts import as_lists
+
+import replenish.integrations
+import replenish.torch
+from replenish import RandomReshuffling
+from replenish.torch import OrderBatchSampler, Progress, ReshufflingBatchSampler, SRSBatchSampler, SRSSampler
+
+SAMPLES, BATCH, STEPS = 40, 4, 10
+MAKERS: dict[str, Any] = {
+    "srs": lambda: SRSBatchSampler(range(SAMPLES), BATCH, seed=3),
+    "reshuffling": lambda: ReshufflingBatchSampler(range(SAMPLES), BATCH, seed=3),
+    "order": lambda: OrderBatchSampler(RandomReshuffling(SAMPLES, BATCH, seed=3)),
+    "indices": lambda: SRSSampler(range(SAMPLES), BATCH, seed=3),
+}
+
+
+@pytest.fixture(params=list(MAKERS))
+def sampler(request: pytest.FixtureRequest) -> Any:
+    return MAKERS[request.param]()
+
+
+# Files that still look at a framework's own loader or trainer.
+NOT_YET = {"fastai_loader.py", "keras.py", "lightning_epochs.py", "loader_record.py", "loaders.py"}
+
+
+def steps(sampler: Any, start: int, stop: int) -> list[Any]:
+    batches = as_lists(sampler.order.batches(start, stop))
+    return [index for batch in batches for index in batch] if isinstance(sampler, SRSSampler) else batches
+
+
+def take(sampler: Any, count: int) -> Any:
+    """Draw `count` steps of a new pass and return it, so that it lives."""
+    one = iter(sampler)
+    list(islice(one, count * sampler.items_per_step))
+    return one
+
+
+class TestSetEpoch:
+    @pytest.mark.parametrize("step", [20, 21, 29])
+    def test_keeps_a_restored_step_of_that_epoch(self, sampler: Any, step: int) -> None:
+        sampler.seek(step)
+        for _ in range(2):
+            sampler.set_epoch(2)
+        assert sampler.epoch == 2
+        assert list(sampler) == steps(sampler, step, 30)
+        sampler.set_epoch(2)
+        assert list(sampler) == steps(sampler, 20, 30), "after the pass, the step is no longer a restored one"
+
+    @pytest.mark.parametrize(("step", "epoch"), [(10, 0), (25, 1), (25, 0)])
+    def test_never_goes_back_behind_a_restored_step(self, sampler: Any, step: int, epoch: int) -> None:
+        sampler.seek(step)
+        with pytest.raises(
+            ValueError, match=f"epoch should be at least {step // STEPS}.*restored step {step}, but got"
+        ):
+            sampler.set_epoch(epoch)
+        assert list(sampler) == steps(sampler, step, (step // STEPS + 1) * STEPS), "a refusal changes nothing"
+
+    def test_does_nothing_where_an_adapter_says_so(self, sampler: Any) -> None:
+        sampler.ignores_set_epoch = True
+        sampler.set_epoch(7)
+        assert list(sampler) == steps(sampler, 0, STEPS)
+
+
+class TestAPassLeftEarly:
+    def test_leaves_no_position(self, sampler: Any) -> None:
+        take(sampler, 3)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"left before its end: call set_epoch\(epoch\) before each pass"):
+                next(iter(sampler))
+        sampler.set_epoch(1)
+        assert list(sampler) == steps(sampler, 10, 20)
+
+    def test_a_look_at_the_data(self, sampler: Any) -> None:
+        sampler.seek(7)
+        take(sampler, 1)
+        sampler.seek(7)
+        assert list(sampler) == steps(sampler, 7, 10)
+
+    def test_a_pass_beside_another_needs_its_own_position(self, sampler: Any) -> None:
+        first = take(sampler, 2)
+        with pytest.raises(RuntimeError, match="position is unknown"):
+            next(iter(sampler))
+        assert list(first) == steps(sampler, 2, 10)
+        assert list(sampler) == steps(sampler, 10, 20)
+
+    def test_a_pass_that_ends_after_the_position_was_set_moves_nothing(self, sampler: Any) -> None:
+        first = take(sampler, 2)
+        sampler.seek(33)
+        assert list(first) == steps(sampler, 2, 10)
+        assert sampler.epoch == 3
+        assert list(sampler) == steps(sampler, 33, 40)
+
+
+class TestState:
+    def test_without_a_step_only_before_anything_is_drawn(self, sampler: Any) -> None:
+        assert sampler.state_dict()["step"] == 0
+        for _ in range(2):
+            list(sampler)  # a thread or a worker may have drawn it all for a loop that is still behind
+            with pytest.raises(ValueError, match="step should be the number of steps trained.*but got None"):
+                sampler.state_dict()
+        sampler.set_epoch(2)
+        assert sampler.state_dict()["step"] == 20
+
+    def test_without_a_step_not_while_an_older_pass_is_drawn(self, sampler: Any) -> None:
+        """Frameworks prefetch a batch, call set_epoch, and go on."""
+        first = take(sampler, 2)
+        sampler.set_epoch(0)
+        next(first)
+        with pytest.raises(ValueError, match="step should be the number of steps trained"):
+            sampler.state_dict()
+
+    def test_takes_every_step_drawn(self, sampler: Any) -> None:
+        sampler.seek(13)
+        list(sampler)
+        running = take(sampler, 5)  # a prefetcher that is in the next epoch already
+        for step in range(13, 26):
+            assert sampler.state_dict(step)["step"] == step
+        for step in (0, 12, 26, 29):
+            with pytest.raises(ValueError, match=f"step should be from 13 to 25, the steps drawn, but got {step}"):
+                sampler.state_dict(step)
+        assert sampler.state_dict(30)["step"] == 30, "the loop may call an epoch finished"
+        del running
+
+    def test_refuses_steps_of_an_epoch_that_was_not_trained(self, sampler: Any) -> None:
+        """A look that consumed epoch 0 must not let epoch 1 be saved under the numbers of epoch 0."""
+        take(sampler, 1)
+        sampler.set_epoch(1)
+        running = take(sampler, 4)
+        with pytest.raises(ValueError, match="step should be from 10 to 14"):
+            sampler.state_dict(4)
+        del running
+
+
+class TestCopies:
+    @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+    def test_keep_a_position_that_is_known(self, sampler: Any, duplicate: Any) -> None:
+        sampler.seek(12)
+        assert list(duplicate(sampler)) == steps(sampler, 12, 20)
+        one = take(sampler, 3)
+        within = duplicate(sampler)
+        with pytest.raises(RuntimeError, match="position is unknown"):
+            list(within)
+        within.set_epoch(0)
+        assert list(within) == steps(sampler, 0, 10)
+        with pytest.raises(TypeError, match="a pass over a sampler cannot be copied"):
+            duplicate(one)
+
+
+class TestProgress:
+    def test_counts_saves_and_resumes(self, sampler: Any) -> None:
+        progress = Progress(sampler)
+        sampler.set_epoch(5)  # of the framework: ignored
+        take(sampler, 3)
+        progress.step += 3
+        assert progress.state_dict()["step"] == 3
+        resumed = Progress(
+            copy.deepcopy(MAKERS["srs"]()) if not isinstance(sampler, SRSSampler) else MAKERS["indices"]()
+        )
+        if resumed.sampler.order.config() == sampler.order.config():
+            resumed.load_state_dict(progress.state_dict())
+            assert list(resumed.sampler) == steps(sampler, 3, 10)
+
+    def test_refuses_a_loop_that_does_not_count(self, sampler: Any) -> None:
+        progress = Progress(sampler)
+        list(sampler)
+        progress.step += 8  # the loop was left early, though workers had prefetched the rest
+        with pytest.raises(RuntimeError, match="would begin at step 10, but the progress is at step 8"):
+            next(iter(sampler))
+        progress.set_epoch(1)
+        assert progress.step == 10
+        assert list(sampler) == steps(sampler, 10, 20)
+        progress.step = 20
+        with pytest.raises(ValueError, match="epoch should be at least 2, since 20 steps are trained, but got 1"):
+            progress.set_epoch(1)
+
+
+def test_reshuffling_is_the_order_of_that_name() -> None:
+    sampler = ReshufflingBatchSampler(range(10), 4, seed=2, drop_last=True)
+    assert sampler.order == RandomReshuffling(10, 4, seed=2, drop_last=True)
+    assert (len(sampler), sampler.drop_last) == (2, True)
+    with pytest.raises(TypeError, match="drop_last should be"):
+        ReshufflingBatchSampler(range(10), 4, drop_last=1)  # type: ignore[arg-type]
+
+
+def test_a_library_that_divides_batches_is_refused() -> None:
+    assert SRSBatchSampler(range(8), 4).batch_size == 4
+    with pytest.raises(ValueError, match="batch_size should not be read where several processes run"):
+        SRSBatchSampler(range(8), 4, num_replicas=2, rank=0).batch_size  # noqa: B018
+
+
+@pytest.mark.parametrize("room", [replenish.torch, replenish.integrations], ids=lambda room: room.__name__)
+def test_nothing_is_guessed(room: Any) -> None:
+    """Neither the call stack, nor private fields of a loader, nor names of a framework's classes are read."""
+    files = [file for folder in room.__path__ for file in Path(folder).rglob("*.py")]
+    assert files
+    forbidden = (
+        "_getframe",
+        "inspect.stack",
+        "__mro__",
+        "_num_yielded",
+        "_sampler_iter",
+        "_FitLoop",
+        "__class__.__name__",
+    )
+    found = [(file.name, word) for file in files for word in forbidden if word in file.read_text()]
+    assert [each for each in found if each[0] not in NOT_YET] == []
