@@ -82,8 +82,7 @@ def describe_loader(loader: DataLoader[Any]) -> LoaderDescription:
     shard, batches = _find_batch_sampler(outer)
     sampler: Any
     if batches is None:
-        sampler: Any = outer
-        batch_size, drop_last = getattr(outer, "batch_size", None), getattr(outer, "drop_last", False)
+        sampler, batch_size, drop_last = outer, getattr(outer, "batch_size", None), getattr(outer, "drop_last", False)
     else:
         sampler, batch_size, drop_last = getattr(batches, "sampler", None), batches.batch_size, batches.drop_last
     kind, shuffles = _kind(sampler)
