@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from replenish.auditing.untouched import left_as_it_was
-from replenish.diagnostics.reading import Draws, index_sampler, known_samples, one_pass, reads_a_stream
 from replenish.draws import Int64Array
+from replenish.measure.reading import Draws, index_sampler, known_samples, one_pass, reads_a_stream
 from replenish.orders.protocol import Order
 
 Key = Callable[[Any], Hashable]

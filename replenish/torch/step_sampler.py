@@ -116,12 +116,8 @@ class StepSampler(Sampler[Item], Generic[Item]):
                     f"resume the loop at epoch step // {self.steps_per_epoch}, use the framework's adapter from "
                     f"replenish.integrations, or call seek(step) to go back"
                 )
-            latest = self._latest
-            if (
-                latest is not None
-                and not latest.exhausted
-                and not start <= latest.start < start + self._places_per_epoch
-            ):
+            latest, end = self._latest, start + self._places_per_epoch
+            if latest is not None and not latest.exhausted and not start <= latest.start < end:
                 latest.overtaken_by = epoch
             self._next, self._set_by, self._moved, self._undrawn = start, "set_epoch", True, True
 
@@ -190,15 +186,15 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     def _begin(self, new: Pass[Item]) -> Iterator[Item]:
         """Fix the bounds of a pass at its first item, and return its items."""
+        check_shares(self.order, self.num_replicas)  # the processes may have been launched since the sampler was made
         with self._lock.lock:
-            if new.bounds is None:
-                if self._next is None:
-                    raise RuntimeError(
-                        "the position is unknown, since the last pass was left before its end: call set_epoch(epoch) "
-                        "before each pass, or seek(step) with the steps trained"
-                    )
-                new.bounds = self._next, (self._next // self._places_per_epoch + 1) * self._places_per_epoch
-            new.start, new.end = new.bounds
+            if self._next is None:
+                raise RuntimeError(
+                    "the position is unknown, since the last pass was left before its end: call set_epoch(epoch) "
+                    "before each pass, or seek(step) with the steps trained"
+                )
+            new.start = self._next
+            new.end = (self._next // self._places_per_epoch + 1) * self._places_per_epoch
             new.places_per_item = self._places_per_item
             expected = None if self.expected_start is None else self.expected_start() * self.places_per_step
             if expected not in (None, new.start):
@@ -210,9 +206,6 @@ class StepSampler(Sampler[Item], Generic[Item]):
             if self._latest is None or not self._latest.exhausted or self._latest.end != new.start:
                 self._chain_start = new.start
             self._next, self._set_by, self._latest, self._moved = None, None, new, False
-            check_shares(
-                self.order, self.num_replicas
-            )  # the processes may have been launched since the sampler was made
         return self._items(new.start, new.end)
 
     def _finish(self, done: Pass[Item]) -> None:
@@ -252,14 +245,14 @@ class Pass(Iterator[Item], Generic[Item]):
     """One pass. It begins at its first item: a DataLoader with workers makes two iterators and uses one.
 
     Attributes:
-        bounds: The places from which and up to which it runs, or None until the sampler's position fixes them.
+        start: The place where it began.
+        end: The place where it ends.
         drawn: The number of places drawn.
         exhausted: Whether it was drawn to its end.
         overtaken_by: The epoch for which `set_epoch` was called while this pass, of another epoch, was under way.
     """
 
-    def __init__(self, sampler: StepSampler[Item], bounds: tuple[int, int] | None = None) -> None:
-        self.bounds = bounds
+    def __init__(self, sampler: StepSampler[Item]) -> None:
         self.start = self.end = self.drawn = 0
         self.exhausted = False
         self.overtaken_by: int | None = None
@@ -275,8 +268,8 @@ class Pass(Iterator[Item], Generic[Item]):
             if self.overtaken_by is not None:
                 raise RuntimeError(
                     f"set_epoch({self.overtaken_by}) was called while a pass that began at step "
-                    f"{self.start // self._sampler.places_per_step} was under way: call set_epoch before iter(loader); if a "
-                    f"framework calls it, use the framework's adapter from replenish.integrations"
+                    f"{self.start // self._sampler.places_per_step} was under way: call set_epoch before iter(loader), "
+                    f"or use the adapter from replenish.integrations for the framework that calls it"
                 )
             try:
                 item = next(self._items)
