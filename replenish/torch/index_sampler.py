@@ -14,7 +14,7 @@ from replenish.torch.arguments import epoch_of_srs, srs_order
 from replenish.torch.step_sampler import StepSampler
 
 
-class SRSSampler(StepSampler[int], DistributedSampler[int]):
+class SRSSampler(StepSampler[int], DistributedSampler[int]):  # type: ignore[override]
     """Sequenced-replacement sampling index by index, for code that takes a `sampler` but not a batch sampler.
 
     It yields this process's share of every batch, one index after the other. A DataLoader that groups them by
@@ -62,12 +62,12 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):
         return self.order.batch_size // self.num_replicas
 
     @property
-    def num_samples(self) -> int:
+    def num_samples(self) -> int:  # type: ignore[override]
         """The indices of one epoch on this process."""
         return self.steps_per_epoch * self.share_size
 
     @property
-    def total_size(self) -> int:
+    def total_size(self) -> int:  # type: ignore[override]
         """The indices of one epoch on all processes."""
         return self.num_samples * self.num_replicas
 
