@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from replenish.diagnostics import Step, compute_trace
 from replenish.palette import COLOURS
-from replenish.trace import Step, compute_trace
 
 SEED = 390  # draws the slots of the paper's figure 1, in which the second batch has a sample twice
 STEPS = 2

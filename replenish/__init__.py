@@ -12,7 +12,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from replenish import diagnostics as diagnostics
-    from replenish import mixing as mixing
     from replenish import orders as orders
     from replenish import stream as stream
     from replenish import theory as theory
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from replenish.orders import WeightedDraws as WeightedDraws
     from replenish.orders import weighted_sequence as weighted_sequence
 else:
-    _ROOMS = ("diagnostics", "mixing", "orders", "stream", "theory")
+    _ROOMS = ("diagnostics", "orders", "stream", "theory")
     _ORDERS = """
         BallsInBins BatchedReplacement BlockReshuffling BlockShuffle FlipFlop IndependentDraws Jitter LengthGrouped
         Order PairedReversal PoissonDraws RandomReshuffling RepeatedAugmentation SequencedReplacement ShuffleBuffer

@@ -22,7 +22,7 @@ from replenish import (
     theory,
 )
 from replenish.diagnostics import noise_spectrum, plot_noise_spectra, plot_visit_gaps, visit_gaps
-from replenish.diagnostics.spectrum import expected_density
+from replenish.measure.spectrum import expected_density
 from replenish.palette import look_of
 from replenish.theory.order_laws import noise_law
 from replenish.torch import OrderBatchSampler

@@ -29,8 +29,8 @@ from replenish import (
     diagnostics,
     theory,
 )
-from replenish.diagnostics.reading import read_draws
-from replenish.diagnostics.spectrum import batch_means, random_signs
+from replenish.measure.reading import read_draws
+from replenish.measure.spectrum import batch_means, random_signs
 from replenish.orders import ORDERS, build_order
 from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import gap_law, noise_law

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from replenish import theory
-from replenish.mixing import Mixing, measure_mixing, plot_mixing, residence_quantile
+from replenish.diagnostics import Mixing, measure_mixing, plot_mixing, residence_quantile
 from replenish.stream import PooledStream
 
 SORTED = np.repeat(np.arange(10), 400)
@@ -110,7 +110,7 @@ def test_only_the_plot_needs_matplotlib() -> None:
     code = """
 import sys
 sys.modules["matplotlib"] = None
-from replenish import mixing
+from replenish import diagnostics as mixing
 rows = mixing.measure_mixing([0] * 20 + [1] * 20, 4, [8])
 assert isinstance(rows[0], mixing.Mixing) and "torch" not in sys.modules
 mixing.plot_mixing(rows)

@@ -21,8 +21,6 @@ DOCUMENTED = [
     "replenish",
     "replenish.theory",
     "replenish.diagnostics",
-    "replenish.trace",
-    "replenish.mixing",
     "replenish.stream",
     "replenish.torch",
     "replenish.lab.data",

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement
+from replenish.measure.trace import MAX_SLOTS_KEPT, ORDERS, QUEUE_AHEAD, Trace, compute_trace
 from replenish.orders.reference import ReferencePool
-from replenish.trace import MAX_SLOTS_KEPT, ORDERS, QUEUE_AHEAD, Trace, compute_trace
 
 
 @st.composite

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from replenish.diagnostics import compute_trace
 from replenish.lab.explain import noise_page, page
-from replenish.trace import compute_trace
 
 
 def write_explorer(app: Sphinx, error: Exception | None) -> None:

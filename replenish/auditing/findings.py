@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-OK, WARNING, FAULT = LEVELS = ("ok", "warning", "fault")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The answer to one question.
-
-    Attributes:
-        name: What was asked, in a word or two.
-        level: `"ok"`, `"warning"` or `"fault"`.
-        sentence: What was found, with numbers, and what to do about it.
-        numbers: The numbers, by name.
-    """
-
-    name: str
-    level: str
-    sentence: str
-    numbers: dict[str, int | float] = field(default_factory=dict)
-
-
-def worst_level(findings: Iterable[Finding]) -> str:
-    """Return the worst level of some findings; `"ok"` if there are none."""
-    return max((finding.level for finding in findings), key=LEVELS.index, default=OK)
+from replenish.measure.findings import FAULT as FAULT
+from replenish.measure.findings import OK as OK
+from replenish.measure.findings import WARNING as WARNING
+from replenish.measure.findings import Finding as Finding
+from replenish.measure.findings import worst_level
 
 
 @dataclass(frozen=True)

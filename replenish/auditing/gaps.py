@@ -6,8 +6,8 @@ import numpy as np
 
 from replenish.auditing.findings import OK, Finding
 from replenish.auditing.record import Record
-from replenish.diagnostics.gaps import gaps_of
 from replenish.draws import Int64Array
+from replenish.measure.gaps import gaps_of
 from replenish.theory.arguments import Floats
 
 _FEW = 30  # gaps, of which the spread is not yet known

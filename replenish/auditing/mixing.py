@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from replenish.auditing.findings import FAULT, OK, WARNING, Finding
 from replenish.auditing.record import Record
-from replenish.diagnostics.spectrum import batch_means, random_signs
+from replenish.measure.spectrum import batch_means, random_signs
 from replenish.theory.arguments import Floats
 
 Labels = ArrayLike | Callable[[Any], Any]

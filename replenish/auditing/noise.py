@@ -9,7 +9,7 @@ import numpy as np
 from replenish.auditing.claims import Claim
 from replenish.auditing.findings import OK, WARNING, Finding
 from replenish.auditing.record import Record
-from replenish.diagnostics.spectrum import expected_density, spectrum_of
+from replenish.measure.spectrum import expected_density, spectrum_of
 
 _VALUES = 2**25  # how many values the spectrum may cost
 _STANDARD_ERRORS = 8.0  # of one sample of a distribution with long tails, eight times over

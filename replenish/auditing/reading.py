@@ -13,8 +13,8 @@ from replenish.auditing.datasets import Identity, identify
 from replenish.auditing.hashing import item_hash
 from replenish.auditing.preserve_state import preserved_state
 from replenish.auditing.record import Pass, Record
-from replenish.diagnostics.reading import index_sampler, known_samples, one_pass, reads_a_stream
 from replenish.draws import Int64Array
+from replenish.measure.reading import index_sampler, known_samples, one_pass, reads_a_stream
 from replenish.orders.protocol import Order
 
 Key = Callable[[Any], Hashable]

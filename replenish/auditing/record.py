@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from replenish.auditing.datasets import Identity
-from replenish.diagnostics.reading import Draws
 from replenish.draws import Int64Array
+from replenish.measure.reading import Draws
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ def explain(
     """
     from replenish.lab.atomic_files import check_place
     from replenish.lab.explain import noise_page, page, terminal
-    from replenish.trace import compute_trace
+    from replenish.measure.trace import compute_trace
 
     with errors_as_sentences():
         if html is not None and open_page:

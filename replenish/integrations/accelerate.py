@@ -16,8 +16,8 @@ except ModuleNotFoundError as error:
         "replenish.integrations.accelerate needs Accelerate: pip install 'replenish[accelerate]'"
     ) from error
 
+from replenish.integrations.loader_sampler import sampler_of
 from replenish.torch import Progress as Progress
-from replenish.torch.step_sampler import StepSampler
 
 
 def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> tuple[DataLoader[Any], Progress]:
@@ -25,7 +25,8 @@ def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> tuple[DataLoad
 
     The sampler gives every process its share, so Accelerate must not divide the batches again. The progress is
     registered for `save_state` and `load_state`. Add 1 to `progress.step` after every batch, and resume the loop at
-    `progress.epoch`.
+    `progress.epoch`. The accelerator's `split_batches`, `dispatch_batches`, `even_batches` and
+    `use_stateful_dataloader` do not apply to this loader.
 
     Args:
         accelerator: The accelerator of the run.
@@ -40,19 +41,3 @@ def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> tuple[DataLoad
         loader, accelerator.device, num_processes=1, process_index=0, put_on_device=True, dispatch_batches=False
     )
     return prepared, progress
-
-
-def sampler_of(loader: DataLoader[Any]) -> StepSampler[Any]:
-    """Return the sampler of `replenish.torch` that a loader draws from, or raise."""
-    for sampler in (loader.batch_sampler, loader.sampler):
-        if isinstance(sampler, StepSampler):
-            if sampler.items_per_step > 1 and getattr(loader, "batch_size", None) != sampler.items_per_step:
-                raise ValueError(
-                    f"batch_size should be {sampler.items_per_step}, the sampler's share of a step, so that a batch "
-                    f"is one step, but got {loader.batch_size}"
-                )
-            return sampler
-    raise TypeError(
-        f"loader should have a sampler of replenish.torch, but its batch sampler is a "
-        f"{type(loader.batch_sampler).__name__}"
-    )

@@ -7,9 +7,12 @@ import platform
 import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replenish import __version__
+
+if TYPE_CHECKING:
+    import torch
 
 PACKAGES = ("torch", "numpy", "lightning-fabric")
 
@@ -52,6 +55,19 @@ def versions() -> dict[str, str]:
 def describe() -> dict[str, Any]:
     """Return plain facts on the machine."""
     return {"processor": processor(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
+
+
+def gpu(device: torch.device) -> dict[str, Any]:
+    """Return the name of the GPU, and the versions of CUDA and cuDNN; nothing for another device."""
+    if device.type != "cuda":
+        return {}
+    import torch
+
+    return {
+        "gpu": torch.cuda.get_device_name(device),
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),  # type: ignore[no-untyped-call]
+    }
 
 
 def now() -> str:

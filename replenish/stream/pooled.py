@@ -43,7 +43,8 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             source and gives nothing where it ends (a *seekable* source; lists, ranges, arrays, `Shards` and
             `TextLines` are seekable too). A callable may say how many items it has in an attribute `length`.
         batch_size: How many items a step draws: B.
-        pool_size: The number of slots, at least `batch_size`: M. The larger, the better mixed; see `replenish.mixing`.
+        pool_size: The number of slots, at least `batch_size`: M. The larger, the better mixed:
+            `replenish.diagnostics.measure_mixing` compares sizes.
         seed: Chooses the draws; in [0, 2**63).
         repeat: Whether the source begins again at its end (the paper's cyclic sequence).
         store_items: Whether the state holds the pool's items. A source that cannot seek can be resumed in no other

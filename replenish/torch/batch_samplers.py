@@ -24,8 +24,8 @@ class OrderBatchSampler(StepSampler[list[int]]):
 
     Args:
         order: The samples of every global batch.
-        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
-        rank: The number of this process; None means torch.distributed's, or 0 without it.
+        num_replicas: The number of processes; None means torch.distributed's when a pass begins, or 1 without it.
+        rank: The number of this process; None means torch.distributed's when a pass begins, or 0 without it.
 
     Example:
         >>> from replenish import RandomReshuffling
@@ -86,8 +86,8 @@ class SRSBatchSampler(OrderBatchSampler):
         seed: Chooses the draws and the shuffled sequence; the same on all processes.
         pool_size: The number of slots; None means the length of the sequence.
         sequence: `"shuffled"`, `"identity"` or an array of indices; one round of it is an effective epoch.
-        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
-        rank: The number of this process; None means torch.distributed's, or 0 without it.
+        num_replicas: The number of processes; None means torch.distributed's when a pass begins, or 1 without it.
+        rank: The number of this process; None means torch.distributed's when a pass begins, or 0 without it.
         drop_last: Whether an epoch is N/B steps rounded down instead of up, as `len(DataLoader)` would be. SRS has no
             short batch, so nothing is dropped.
 
@@ -125,8 +125,8 @@ class ReshufflingBatchSampler(OrderBatchSampler):
         data_source: The dataset; its length is the number of samples.
         batch_size: The global batch size; with `num_replicas=n` a process gets B/n of each batch.
         seed: Chooses the permutations; the same on all processes.
-        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
-        rank: The number of this process; None means torch.distributed's, or 0 without it.
+        num_replicas: The number of processes; None means torch.distributed's when a pass begins, or 1 without it.
+        rank: The number of this process; None means torch.distributed's when a pass begins, or 0 without it.
         drop_last: Whether the short batch at the end of an epoch is dropped.
 
     Example:

@@ -76,10 +76,11 @@ def describe_loader(loader: DataLoader[Any]) -> LoaderDescription:
         ('shuffling', 10, 4, False)
     """
     length = _length(loader.dataset)
-    outer = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+    outer: Any = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
     if isinstance(loader.dataset, IterableDataset):
         return LoaderDescription("stream", length, loader.batch_size, bool(loader.drop_last), False, outer)
     shard, batches = _find_batch_sampler(outer)
+    sampler: Any
     if batches is None:
         sampler, batch_size, drop_last = outer, getattr(outer, "batch_size", None), getattr(outer, "drop_last", False)
     else:

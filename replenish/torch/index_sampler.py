@@ -14,7 +14,7 @@ from replenish.torch.arguments import epoch_of_srs, srs_order
 from replenish.torch.step_sampler import StepSampler
 
 
-class SRSSampler(StepSampler[int], DistributedSampler[int]):
+class SRSSampler(StepSampler[int], DistributedSampler[int]):  # type: ignore[override]
     """Sequenced-replacement sampling index by index, for code that takes a `sampler` but not a batch sampler.
 
     It yields this process's share of every batch, one index after the other. A DataLoader that groups them by
@@ -24,8 +24,6 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):
 
     Attributes:
         dataset: The data source.
-        num_samples: The indices of one epoch on this process.
-        total_size: The indices of one epoch on all processes.
         shuffle: True.
         seed: The seed.
 
@@ -51,14 +49,27 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):
         order = srs_order(data_source, batch_size, seed, pool_size, sequence)
         steps = epoch_of_srs(order, drop_last)
         super().__init__(order, steps_per_epoch=steps, num_replicas=num_replicas, rank=rank)
-        self.share_size = self.items_per_step = order.batch_size // self.num_replicas
+        self.places_per_step = order.batch_size
         self.dataset: Any = data_source
-        self.num_samples = self._items_per_epoch
-        self.total_size = self.num_samples * self.num_replicas
         self.shuffle, self.drop_last, self.seed = True, drop_last, order.seed
 
     def __len__(self) -> int:
         return self.num_samples
+
+    @property
+    def share_size(self) -> int:
+        """The indices of one batch that this process gets."""
+        return self.order.batch_size // self.num_replicas
+
+    @property
+    def num_samples(self) -> int:  # type: ignore[override]
+        """The indices of one epoch on this process."""
+        return self.steps_per_epoch * self.share_size
+
+    @property
+    def total_size(self) -> int:  # type: ignore[override]
+        """The indices of one epoch on all processes."""
+        return self.num_samples * self.num_replicas
 
     def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
         """Go to a position that `state_dict` returned; also one within a batch, which earlier releases saved."""
@@ -69,8 +80,13 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):
                 f"but share_size is {state_dict.get('share_size')!r} in the state and {self.share_size} here"
             )
         offset = checks.integer("offset in state", offset, minimum=0, maximum=self.share_size - 1)
-        self._restore(step * self.share_size + offset)
+        self._restore(step * self.places_per_step + offset * self.num_replicas)
+
+    @property
+    def _places_per_item(self) -> int:
+        return self.num_replicas
 
     def _items(self, start: int, end: int) -> Iterator[int]:
-        step, offset = divmod(start, self.share_size)
-        return islice(chain.from_iterable(self._lists(step, end // self.share_size)), offset, None)
+        step, offset = divmod(start, self.places_per_step)
+        indices = chain.from_iterable(self._lists(step, end // self.places_per_step))
+        return islice(indices, offset // self.num_replicas, None)

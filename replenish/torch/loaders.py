@@ -1,21 +1,14 @@
-"""Who draws from a sampler: the DataLoader's iterator, and what frameworks wrap around it.
-
-A DataLoader tells its sampler neither that workers prefetch nor what it has handed on. So a pass looks, once, at the
-calls that led to its first item. Nothing of a framework is imported: its classes are known by their names.
-"""
+"""Who iterates over a stream, found in the call stack. Only replenish.torch.stream still uses it."""
 
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from torch.utils.data import BatchSampler, DataLoader
+from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
-
-from replenish.torch import lightning_epochs
 
 # The calls from a loop to a sampler: a dozen in Accelerate, with a wrapper or two around each sampler.
 CALLS_AWAY = 24
@@ -43,116 +36,6 @@ def _is_of(instance: object, package: str, *names: str) -> bool:
     )
 
 
-class LoaderIterator:
-    """The DataLoader's iterator that draws a pass, watched without being kept alive.
-
-    Around it there may be Accelerate's prepared loader, the shard, which looks one batch ahead; or timm's
-    PrefetchLoader, which does so too and does not tell: then it is prefetched.
-
-    Attributes:
-        stateful: Whether it is one of torchdata's, which keeps count of what its workers prefetch by itself.
-        skips: Whether Accelerate skips the first batches.
-    """
-
-    def __init__(self, iterator: Any, shard: Any, *, prefetched: bool) -> None:
-        self.stateful = _is_of(iterator, "torchdata.", "_StatefulBaseDataLoaderIter")
-        self.has_workers = bool(iterator._num_workers)
-        self._shard = None if shard is None else weakref.ref(shard)
-        self._items, self._skipped = _items_of_a_batch(iterator._index_sampler)
-        self.skips = self._skipped > 0
-        # Its fields, and not itself, or its workers would not end with it. They are let go when it ends.
-        self._fields: dict[str, Any] = vars(iterator)
-        self._ended = weakref.ref(iterator, self._keep_the_count)
-        self._prefetched = prefetched
-
-    def _keep_the_count(self, _: object) -> None:
-        self._fields, self._shard = {"_num_yielded": self._given()}, None
-
-    def _given(self) -> int:
-        """Return how many batches the loop was given: Accelerate keeps one back, to know the last."""
-        batches: int = self._fields["_num_yielded"]
-        shard = None if self._shard is None else self._shard()
-        return batches - 1 if shard is not None and not shard.end_of_dataloader else batches
-
-    @property
-    def takes_batches(self) -> bool:
-        """Whether its batches are known to be those of the sampler, and no parts or groups of them."""
-        return self._items is not None
-
-    @property
-    def may_be_ahead(self) -> bool:
-        """Whether the loop may not have been given the last batch that was counted, which nobody can tell."""
-        return self._prefetched and self._ended() is not None
-
-    def handed_on(self, *, all_given: bool = False) -> int | None:
-        """Return how many of a sampler's items its batches had that the loop was given, or None if nobody knows."""
-        if self._items is None:
-            return None
-        batches = self._fields["_num_yielded"] if all_given else self._given()
-        return batches * self._items + self._skipped if batches > 0 else 0
-
-    def draws_from(self, one_pass: object) -> bool:
-        """Whether it draws from this very pass, and not from a wrapper's iterator around it or from a later one."""
-        return self._fields.get("_sampler_iter") is one_pass
-
-    def is_same_as(self, other: LoaderIterator | None) -> bool:
-        """Whether `other` watches the same iterator, whose workers persist."""
-        return other is not None and other._fields is self._fields
-
-
-def _items_of_a_batch(index_sampler: Any) -> tuple[int | None, int]:
-    """Return how many items of our sampler a loader's batch takes, and how many are skipped before the first."""
-    skipped = 0
-    while _is_of(index_sampler, "accelerate.", "SkipBatchSampler", "BatchSamplerShard"):
-        skipped += getattr(index_sampler, "skip_batches", 0)
-        index_sampler = index_sampler.batch_sampler
-    if callable(getattr(index_sampler, "seek", None)):
-        return 1, skipped
-    own = type(index_sampler)
-    if isinstance(index_sampler, BatchSampler) and own.__module__.startswith(("torch.", "torchdata.")):
-        return index_sampler.batch_size, skipped * index_sampler.batch_size
-    return None, 0
-
-
-def loader_that_draws(num_replicas: int) -> LoaderIterator | None:
-    """Return the DataLoader's iterator that is drawing, if one is.
-
-    Raises:
-        ValueError: Accelerate divides the batches once more, or hands them on in another order.
-    """
-    iterator = shard = None
-    prefetched = False
-    for _, caller in _callers():
-        if iterator is None and isinstance(caller, _BaseDataLoaderIter):
-            iterator = caller
-        elif _is_of(caller, "accelerate.", "BatchSamplerShard"):
-            _check_division(caller, num_replicas)
-        elif _is_of(caller, "accelerate.", "DataLoaderDispatcher"):
-            raise ValueError(
-                "dispatch_batches should be False for a loader with this sampler, since every process draws its own "
-                "share of the same stream, but Accelerate reads in one process for all"
-            )
-        elif _is_of(caller, "accelerate.", "DataLoaderShard"):
-            shard = caller
-        elif _is_of(caller, "timm.", "PrefetchLoader"):
-            prefetched = True
-    return None if iterator is None else LoaderIterator(iterator, shard, prefetched=prefetched)
-
-
-def _check_division(shard: Any, num_replicas: int) -> None:
-    if num_replicas > 1:
-        raise ValueError(
-            f"num_replicas should be 1, with rank=0, for a loader that Accelerate prepared, which divides the batches "
-            f"by itself, but got {num_replicas}; or do not give the loader to prepare()"
-        )
-    if shard.num_processes > 1 and not shard.split_batches:
-        raise ValueError(
-            f"split_batches should be True in Accelerate's DataLoaderConfiguration, or each of the "
-            f"{shard.num_processes} processes would get whole batches in turn, but got False; or do not give the "
-            f"loader to prepare()"
-        )
-
-
 def calling_fit_loop() -> Any:
     """Return Lightning's fit loop that led here, or None."""
     return next((caller for _, caller in _callers() if _is_of(caller, "lightning", "_FitLoop")), None)
@@ -166,7 +49,7 @@ def check_stream_is_resumed(*, told: bool) -> None:
     """
     fit_loop = calling_fit_loop()
     loader = next((caller for _, caller in _callers() if isinstance(caller, DataLoader)), None)
-    if fit_loop is None or loader is None or not lightning_epochs.resumes(fit_loop):
+    if fit_loop is None or loader is None or not (fit_loop.restarting or getattr(fit_loop, "is_resuming", False)):
         return
     batches = fit_loop.epoch_loop.batch_progress
     if not fit_loop.restarting or batches.is_last_batch:

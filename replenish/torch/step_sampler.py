@@ -31,8 +31,8 @@ class StepSampler(Sampler[Item], Generic[Item]):
     Args:
         order: The samples of every global batch.
         steps_per_epoch: The steps of one epoch; None means the order's.
-        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
-        rank: The number of this process; None means torch.distributed's, or 0 without it.
+        num_replicas: The number of processes; None means torch.distributed's when a pass begins, or 1 without it.
+        rank: The number of this process; None means torch.distributed's when a pass begins, or 0 without it.
 
     Attributes:
         ignores_set_epoch: Whether `set_epoch` does nothing. Adapters set it for frameworks whose epoch numbers do not
@@ -40,21 +40,21 @@ class StepSampler(Sampler[Item], Generic[Item]):
         expected_start: If not None, returns the step at which a pass must begin; any other start raises.
     """
 
-    items_per_step = 1  # positions are counted in items: batches, or the indices of `SRSSampler`
+    places_per_step = 1  # positions are counted in places: steps, or the indices of the global batches for `SRSSampler`
 
     def __init__(
         self, order: Order, *, steps_per_epoch: int | None = None, num_replicas: int | None, rank: int | None
     ) -> None:
         self.order = order
         self.steps_per_epoch = order.steps_per_epoch if steps_per_epoch is None else steps_per_epoch
-        self.num_replicas, self.rank = current_replicas(num_replicas, rank)
+        self._replicas = (num_replicas, rank)
         check_shares(order, self.num_replicas)
         self.ignores_set_epoch = False
         self.expected_start: Callable[[], int] | None = None
         self._lock = ForkSafeLock()
         self._spare_cursor: Cursor | None = None
         self._next: int | None = 0  # where the next pass begins; None: unknown
-        self._restored = False  # whether `seek` or `load_state_dict` set it
+        self._set_by: str | None = None  # "set_epoch", "seek", or None if it is the start or the end of a pass
         self._latest: Pass[Item] | None = None  # the pass that began last
         self._moved = True  # whether the position was set since that pass began
         self._undrawn = True  # whether nothing was drawn, from any pass, since the position was set
@@ -64,6 +64,16 @@ class StepSampler(Sampler[Item], Generic[Item]):
         return Pass(self)
 
     @property
+    def num_replicas(self) -> int:
+        """The number of processes that share each batch."""
+        return current_replicas(*self._replicas)[0]
+
+    @property
+    def rank(self) -> int:
+        """The number of this process."""
+        return current_replicas(*self._replicas)[1]
+
+    @property
     def epoch(self) -> int:
         """The epoch of the latest pass, or of the next one if the position was set since.
 
@@ -71,7 +81,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         """
         with self._lock.lock:
             place = self._next if self._moved or self._latest is None else self._latest.start
-        return (place or 0) // self._items_per_epoch
+        return (place or 0) // self._places_per_epoch
 
     @epoch.setter
     def epoch(self, epoch: int) -> None:
@@ -79,12 +89,14 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     def seek(self, step: int) -> None:
         """Let the next pass begin at `step`, counted from the start of the run. To resume, give the steps trained."""
-        self._restore(checks.step(step) * self.items_per_step)
+        self._restore(checks.step(step) * self.places_per_step)
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass begin at the start of `epoch`.
 
         A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it.
+        A pass of another epoch that is still under way raises at its next item: some frameworks call `set_epoch` after
+        their workers were given the first batches, which belong to another epoch then.
 
         Raises:
             ValueError: The epoch begins and ends before the restored step.
@@ -93,18 +105,21 @@ class StepSampler(Sampler[Item], Generic[Item]):
         checks.step(epoch * self.steps_per_epoch, "the first step of epoch")
         if self.ignores_set_epoch:
             return
-        start = epoch * self._items_per_epoch
+        start = epoch * self._places_per_epoch
         with self._lock.lock:
-            if self._restored and self._next is not None and start < self._next:
-                if self._next < start + self._items_per_epoch:
+            if self._set_by == "seek" and self._next is not None and start < self._next:
+                if self._next < start + self._places_per_epoch:
                     return
-                step, current = self._next // self.items_per_step, self._next // self._items_per_epoch
+                step, current = self._next // self.places_per_step, self._next // self._places_per_epoch
                 raise ValueError(
                     f"epoch should be at least {current}, the epoch of the restored step {step}, but got {epoch}; "
                     f"resume the loop at epoch step // {self.steps_per_epoch}, use the framework's adapter from "
                     f"replenish.integrations, or call seek(step) to go back"
                 )
-            self._next, self._restored, self._moved, self._undrawn = start, False, True, True
+            latest, end = self._latest, start + self._places_per_epoch
+            if latest is not None and not latest.exhausted and not start <= latest.start < end:
+                latest.overtaken_by = epoch
+            self._next, self._set_by, self._moved, self._undrawn = start, "set_epoch", True, True
 
     def state_dict(self, step: int | None = None) -> dict[str, int | str]:
         """Return the position as plain ints and strings, a few hundred bytes for any size of data.
@@ -138,16 +153,20 @@ class StepSampler(Sampler[Item], Generic[Item]):
         vars(self).update(saved, _lock=ForkSafeLock())
 
     @property
-    def _items_per_epoch(self) -> int:
-        return self.steps_per_epoch * self.items_per_step
+    def _places_per_epoch(self) -> int:
+        return self.steps_per_epoch * self.places_per_step
+
+    @property
+    def _places_per_item(self) -> int:
+        return 1
 
     def _restore(self, place: int) -> None:
         with self._lock.lock:
-            self._next, self._restored, self._moved, self._undrawn = place, True, True, True
+            self._next, self._set_by, self._moved, self._undrawn = place, "seek", True, True
 
     def _step_to_save(self, step: int | None) -> int:
         with self._lock.lock:
-            latest, size = self._latest, self.items_per_step
+            latest, size = self._latest, self.places_per_step
             if step is None:
                 if not self._undrawn or self._next is None:
                     raise ValueError(
@@ -167,42 +186,45 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     def _begin(self, new: Pass[Item]) -> Iterator[Item]:
         """Fix the bounds of a pass at its first item, and return its items."""
+        check_shares(self.order, self.num_replicas)  # the processes may have been launched since the sampler was made
         with self._lock.lock:
-            if new.bounds is None:
-                if self._next is None:
-                    raise RuntimeError(
-                        "the position is unknown, since the last pass was left before its end: call set_epoch(epoch) "
-                        "before each pass, or seek(step) with the steps trained"
-                    )
-                new.bounds = self._next, (self._next // self._items_per_epoch + 1) * self._items_per_epoch
-            new.start, new.end = new.bounds
-            expected = None if self.expected_start is None else self.expected_start() * self.items_per_step
+            if self._next is None:
+                raise RuntimeError(
+                    "the position is unknown, since the last pass was left before its end: call set_epoch(epoch) "
+                    "before each pass, or seek(step) with the steps trained"
+                )
+            new.start = self._next
+            new.end = (self._next // self._places_per_epoch + 1) * self._places_per_epoch
+            new.places_per_item = self._places_per_item
+            expected = None if self.expected_start is None else self.expected_start() * self.places_per_step
             if expected not in (None, new.start):
                 raise RuntimeError(
-                    f"the pass would begin at step {new.start // self.items_per_step}, but the progress is at step "
+                    f"the pass would begin at step {new.start // self.places_per_step}, but the progress is at step "
                     f"{self.expected_start()}: add 1 to progress.step after every batch trained, and call "  # type: ignore[misc]
                     f"progress.set_epoch(epoch) before each pass if passes are left early"
                 )
             if self._latest is None or not self._latest.exhausted or self._latest.end != new.start:
                 self._chain_start = new.start
-            self._next, self._restored, self._latest, self._moved = None, False, new, False
+            self._next, self._set_by, self._latest, self._moved = None, None, new, False
         return self._items(new.start, new.end)
 
     def _finish(self, done: Pass[Item]) -> None:
         """Let the next pass be the next epoch, unless the position was set or another pass began meanwhile."""
         with self._lock.lock:
             done.exhausted = True
-            if self._latest is done and not self._moved:
-                self._next = done.end
+            same_epoch = self._set_by == "set_epoch" and self._next == done.end - self._places_per_epoch
+            if self._latest is done and (not self._moved or same_epoch):
+                self._next, self._set_by, self._moved = done.end, None, False
 
     def _items(self, start: int, end: int) -> Iterator[Item]:
         raise NotImplementedError
 
     def _lists(self, start: int, stop: int) -> Iterator[list[int]]:
         """Yield this process's share of the batches of the steps from `start` to `stop`."""
+        num_replicas, rank = self.num_replicas, self.rank
         if not isinstance(self.order, CursorOrder):
             for batch in self.order.batches(start, stop):
-                yield batch[share_of(len(batch), self.num_replicas, self.rank)].tolist()
+                yield batch[share_of(len(batch), num_replicas, rank)].tolist()
             return
         # Passes may run in different threads, so each has its own cursor, and leaves it to a later pass.
         with self._lock.lock:
@@ -211,7 +233,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
             cursor = self.order.cursor()
         try:
             for block in self.order.blocks(start, stop, cursor):
-                share = share_of(block.shape[1], self.num_replicas, self.rank)  # a short batch is its own block
+                share = share_of(block.shape[1], num_replicas, rank)  # a short batch is its own block
                 rows = max(1, INDICES_PER_CONVERSION // max(1, block.shape[1]))  # a batch may be empty
                 for first in range(0, len(block), rows):
                     yield from block[first : first + rows, share].tolist()
@@ -223,15 +245,18 @@ class Pass(Iterator[Item], Generic[Item]):
     """One pass. It begins at its first item: a DataLoader with workers makes two iterators and uses one.
 
     Attributes:
-        bounds: The items from which and up to which it runs, or None until the sampler's position fixes them.
-        drawn: The number of items drawn.
+        start: The place where it began.
+        end: The place where it ends.
+        drawn: The number of places drawn.
         exhausted: Whether it was drawn to its end.
+        overtaken_by: The epoch for which `set_epoch` was called while this pass, of another epoch, was under way.
     """
 
-    def __init__(self, sampler: StepSampler[Item], bounds: tuple[int, int] | None = None) -> None:
-        self.bounds = bounds
+    def __init__(self, sampler: StepSampler[Item]) -> None:
         self.start = self.end = self.drawn = 0
         self.exhausted = False
+        self.overtaken_by: int | None = None
+        self.places_per_item = 1
         self._sampler: StepSampler[Item] = sampler
         self._lock = ForkSafeLock()
         self._items: Iterator[Item] | None = None
@@ -240,13 +265,19 @@ class Pass(Iterator[Item], Generic[Item]):
         with self._lock.lock:
             if self._items is None:
                 self._items = self._sampler._begin(self)
+            if self.overtaken_by is not None:
+                raise RuntimeError(
+                    f"set_epoch({self.overtaken_by}) was called while a pass that began at step "
+                    f"{self.start // self._sampler.places_per_step} was under way: call set_epoch before iter(loader), "
+                    f"or use the adapter from replenish.integrations for the framework that calls it"
+                )
             try:
                 item = next(self._items)
             except StopIteration:
                 if not self.exhausted:
                     self._sampler._finish(self)
                 raise
-            self.drawn += 1
+            self.drawn += self.places_per_item
             self._sampler._undrawn = False
             return item
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lab.made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
+from made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
 from PIL import Image
 
 from replenish.lab.comparing.statistics import paired_difference

@@ -10,7 +10,7 @@ import pytest
 
 from replenish import SequencedReplacement
 from replenish.lab.explain import page as explorer
-from replenish.trace import ORDERS, Trace, compute_trace
+from replenish.measure.trace import ORDERS, Trace, compute_trace
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

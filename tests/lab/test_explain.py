@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from replenish.cli.explain import explain
 from replenish.lab.explain import page, terminal
-from replenish.trace import Trace, compute_trace
+from replenish.measure.trace import Trace, compute_trace
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command("explain")(explain)

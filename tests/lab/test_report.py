@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
+from made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
 
 from replenish.lab.report import make_report, read_runs, scale_section, write_report
 

@@ -456,6 +456,33 @@ def test_other_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
         train(TINY, tmp_path, model=Plain, dataset=blobs(seed=1))
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_run_that_was_stopped_on_a_gpu_resumes_here(tmp_path: Path, named: bool) -> None:
+    """Its generator's state has another size there, so dropout starts a new stream; the batches stay the same."""
+    with pytest.raises(training.Stopped):
+        train(TINY, tmp_path, model=dropping, dataset=blobs(), watch=interrupting("epoch", signal.SIGINT))
+    checkpoints = RunFolder(tmp_path).checkpoints
+    checkpoint, _ = checkpoints.load()
+    assert checkpoint is not None
+    gpu = {**checkpoint["hardware"][0], "device": "cuda"}
+    checkpoint |= {"rng": [torch.zeros(16, dtype=torch.uint8)], "rng_device": "cuda", "hardware": [gpu]}
+    if not named:  # as earlier checkpoints were
+        del checkpoint["rng_device"]
+    checkpoints.save(checkpoint)
+    result = train(TINY, tmp_path, model=dropping, dataset=blobs())
+    assert result["status"] == "finished"
+    assert (result["hardware"]["device"], result["earlier_hardware"]) == ("cpu", [gpu])
+
+
+def test_a_network_too_large_for_the_device_is_one_sentence(tmp_path: Path) -> None:
+    class Large(Plain):
+        def forward(self, images: Tensor) -> Tensor:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(ValueError, match="with batches of .* does not fit into the memory of cpu: use precision"):
+        train(TINY, tmp_path, model=Large, dataset=blobs())
+
+
 def test_a_checkpoint_of_another_release_is_refused(tmp_path: Path) -> None:
     RunFolder(tmp_path).claim(TINY)
     RunFolder(tmp_path).checkpoints.save({"version": 0})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from contracts import as_lists
 
 import replenish.integrations
@@ -31,7 +32,7 @@ def sampler(request: pytest.FixtureRequest) -> Any:
 
 
 # Files that still look at a framework's own loader or trainer.
-NOT_YET = {"fastai_loader.py", "keras.py", "lightning_epochs.py", "loader_record.py", "loaders.py"}
+NOT_YET = {"fastai_loader.py", "keras.py", "loader_record.py", "loaders.py"}
 
 
 def steps(sampler: Any, start: int, stop: int) -> list[Any]:
@@ -42,7 +43,7 @@ def steps(sampler: Any, start: int, stop: int) -> list[Any]:
 def take(sampler: Any, count: int) -> Any:
     """Draw `count` steps of a new pass and return it, so that it lives."""
     one = iter(sampler)
-    list(islice(one, count * sampler.items_per_step))
+    list(islice(one, count * getattr(sampler, "share_size", 1)))
     return one
 
 
@@ -65,6 +66,24 @@ class TestSetEpoch:
         ):
             sampler.set_epoch(epoch)
         assert list(sampler) == steps(sampler, step, (step // STEPS + 1) * STEPS), "a refusal changes nothing"
+
+    def test_another_epoch_ends_the_pass_under_way(self, sampler: Any) -> None:
+        """Lightning's Trainer, resumed without the adapter, starts its workers before it calls set_epoch."""
+        running = take(sampler, 2)
+        sampler.set_epoch(0)
+        assert next(running) == steps(sampler, 2, 3)[0], "the same epoch"
+        sampler.set_epoch(3)
+        with pytest.raises(
+            RuntimeError, match=r"set_epoch\(3\) was called while a pass that began at step 0 was under"
+        ):
+            next(running)
+        assert list(sampler) == steps(sampler, 30, 40)
+
+    def test_the_same_epoch_as_that_of_the_pass_under_way(self, sampler: Any) -> None:
+        running = take(sampler, 2)
+        sampler.set_epoch(0)
+        list(running)
+        assert list(sampler) == steps(sampler, 10, 20)
 
     def test_does_nothing_where_an_adapter_says_so(self, sampler: Any) -> None:
         sampler.ignores_set_epoch = True
@@ -155,6 +174,22 @@ class TestCopies:
         assert list(within) == steps(sampler, 0, 10)
         with pytest.raises(TypeError, match="a pass over a sampler cannot be copied"):
             duplicate(one)
+
+
+class TestProcesses:
+    def test_a_sampler_made_before_the_processes_are_launched(self, sampler: Any, monkeypatch: Any) -> None:
+        """Its share is that of the process group in which a pass begins."""
+        sampler.seek(3)
+        expected = steps(sampler, 3, 10)
+        for name, value in (("is_initialized", True), ("get_world_size", 2), ("get_rank", 1)):
+            monkeypatch.setattr(torch.distributed, name, lambda *_, value=value: value)
+        assert (sampler.num_replicas, sampler.rank) == (2, 1)
+        if isinstance(sampler, SRSSampler):
+            assert (len(sampler), sampler.share_size, sampler.total_size) == (20, 2, 40)
+            expected = [expected[at : at + BATCH] for at in range(0, len(expected), BATCH)]
+            assert list(sampler) == [index for batch in expected for index in batch[2:]]
+        else:
+            assert list(sampler) == [batch[2:] for batch in expected]
 
 
 class TestProgress:

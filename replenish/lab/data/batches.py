@@ -13,7 +13,7 @@ from replenish.draws import Int64Array
 from replenish.lab.data.augment import AlternatingFlips, Augmentation, AugmentationDraws
 from replenish.lab.data.dataset import Dataset, UInt8Array
 from replenish.lab.data.image_stack import is_large
-from replenish.lab.data.image_store import ImageStore, MappedImageStore
+from replenish.lab.data.image_store import ImageStore, MappedImageStore, to_device
 from replenish.orders.protocol import Order
 from replenish.orders.visits import visits_of
 from replenish.sharding import check_replicas, check_shares, share_of
@@ -141,7 +141,7 @@ class Batches:
                 if alternating is not None:
                     flips = alternating.at(own, visits(step)[mine])
                 images = self._train.crops(own, rows, columns, flips)
-            yield indices, (images, torch.from_numpy(self.dataset.train_labels[own]).to(self.device))
+            yield indices, (images, to_device(self.dataset.train_labels[own], self.device))
 
     def _ordered(self, split: str, batch_size: int) -> Iterator[Batch]:
         if split not in self._stores:
@@ -150,7 +150,7 @@ class Batches:
         first, last = (len(labels) * rank // self.num_replicas for rank in (self.rank, self.rank + 1))
         for start in range(first, last, batch_size):
             indices = np.arange(start, min(start + batch_size, last))
-            yield store.plain(indices), torch.from_numpy(labels[indices]).to(self.device)
+            yield store.plain(indices), to_device(labels[indices], self.device)
 
     def _store(self, images: UInt8Array, pad: int) -> ImageStore | MappedImageStore:
         kind = MappedImageStore if is_large(images) else ImageStore

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from replenish.lab.show.page import environment
 from replenish.lab.show.svg import mark_path
+from replenish.measure.trace import ORDERS, QUEUE_AHEAD, Trace
 from replenish.palette import look_of
-from replenish.trace import ORDERS, QUEUE_AHEAD, Trace
 
 # Beyond these a page has tiles too small to read, or takes long to load: a million numbers are about 4 MB.
 MAX_SLOTS = 400
@@ -33,7 +33,7 @@ def build(trace: Trace) -> str:
     """Return the page that plays a trace, whose sizes are limited: see `check_sizes`.
 
     Example:
-        >>> from replenish.trace import compute_trace
+        >>> from replenish.measure.trace import compute_trace
         >>> page = build(compute_trace(num_samples=5, batch_size=2, steps=20))
         >>> page.startswith("<!doctype html>"), "://" in page
         (True, False)

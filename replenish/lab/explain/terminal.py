@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from replenish.draws import Int64Array
-from replenish.trace import ORDERS, Step, Trace
+from replenish.measure.trace import ORDERS, Step, Trace
 
 DRAWN, REFILLED, QUIET = "bold black on yellow", "bold black on green", "dim"
 # A pool that takes more lines than this is shown by the slots drawn alone.
@@ -21,7 +21,7 @@ def show(trace: Trace, console: Console) -> None:
     """Print every step of a trace, as wide as the console is, and at the end how the three orders compare.
 
     Example:
-        >>> from replenish.trace import compute_trace
+        >>> from replenish.measure.trace import compute_trace
         >>> show(compute_trace(num_samples=5, batch_size=2, steps=1), Console(width=72, no_color=True))
         ... # doctest: +ELLIPSIS +NORMALIZE_WHITESPACE
         5 samples, batches of 2, a pool of 5 slots, identity sequence, seed 0

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from replenish import theory
-from replenish.diagnostics.gaps import MeasuredGaps, gaps_of
-from replenish.diagnostics.reading import read_draws
-from replenish.diagnostics.spectrum import MeasuredSpectrum, spectrum_of
 from replenish.lab.show import Chart, Column, Figure, Series, Table
+from replenish.measure.gaps import MeasuredGaps, gaps_of
+from replenish.measure.reading import read_draws
+from replenish.measure.spectrum import MeasuredSpectrum, spectrum_of
 from replenish.orders.cursor import CursorOrder
 
 T = TypeVar("T")

@@ -21,19 +21,61 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
     if parallel == 1:
         # In this process, so that `torchrun` and Fabric can make several of it.
         return [job.run(partial(watch, place)) for place, job in enumerate(jobs)]
-    return supervise(jobs, parallel, watch, _Process, stop_at_failure=True)
+    start = partial(_Process, gpus=Gpus(visible_gpus(jobs)))
+    return supervise(jobs, parallel, watch, start, stop_at_failure=True)
+
+
+def visible_gpus(jobs: Sequence[Job]) -> list[str]:
+    """Return the GPUs that processes started here can see, as CUDA_VISIBLE_DEVICES names them."""
+    if all(job.hardware.accelerator in ("cpu", "mps") for job in jobs):
+        return []
+    if chosen := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        return chosen.split(",")
+    import torch
+
+    return [str(number) for number in range(torch.cuda.device_count())]
+
+
+class Gpus:
+    """Which GPUs the runs under way use: each new run gets those with the fewest runs.
+
+    Example:
+        >>> gpus = Gpus(["0", "1"])
+        >>> [gpus.take(1) for _ in range(3)]
+        [['0'], ['1'], ['0']]
+        >>> gpus.release(["1"])
+        >>> gpus.take(1)
+        ['1']
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._runs = dict.fromkeys(names, 0)
+
+    def take(self, count: int) -> list[str]:
+        """Return the GPUs for a run that needs `count`; none where there are none."""
+        chosen = sorted(self._runs, key=self._runs.__getitem__)[:count]
+        for name in chosen:
+            self._runs[name] += 1
+        return chosen
+
+    def release(self, names: Sequence[str]) -> None:
+        """Take back the GPUs of a run that has ended."""
+        for name in names:
+            self._runs[name] -= 1
 
 
 class _Process(Task):
-    """A process of `replenish.lab.launch.worker`."""
+    """A process of `replenish.lab.launch.worker`, which sees only the GPUs that it was given."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, gpus: Gpus) -> None:
         forget_progress(job)
+        self._gpus, self._own_gpus = gpus, gpus.take(job.hardware.devices)
+        visible = {"CUDA_VISIBLE_DEVICES": ",".join(self._own_gpus)} if self._own_gpus else {}
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would have to be read all the time
         # A session of its own: Ctrl-C reaches the worker once, from here, not a second time from the terminal.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "replenish.lab.launch.worker", json.dumps(job.to_dict())],
-            env={**os.environ, "OMP_NUM_THREADS": str(job.hardware.threads)},
+            env={**os.environ, **visible, "OMP_NUM_THREADS": str(job.hardware.threads)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._complaints,
@@ -56,3 +98,4 @@ class _Process(Task):
     def finish(self) -> None:
         self._process.wait()
         self._complaints.close()
+        self._gpus.release(self._own_gpus)

@@ -30,6 +30,7 @@ def checkpoint_of(run: Training) -> dict[str, Any]:
         "optimizer": run.optimizer.state_dict(),
         "precision": dict(run.fabric.strategy.precision.state_dict()),
         "rng": gathered(run.fabric, _rng_state(run.fabric.device)),
+        "rng_device": run.fabric.device.type,
         "metrics": run.metrics,
         **run.meter.state_dict(),
         "seconds": run.seconds(),
@@ -58,16 +59,18 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     run.network.load_state_dict(checkpoint["model"])
     run.optimizer.load_state_dict(checkpoint["optimizer"])
     run.fabric.strategy.precision.load_state_dict(checkpoint["precision"])
-    if len(checkpoint["rng"]) == run.fabric.world_size:
+    before = checkpoint.get("hardware", [])  # which the first checkpoints did not have
+    device = run.fabric.device.type
+    saved_on = checkpoint.get("rng_device", before[-1]["device"] if before else device)
+    if saved_on == device and len(checkpoint["rng"]) == run.fabric.world_size:
         _set_rng_state(checkpoint["rng"][run.fabric.global_rank], run.fabric.device)
-    else:  # on another number of processes dropout has to start a stream of its own; the samples stay the same
+    else:  # on other devices, or another number of them, dropout starts a new stream; the samples stay the same
         torch.manual_seed(derived_seed(run.config.seed, DROPOUT, run.fabric.global_rank, run.step))
     run.metrics = checkpoint["metrics"]
     run.meter.load_state_dict(checkpoint)
     run.seconds_before = checkpoint["seconds"]
     run.started_at = checkpoint.get("started_at")  # which the first checkpoints did not have
-    before = checkpoint.get("hardware", [])  # which the first checkpoints did not have
-    run.all_hardware = [*before, *(used for used in run.all_hardware if used not in before)]
+    run.all_hardware = [*(used for used in before if used not in run.all_hardware), *run.all_hardware]
 
 
 def _batches(run: Training) -> dict[str, Any]:

@@ -117,6 +117,12 @@ def train(
             result = run.result("finished", command)
         except DivergedError as error:
             result = {**run.result("diverged", command), "message": str(error)}
+        except torch.cuda.OutOfMemoryError as error:
+            raise ValueError(
+                f"{config.model} with batches of {config.batch_size} does not fit into the memory of {fabric.device}: "
+                f"use precision 'bf16-mixed', more devices, or fewer jobs on one device; the run is saved at its last "
+                f"whole epoch in {folder}"
+            ) from error
         on_first(fabric, lambda: run_folder.write_result(result))
         fabric.barrier()  # nobody leaves while another still listens
         run.watch({"event": "end", "result": result})
@@ -149,12 +155,15 @@ class Training:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
         self.stop, self.events = stop, events
         self.watch: Watch = watch if fabric.is_global_zero else _ignore
+        self.on_gpu = fabric.device.type == "cuda"
+        torch.backends.cudnn.benchmark = self.on_gpu  # all batches have one size, so the first step's choice fits all
         self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
         self.batches = Batches(
             self.order,
             dataset,
             augment=Augmentation(config.pad, config.flip, config.alternating_flip),
             device=fabric.device,
+            channels_last=self.on_gpu,
             num_replicas=fabric.world_size,
             rank=fabric.global_rank,
             seed=config.seed,
@@ -165,6 +174,8 @@ class Training:
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
         self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
+        if self.on_gpu:
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         module: nn.Module = torch.compile(network) if hardware.compile else network  # type: ignore[assignment]
         self.model, self.wrapped_optimizer = fabric.setup(module, self.optimizer)
         torch.manual_seed(derived_seed(config.seed, DROPOUT, fabric.global_rank))
@@ -179,6 +190,7 @@ class Training:
         used = {"processes": fabric.world_size, "device": fabric.device.type}
         # Fabric takes another precision than was asked for where a device has none of that kind.
         used["precision"] = fabric.strategy.precision.precision
+        used |= machine.gpu(fabric.device)
         self.all_hardware = [{**hardware.to_dict(), **used}]
 
     def train(self) -> None:

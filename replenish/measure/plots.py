@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replenish.diagnostics.gaps import MeasuredGaps
-from replenish.diagnostics.measurement import PARTS_PER_EPOCH, Measurement
-from replenish.diagnostics.spectrum import MeasuredSpectrum
+from replenish.measure.counts import PARTS_PER_EPOCH, Measurement
+from replenish.measure.gaps import MeasuredGaps
+from replenish.measure.spectrum import MeasuredSpectrum
 from replenish.palette import DASHES, MATPLOTLIB_MARKS, Look, look_of, look_of_label
 from replenish.theory.arguments import Floats
 from replenish.theory.gap_laws import GapLaw

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish.diagnostics.reading import Draws, IndexSource, read_draws
 from replenish.draws import Int64Array
+from replenish.measure.reading import Draws, IndexSource, read_draws
 from replenish.theory.arguments import Floats
 
 

@@ -1,0 +1,150 @@
+"""The one place that changes torch: sees the DataLoaders that are made, and stands between them and their samplers.
+
+Two public methods are wrapped, and given back at the end: `__init__` of `DataLoader`, and `__iter__` of the classes of
+the samplers that somebody asks to replace or to observe. The objects stay what they are, so frameworks that look at a
+loader's sampler, exchange it or wrap it see torch's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch.utils.data import DataLoader
+
+Own = Callable[[], Iterator[Any]]
+Draw = Callable[[Any, Own], Iterator[Any]]
+
+# The attribute of a sampler that holds its `_Replaced`, and that of a wrapped `__init__` that holds the one beneath.
+_MARK, _BASE = "_replenish_iter", "_replenish_base"
+
+
+class LoaderHook:
+    """Sees loaders, and replaces the iteration of their samplers until it is removed.
+
+    Example:
+        >>> drawn = []
+        >>> with LoaderHook(lambda loader: hook.observe(loader, lambda number, item: drawn.append(item))) as hook:
+        ...     for batch in DataLoader(range(4), batch_size=2):
+        ...         pass
+        >>> drawn
+        [[0, 1], [2, 3]]
+    """
+
+    def __init__(self, seen: Callable[[DataLoader[Any]], None] | None = None) -> None:
+        self._seen = seen
+        self._inits: list[tuple[Any, Any]] = []  # a class of loaders, and its `__init__` before
+        self._iters: dict[type, tuple[Any, Any]] = {}  # by class of samplers: the wrapper, and `__iter__` before
+        self.active = True
+
+    def __enter__(self) -> LoaderHook:
+        """Call `seen` with every loader that is made from now on; a hook around this one does not see it."""
+        for kind in _loader_classes():
+            before = kind.__init__
+            self._inits.append((kind, before))
+            kind.__init__ = self._wrapped_init(getattr(before, _BASE, before))
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Give everything back; passes that have begun continue."""
+        self.active = False
+        for kind, before in reversed(self._inits):
+            kind.__init__ = before
+        for kind, (wrapper, before) in reversed(self._iters.items()):
+            if vars(kind).get("__iter__") is not wrapper:
+                continue  # wrapped again by someone else: inactive, ours does nothing
+            if before is None:
+                del kind.__iter__  # type: ignore[attr-defined]
+            else:
+                kind.__iter__ = before  # type: ignore[attr-defined]
+        self._inits, self._iters = [], {}
+
+    def replace_iter(self, sampler: Any, draw: Draw) -> bool:
+        """Let `iter(sampler)` return `draw(sampler, own)`, where `own()` returns the sampler's own iterator.
+
+        Returns:
+            Whether it can be replaced: not for a list, or another object without attributes.
+        """
+        try:
+            vars(sampler)[_MARK] = _Replaced(self, self._wrap_iter(type(sampler)), draw)
+        except TypeError:
+            return False
+        return True
+
+    def observe(self, loader: DataLoader[Any], drew: Callable[[int, Any], None]) -> bool:
+        """Call `drew(pass_number, item)` with each item that a loader draws from its sampler, before it is used.
+
+        An item is a list of indices, or an index if the loader makes no batches. Passes count from 0, from the first
+        item on; a loader with workers draws ahead of the training.
+
+        Returns:
+            Whether the sampler can be observed; see `replace_iter`.
+        """
+        passes = 0
+
+        def draw(sampler: Any, own: Own) -> Iterator[Any]:
+            nonlocal passes
+            number, passes = passes, passes + 1
+            for item in own():
+                drew(number, item)
+                yield item
+
+        return self.replace_iter(loader.sampler if loader.batch_sampler is None else loader.batch_sampler, draw)
+
+    def _wrapped_init(self, make: Any) -> Any:
+        @functools.wraps(make)
+        def made(loader: DataLoader[Any], *args: Any, **kwargs: Any) -> None:
+            make(loader, *args, **kwargs)
+            if self._seen is not None:
+                self._seen(loader)
+
+        setattr(made, _BASE, make)
+        return made
+
+    def _wrap_iter(self, kind: Any) -> type:
+        """Wrap `__iter__` of a class, unless it inherits one that is wrapped, and return the class that has it."""
+        own = kind.__iter__
+        for known, (wrapper, _) in self._iters.items():
+            if own is wrapper:
+                return known
+
+        @functools.wraps(own)
+        def iterate(sampler: Any) -> Iterator[Any]:
+            replaced = vars(sampler).get(_MARK)
+            # A subclass's `__iter__` may call this one as `super().__iter__`, which is not where the pass begins.
+            if replaced is None or replaced.hook is not self or replaced.kind is not kind or not self.active:
+                return own(sampler)
+            return replaced.draw(sampler, functools.partial(own, sampler))
+
+        before = vars(kind).get("__iter__")
+        kind.__iter__ = iterate
+        self._iters[kind] = iterate, before
+        return kind
+
+
+class _Replaced:
+    """How a sampler is iterated. A copy of a sampler shares it; in another process it is None."""
+
+    def __init__(self, hook: LoaderHook, kind: type, draw: Draw) -> None:
+        self.hook, self.kind, self.draw = hook, kind, draw
+
+    def __deepcopy__(self, memo: Any) -> _Replaced:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _nothing, ()
+
+
+def _nothing() -> None:
+    return None
+
+
+def _loader_classes() -> list[Any]:
+    """Return the classes of loaders whose `__init__` does not call another's: torchdata's has its own."""
+    stateful = getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None)
+    return [DataLoader] if stateful is None else [DataLoader, stateful]

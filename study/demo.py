@@ -1,0 +1,48 @@
+"""The record behind `replenish demo`: its two arms that differ in the order only, with 80 seeds each.
+
+    python -m study.demo --runs runs/demo-record
+
+The runs are resumable: seeds that have finished are kept. One line per run is written to
+`replenish/lab/experiments/demo_runs.jsonl`, after every pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from replenish.lab.atomic_files import write_atomically
+from replenish.lab.experiments import find
+from replenish.lab.jobs import plan
+
+ARMS = ("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175")
+SEEDS = 80
+RECORD = Path("replenish/lab/experiments/demo_runs.jsonl")
+KEPT = ("status", "test_error", "best_test_error", "train_loss", "seconds", "weights_sha256", "commit", "command")
+
+
+def main() -> None:
+    """Run what is missing of the record, one run at a time, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--runs", type=Path, default=Path("runs/demo-record"))
+    parser.add_argument("--record", type=Path, default=RECORD)
+    options = parser.parse_args()
+    command = f"python -m study.demo {shlex.join(sys.argv[1:])}".strip()
+    experiments = {name: config for name, config in find("table3", "digits").items() if name in ARMS}
+    names = {config: name for name, config in experiments.items()}
+    lines: list[str] = []
+    for job in plan(experiments.values(), range(options.seeds), options.runs, command=command):
+        result = job.run()
+        run = {"experiment": names[job.config.with_seed(0)], "seed": job.config.seed}
+        lines.append(json.dumps({**run, **{key: result[key] for key in KEPT}}))
+        print(lines[-1], flush=True)
+        if len(lines) % len(ARMS) == 0:
+            write_atomically(options.record, ("\n".join(lines) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
