@@ -145,6 +145,7 @@ def _nothing() -> None:
 
 
 def _loader_classes() -> list[Any]:
-    """Return the classes of loaders whose `__init__` does not call another's: torchdata's has its own."""
+    """Return the imported classes of loaders whose `__init__` does not call another's."""
     stateful = getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None)
-    return [DataLoader] if stateful is None else [DataLoader, stateful]
+    fastai = getattr(sys.modules.get("fastai.data.load"), "DataLoader", None)
+    return [each for each in (DataLoader, stateful, fastai) if each is not None]
