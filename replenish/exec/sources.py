@@ -1,7 +1,7 @@
 """Which files of the user's own a run was made with: so that results from before a change are not taken for new.
 
-They are the sources that its processes import, and the files that its command line names. Of what a script opens by
-itself, only what other runs of the comparison may have left behind is noted.
+They are the sources that its processes import, and the files that its command line names, but not what a script opens
+by itself.
 """
 
 from __future__ import annotations
@@ -41,11 +41,6 @@ def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:
     for path in sorted(Path(folder).glob(f"*{_ENDING}")):
         found |= json.loads(path.read_text())
     return found
-
-
-def read_leftovers(folder: str | os.PathLike[str]) -> list[str]:
-    """Return the files that the processes of a run have read and that other runs may have written."""
-    return sorted({line for path in Path(folder).glob("*.leftovers") for line in path.read_text().splitlines()})
 
 
 class NamedFiles:

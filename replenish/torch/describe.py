@@ -107,11 +107,14 @@ def describe_sampler(outer: Any, num_samples: int | None = None) -> LoaderDescri
     if batches is None:
         sampler, batch_size, drop_last = outer, getattr(outer, "batch_size", None), getattr(outer, "drop_last", False)
     else:
-        sampler, batch_size, drop_last = getattr(batches, "sampler", None), batches.batch_size, batches.drop_last
+        sampler, drop_last = getattr(batches, "sampler", None), batches.drop_last
+        batch_size = None if _has_an_order(batches) else batches.batch_size
     kind, shuffles = _kind(sampler)
     replicas, rank = getattr(shard, "num_processes", 1), getattr(shard, "process_index", 0)
     if kind in ("distributed", "order"):
         replicas, rank = getattr(sampler, "num_replicas", 1), getattr(sampler, "rank", 0)
+    if kind == "order" and batches is not None and batch_size is None:
+        batch_size = sampler.order.batch_size // replicas  # our own samplers' `batch_size` is that of all processes
     return LoaderDescription(
         kind,
         num_samples,
@@ -135,7 +138,7 @@ def _find_batch_sampler(outer: Any) -> tuple[Any, Any]:
     node = outer
     while node is not None and not any(node is each for each in known):
         if _has_an_order(node):
-            return shard, node if hasattr(node, "batch_size") and hasattr(node, "sampler") else None
+            return shard, node if _yields_lists(node) else None
         if _draws_as(node, BatchSampler):
             return shard, node
         if hasattr(node, "num_processes"):  # Accelerate's shards
@@ -176,6 +179,11 @@ def _iter_of(kind: Any) -> Any:
 
 def _has_an_order(sampler: Any) -> bool:
     return isinstance(getattr(sampler, "order", None), Order)
+
+
+def _yields_lists(node: Any) -> bool:
+    """Whether a sampler over an order is a batch sampler: by its names only, since our `batch_size` may raise."""
+    return all(hasattr(type(node), name) or name in vars(node) for name in ("batch_size", "sampler"))
 
 
 def _length(dataset: Any) -> int | None:

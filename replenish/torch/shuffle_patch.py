@@ -139,7 +139,7 @@ class ShufflePatch:
                 before = self._owners[stream]
                 in_use = stream.under_way > 0 and before.is_alive
                 if before.key == state.key and before.first_pass < state.made and not in_use:
-                    self.records = [record for record in self.records if record is not state.record]
+                    self.records[:] = [record for record in self.records if record is not state.record]
                     return self._take(state, stream)
         shared = state.is_shared
         number = next(self._numbers[shared])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shlex
 import shutil
@@ -17,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replenish.exec.environment import Assignment
+from replenish.exec.environment import OrderRequest
 from replenish.exec.records import RunRecords, read_records
-from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_leftovers, read_sources
+from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_sources
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.comparing.metric import Metric, filled, last_lines
 
@@ -42,7 +41,6 @@ class CommandRun:
     order: str
     seed: int
     folder: Path
-    since: float = math.inf  # when the first run of the comparison began, by the clock of the folder's disk
 
     @property
     def placeholders(self) -> dict[str, str]:
@@ -112,11 +110,10 @@ class CommandRun:
             shutil.rmtree(self.folder)  # of a run that failed or was stopped
         (self.folder / LOADERS).mkdir(parents=True)
         records = (self.folder / LOADERS).absolute()
-        others = (self.since, records.stat().st_mtime)
-        told = Assignment(self.order, self.seed, str(records), others=others if others[0] < others[1] else None)
+        request = OrderRequest(self.order, self.seed, str(records))
         named = NamedFiles(self._filled())
         begun, clock = time.time(), time.monotonic()
-        exit_code = self._run_process(told.environment(), stop)
+        exit_code = self._run_process(request.environment(), stop)
         made = read_records(records)
         outcome = {
             "exit_code": exit_code,
@@ -124,7 +121,6 @@ class CommandRun:
             "replaced": made.replaced,
             "loaders": list(made.loaders),
             "sources": {**named.after_the_run(), **read_sources(records)},
-            "leftovers": read_leftovers(records),
             "started_in": os.getcwd(),
             "command": self.words(),
             "metric": None,
