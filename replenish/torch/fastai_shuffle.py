@@ -14,7 +14,7 @@ from replenish.torch.describe import LoaderDescription, describe_sampler
 
 def describe_fastai(loader: Any, num_samples: int) -> LoaderDescription:
     """Describe a pass over a fastai loader as that of torch's loader with equal sizes."""
-    return describe_sampler(BatchSampler(RandomSampler(range(num_samples)), loader.bs, bool(loader.drop_last)))
+    return describe_sampler(BatchSampler(RandomSampler(range(num_samples)), loader.bs or 1, bool(loader.drop_last)))
 
 
 def why_not(loader: Any, world_size: int) -> str | None:

@@ -58,7 +58,5 @@ class LoaderRecord:
         drawn = f"{self.distinct:,} of {self.num_samples:,} samples drawn"
         process = " by this process" if self.num_replicas > 1 else ""
         also = f"; {self.evaluations:,} more with gradients off, shuffled as before" if self.evaluations else ""
-        return (
-            f"replaced by {self.order}, seed {self.seed}: {self.passes:,} passes begun ({where}){left}, "
-            f"{drawn}{process}{also}"
-        )
+        passes = f"{self.passes:,} pass{'es' if self.passes > 1 else ''} begun ({where})"
+        return f"replaced by {self.order}, seed {self.seed}: {passes}{left}, {drawn}{process}{also}"

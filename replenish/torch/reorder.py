@@ -51,8 +51,8 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
         )
     if _WORKERS not in vars(loader):
         raise TypeError(
-            f"loader should be of a version of torch whose DataLoader has {_WORKERS}, but got a {type(loader).__name__} "
-            f"without it; give replenish.torch.SRSBatchSampler to a new loader"
+            f"loader should be of a version of torch whose DataLoader has {_WORKERS}, but got a "
+            f"{type(loader).__name__} without it; give replenish.torch.SRSBatchSampler to a new loader"
         )
     found = describe_loader(loader)
     _check(found)

@@ -168,7 +168,7 @@ class ShufflePatch:
         return FittedOrder(order, sizes.steps, sizes.last_batch_size)
 
     def _see_fastai(self, loader: Any) -> None:
-        found = describe_fastai(loader, loader.n or 1) if loader.bs else LoaderDescription("other", None, None, False, False, None)
+        found = describe_fastai(loader, loader.n or 1)
         state = _ShuffledLoader(loader, found, next(self._events))
         reason = why_not(loader, _world_size())
         if reason is None:

@@ -40,8 +40,8 @@ def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any
         ...     batches = list(DataLoader(range(10), batch_size=4, shuffle=True))
         >>> [len(batch) for batch in batches]
         [4, 4, 2]
-        >>> print(patch.summaries()[0])
-        loader over range, N = 10, B = 4: replaced by srs, seed 3: 1 passes begun (epoch 0), 0 left early, ...
+        >>> patch.records[0].order, patch.records[0].seed, patch.records[0].passes
+        ('srs', 3, 1)
     """
     patch = ShufflePatch(order, seed, options, everything=everything)
     with patch.hook:

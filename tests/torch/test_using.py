@@ -109,9 +109,7 @@ class TestAPass:
             assert len(as_sampler) == 6
             indices = list(DataLoader(DATA, batch_size=None, shuffle=True))
             part = list(loader(shuffle=None, sampler=RandomSampler(DATA, num_samples=20)))
-        assert [[each] for each in indices] == as_lists(
-            SequencedReplacement(50, 1, seed=seed_of(1)).batches(0, 50)
-        )
+        assert [[each] for each in indices] == as_lists(SequencedReplacement(50, 1, seed=seed_of(1)).batches(0, 50))
         assert [len(batch) for batch in part] == [8, 8, 4]
 
     @pytest.mark.parametrize("indices", [range(20, 50), list(range(49, 19, -1)), [*range(20, 35), *range(35, 50)]])
@@ -156,7 +154,9 @@ class TestEveryIterIsAFreshEpoch:
     @settings(max_examples=60, deadline=None)
     @given(
         actions=st.lists(
-            st.tuples(st.sampled_from(["begin", "draw", "whole", "cut", "evaluate", "remake", "copy"]), st.integers(0, 9)),
+            st.tuples(
+                st.sampled_from(["begin", "draw", "whole", "cut", "evaluate", "remake", "copy"]), st.integers(0, 9)
+            ),
             max_size=25,
         ),
         name=st.sampled_from(["srs", "reshuffling", "flip-flop"]),
@@ -245,7 +245,9 @@ class TestWhichLoaders:
             first = list(outer)
             with using("reshuffling", seed=5) as inside:
                 inner = loader()
-                assert [index for batch in inner for index in batch] == RandomReshuffling(50, 50, seed=5).batch(0).tolist()
+                assert [index for batch in inner for index in batch] == RandomReshuffling(50, 50, seed=5).batch(
+                    0
+                ).tolist()
                 second = list(outer)
             third = list(outer)
         assert [*first, *second, *third] == stream(0, 0, 18)
@@ -492,7 +494,9 @@ class TestFrameworksSamplers:
                     yield from iter(self.sampler)
 
         with using("srs", seed=3):
-            batches = iter(DataLoader(DATA, batch_sampler=Repeat(BatchSampler(RandomSampler(DATA), 8, True)), collate_fn=list))
+            batches = iter(
+                DataLoader(DATA, batch_sampler=Repeat(BatchSampler(RandomSampler(DATA), 8, True)), collate_fn=list)
+            )
             assert [next(batches) for _ in range(18)] == stream(0, 0, 18)
 
 

@@ -85,7 +85,7 @@ def compare_commands(
 
     def run(seeds: Sequence[int]) -> None:
         pairs = [(order, seed) for seed in seeds for order in orders]
-        every = [CommandRun(command, order, seed, home / order / f"seed{seed}") for order, seed in pairs]
+        every = [CommandRun(command, order, seed, home / order / f"seed{seed}", since) for order, seed in pairs]
         left = [each for each in every if each.outcome() is None]
         for each in every:
             if each not in left:
@@ -98,6 +98,7 @@ def compare_commands(
         held(home, "compares this command"),
         starting(launcher, metric, parallel, home, needs=needs, tell=tell) as start,
     ):
+        since = _beginning(home)
         try:
             run_until_decided(question, values, run, parallel=parallel)
         except StoppedError as reason:
@@ -106,7 +107,7 @@ def compare_commands(
     if stopped and not pairs:
         raise ValueError(f"budget should allow for one run of each order, but {budget:g} s were not enough for that")
     _check_alike([run for run in done if run.seed in pairs])
-    answer = question.answer(values, stopped, besides={"Seconds a run": seconds})
+    answer = question.answer(values, stopped, besides={"Seconds a run": seconds}, warnings=_leftovers(done))
     page = answer_page(answer, "A command of your own", (f"Command: {command}",), command=command_line)
     return answer, write_page(page, home / "report.html")
 
@@ -128,6 +129,28 @@ def _check(command: str, metric: Metric, parallel: int) -> None:
             f"the JSON file should have {{folder}}, {{seed}} or {{order}} in its name, since {parallel} runs at once "
             f"would write the same, but got {metric.path}"
         )
+
+
+def _beginning(home: Path) -> float:
+    """Return when the first comparison of this command began, by the clock of the disk that its folder is on."""
+    mark = home / ".begun"
+    if not mark.exists():
+        mark.touch()
+    return mark.stat().st_mtime
+
+
+def _leftovers(runs: Sequence[CommandRun]) -> list[str]:
+    """Return a warning of files that other runs have left where a run may have resumed from them."""
+    read = [(run, path) for run in runs for path in (run.outcome() or {}).get("leftovers", ())]
+    if not read:
+        return []
+    run, path = read[0]
+    more = len({path for _, path in read}) - 1
+    others = f" and {more} more file{'s' if more > 1 else ''}" if more else ""
+    return [
+        f"the run of {run.order} with seed {run.seed} began where other runs had left {path}{others}: if the script "
+        f"resumes from what it finds, the runs are not pairs; let each write to {{folder}}"
+    ]
 
 
 def _check_alike(runs: Sequence[CommandRun]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import shutil
@@ -18,7 +19,7 @@ from typing import Any
 
 from replenish.exec.environment import OrderRequest
 from replenish.exec.records import RunRecords, read_records
-from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_sources
+from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, find_leftovers, read_sources
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.comparing.metric import Metric, filled, last_lines
 
@@ -41,6 +42,7 @@ class CommandRun:
     order: str
     seed: int
     folder: Path
+    since: float = math.inf  # when the first run of the comparison began, by the clock of the folder's disk
 
     @property
     def placeholders(self) -> dict[str, str]:
@@ -110,6 +112,8 @@ class CommandRun:
             shutil.rmtree(self.folder)  # of a run that failed or was stopped
         (self.folder / LOADERS).mkdir(parents=True)
         records = (self.folder / LOADERS).absolute()
+        others = (self.since, records.stat().st_mtime)
+        leftovers = find_leftovers(os.getcwd(), *others, apart=str(self.folder.absolute().parents[2]))
         request = OrderRequest(self.order, self.seed, str(records))
         named = NamedFiles(self._filled())
         begun, clock = time.time(), time.monotonic()
@@ -121,6 +125,7 @@ class CommandRun:
             "replaced": made.replaced,
             "loaders": list(made.loaders),
             "sources": {**named.after_the_run(), **read_sources(records)},
+            "leftovers": leftovers,
             "started_in": os.getcwd(),
             "command": self.words(),
             "metric": None,
