@@ -11,6 +11,8 @@ from typing import Any
 
 #: The variable that holds an `OrderRequest` or an `AuditTask`, as JSON; `site/sitecustomize.py` looks for it too.
 VARIABLE = "REPLENISH_EXEC"
+#: The variable that holds an `AuditTask` beside another request, as JSON.
+RECORD_VARIABLE = "REPLENISH_RECORD"
 #: The variable by which the first Python process of a run names itself to those below it; set by `sitecustomize.py`.
 FIRST_PROCESS = "REPLENISH_EXEC_FIRST"
 #: The folder that has the hook which every Python process imports at its start.

@@ -9,19 +9,24 @@ import os
 import sys
 from typing import Any
 
-from replenish.exec.environment import FIRST_PROCESS, VARIABLE, OrderRequest
+from torch.utils.data import DataLoader
+
+from replenish.exec.environment import FIRST_PROCESS, RECORD_VARIABLE, VARIABLE, OrderRequest
 from replenish.exec.records import RecordWriter
 from replenish.exec.sources import write_sources
 from replenish.torch.shuffle_patch import ShufflePatch
 
 
 def seen(loader: Any) -> None:
-    """Give the order to a loader that the script has just made, or audit it.
+    """Give the order to a loader that the script has just made, and record what it draws, as the environment says.
 
     An order that does not fit the loader's sizes ends the script with a sentence: it is not the script's fault.
     """
     try:
-        _receiver().see(loader)
+        if (patch := _shuffle_patch()) is not None:
+            patch.see(loader)
+        if (recorder := _recorder()) is not None and isinstance(loader, DataLoader):
+            recorder.see(loader)
     except (TypeError, ValueError, OSError) as error:
         print(f"replenish: {error}", file=sys.stderr)
         raise SystemExit(2) from None
@@ -29,20 +34,38 @@ def seen(loader: Any) -> None:
 
 def write_records() -> None:
     """Write the latest counts of this process's loaders, if it has made any."""
-    if _receiver.cache_info().currsize:
+    if _writer.cache_info().currsize:
         _writer().write()
 
 
-@functools.cache
-def _receiver() -> Any:
-    """Return what takes the loaders of this process: an `Auditor` or a `ShufflePatch`."""
-    if "audit" in json.loads(os.environ[VARIABLE]):
-        from replenish.exec.auditor import process_auditor
+def forget() -> None:
+    """Give the loaders their own shuffling back, and read the environment again."""
+    if _shuffle_patch.cache_info().currsize and (patch := _shuffle_patch()) is not None:
+        patch.remove()
+    for each in (_shuffle_patch, _recorder, _writer):
+        each.cache_clear()
 
-        return process_auditor()
+
+@functools.cache
+def _recorder() -> Any:
+    """Return the `Recorder` of this process's loaders; None if they are not recorded."""
+    if RECORD_VARIABLE not in os.environ and "audit" not in json.loads(os.environ[VARIABLE]):
+        return None  # before the audit is imported
+    from replenish.exec.auditor import process_auditor
+
+    patch = _shuffle_patch()
+    return process_auditor(None if patch is None else patch.hook)
+
+
+@functools.cache
+def _shuffle_patch() -> ShufflePatch | None:
+    """Return what gives the order to this process's loaders; None if they keep theirs."""
+    if "audit" in json.loads(os.environ[VARIABLE]):
+        return None
     request = OrderRequest.from_environment()
     write_sources(request.records)
-    patch = ShufflePatch(
+    atexit.register(write_records)
+    return ShufflePatch(
         request.order,
         request.seed,
         {name: _loaded(value) for name, value in request.options.items()},
@@ -51,13 +74,13 @@ def _receiver() -> Any:
         changed=lambda: _writer().changed(),
         draws_alone=_was_started_by_another,
     )
-    atexit.register(write_records)
-    return patch
 
 
 @functools.cache
 def _writer() -> RecordWriter:
-    return RecordWriter(OrderRequest.from_environment().records, _receiver().records)
+    patch = _shuffle_patch()
+    assert patch is not None
+    return RecordWriter(OrderRequest.from_environment().records, patch.records)
 
 
 def _loaded(option: Any) -> Any:

@@ -40,10 +40,10 @@ class Recorder:
     optimizer made a step.
     """
 
-    def __init__(self, task: AuditTask) -> None:
+    def __init__(self, task: AuditTask, hook: LoaderHook | None = None) -> None:
         self.task = task
         self.active = True
-        self._hook = LoaderHook()
+        self._hook = LoaderHook() if hook is None else hook
         self._wrapped: dict[type, Any] = {}  # classes whose `__iter__` or `__next__` is wrapped
         self._local = threading.local()  # `starting`: the pass whose iterator is being made
         self._lock = threading.RLock()

@@ -67,10 +67,15 @@ class LoaderHook:
     def replace_iter(self, sampler: Any, draw: Draw) -> bool:
         """Let `iter(sampler)` return `draw(sampler, own)`, where `own()` returns the sampler's own iterator.
 
+        If this hook has replaced it before, `own()` returns what the earlier `draw` does.
+
         Returns:
             Whether it can be replaced: not for a list, or another object without attributes.
         """
         try:
+            before: _Replaced | None = vars(sampler).get(_MARK)
+            if before is not None and before.hook is self:
+                draw = functools.partial(_draw_from, before.draw, draw)
             vars(sampler)[_MARK] = _Replaced(self, self._wrap_iter(type(sampler)), draw)
         except TypeError:
             return False
@@ -138,6 +143,10 @@ class _Replaced:
 
     def __reduce__(self) -> Any:
         return _nothing, ()
+
+
+def _draw_from(inner: Draw, outer: Draw, sampler: Any, own: Own) -> Iterator[Any]:
+    return outer(sampler, lambda: inner(sampler, own))
 
 
 def _nothing() -> None:

@@ -54,21 +54,13 @@ def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         monkeypatch.setenv(VARIABLE, request[VARIABLE])
         monkeypatch.setenv(FIRST_PROCESS, str(os.getpid()))  # which `sitecustomize.py` sets when the script begins
         monkeypatch.chdir("/")  # as a script may
-        forget()
+        hook.forget()
         loader = DataLoader(range(num_samples), SIZE, shuffle=True, collate_fn=list)
         hook.seen(loader)
         return list(loader)
 
     yield run
-    forget()
-
-
-def forget() -> None:
-    """Have the hook read its environment again."""
-    if hook._receiver.cache_info().currsize:
-        hook._receiver().remove()
-    hook._receiver.cache_clear()
-    hook._writer.cache_clear()
+    hook.forget()
 
 
 def given(name: str, folder: Path) -> list[str]:
