@@ -108,13 +108,13 @@ def random_signs(num_samples: int, numbers: int, seed: int) -> Floats:
     while (equal := np.flatnonzero((signs == signs[0]).all(axis=0))).size:
         signs[:, equal] = _drawn_signs(words, num_samples, equal.size)
     signs -= signs.mean(axis=0)
-    return signs / signs.std(axis=0)
+    return np.asarray(signs / signs.std(axis=0), dtype=np.float64)
 
 
 def _drawn_signs(words: KeyedWords, num_samples: int, numbers: int) -> Floats:
     drawn = words.words(-(-num_samples * numbers // 64))
     bits = np.unpackbits(drawn.astype("<u8").view(np.uint8), count=num_samples * numbers)
-    return 2.0 * bits.reshape(num_samples, numbers) - 1
+    return np.asarray(2.0 * bits.reshape(num_samples, numbers) - 1, dtype=np.float64)
 
 
 def batch_means(draws: Draws, values: Floats) -> Floats:
