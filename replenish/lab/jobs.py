@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from replenish import checks
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.runs import RunFolder, folder_of
+
+@dataclass(frozen=True)
+class Execution:
+    """Where runs are executed and how.
+
+    Attributes:
+        runs: The folder of the runs' folders.
+        launcher: "local", "slurm" or "ray".
+        parallel: How many runs at once.
+        hardware: The hardware of each run.
+        budget: Seconds for all runs together; None for no limit.
+        tensorboard: Whether runs also write TensorBoard events.
+        command: The command as it was typed, for the records.
+    """
+
+    runs: Path = Path("runs")
+    launcher: str = "local"
+    parallel: int = 1
+    hardware: Hardware = field(default_factory=Hardware)
+    budget: float | None = None
+    tensorboard: bool = False
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", Path(self.runs))
+        checks.integer("parallel", self.parallel, minimum=1)
+        object.__setattr__(self, "budget", checked_budget(self.budget))
+
 
 #: Told of a job's events (see `replenish.lab.training.Watch`) with the job's place in the list.
 WatchJobs = Callable[[int, dict[str, Any]], None]
@@ -62,6 +93,17 @@ class Job:
         """Return the job that `to_dict` wrote."""
         config, folder = RunConfig.from_dict(values["config"]), Path(values["folder"])
         return cls(**{**values, "config": config, "folder": folder, "hardware": Hardware(**values["hardware"])})
+
+
+def checked_budget(budget: object) -> float | None:
+    """Return a budget in seconds, or raise if it is not a positive number; None for none."""
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, Real):
+        raise TypeError(f"budget should be a number of seconds, but got {budget!r}")
+    if not (math.isfinite(budget) and budget > 0):
+        raise ValueError(f"budget should be above 0 seconds, but got {budget!r}")
+    return float(budget)
 
 
 def plan(
