@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from replenish.lab.statistics import Difference, paired_difference
-from replenish.lab.verdict import signed
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import known_data
 from replenish.lab.experiments.decisive import PAIRS
 from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group, mixed
 from replenish.lab.runs import RunRecord
+from replenish.lab.statistics import Difference, paired_difference
+from replenish.lab.verdict import signed
 
 #: The paper's difference in points, and the half of it that has to be exceeded, or not reached.
 PUBLISHED = (published_error("table3/wrn-srs-b64-120-150-175") or 0.0) - (

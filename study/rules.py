@@ -64,7 +64,9 @@ def paired(first: Sequence[float], second: Sequence[float], margin: float | None
     verdict = decide(difference, Rule(margin, equivalence_coverage=1 - 2 * LEVEL))
     assert difference.mean is not None
     if verdict.interval is None or difference.p_value is None:
-        raise ValueError("first and second should differ by more at some seeds than at others, but their differences are equal")
+        raise ValueError(
+            "first and second should differ by more at some seeds than at others, but their differences are equal"
+        )
     p_equivalent = None if margin is None else difference.p_above(margin - abs(difference.mean))
     interval = (verdict.interval.low, verdict.interval.high)
     correlation = float(np.corrcoef(one, two)[0, 1])

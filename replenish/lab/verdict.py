@@ -17,6 +17,8 @@ from typing import Any, Literal
 from replenish.lab.statistics import ANY, COVERAGE, Difference, Interval, anytime_half_width, around, holm
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
+#: A p-value below this is significant.
+SIGNIFICANT = 0.05
 #: With fewer seeds nothing is decided, since two differences say next to nothing about their spread.
 FEWEST_SEEDS = 3
 #: A difference that needs more seeds than this is too small to be worth deciding.
@@ -119,7 +121,9 @@ class Verdict:
     @property
     def numbers(self) -> str:
         """The mean difference and the ends of its interval."""
-        ends = "" if self.interval is None else f" [{self.number(self.interval.low)}, {self.number(self.interval.high)}]"
+        ends = (
+            "" if self.interval is None else f" [{self.number(self.interval.low)}, {self.number(self.interval.high)}]"
+        )
         return f"{self.number(self.difference.mean)}{ends}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,7 +185,7 @@ def decide(
     if interval is not None and (interval.low > 0 or interval.high < 0):
         sign = "better" if (interval.low > 0) == rule.higher_is_better else "worse"
     outcome: Outcome = sign or "undecided"
-    if adjusted_p is not None and adjusted_p >= 1 - COVERAGE:
+    if adjusted_p is not None and adjusted_p >= SIGNIFICANT:
         outcome = "undecided"
     within = rule.interval(difference, rule.equivalence_coverage)
     if rule.margin is not None and within is not None and max(-within.low, within.high) < rule.margin:
@@ -227,14 +231,14 @@ def checked_margin(margin: object) -> float:
 
 
 def signed(value: float | None, unit: str = "points") -> str:
-    """Return a difference with its sign: points with two decimals, other units with three digits; "–" for None.
+    """Return a difference with its sign: points with two decimals, other units with three digits; a dash for None.
 
     Example:
         >>> signed(0.4), signed(-0.001), signed(0.01234, "")
         ('+0.40', '0.00', '+0.0123')
     """
     if value is None:
-        return "–"
+        return "–"  # noqa: RUF001
     text = f"{value:+.2f}" if unit == "points" else f"{value:+.3g}"
     return text[1:] if float(text) == 0 else text.replace("-", "−")  # noqa: RUF001
 

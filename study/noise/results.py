@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replenish import theory
-from replenish.lab.statistics import Estimate, Difference, mean_with_interval, paired_difference
+from replenish.lab.statistics import Difference, Estimate, mean_with_interval, paired_difference
 from study.noise.setting import ARMS, WHITE
 
 MARGIN = 0.05

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
-from replenish.lab.statistics import Difference
 from replenish.lab.show import Cell, Column, Table
+from replenish.lab.statistics import Difference
 from study.noise.results import FLAT, ON, BandValue, Results
 from study.noise.setting import ARMS, WHITE
 

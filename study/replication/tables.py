@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 
-from replenish.lab.statistics import Difference
-from replenish.lab.verdict import signed
 from replenish.lab.report.words import duration, p_words, percent
 from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
+from replenish.lab.statistics import Difference
+from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
 from study.replication.evidence import ArmRuns, Evidence
 from study.replication.judgement import Judged, Judgement
@@ -95,7 +95,7 @@ def _n(judged: Judged) -> str:
 
 
 def _told(effect: Difference | None) -> str:
-    return signed(effect and effect.mean)
+    return NOTHING if effect is None else signed(effect.mean)
 
 
 def _between(effect: Difference | None, coverage: float = 0.95) -> str:

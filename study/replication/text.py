@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from replenish.lab.report.words import p_words
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
-from replenish.lab.report.words import p_words
 from study.decisive import PUBLISHED
 from study.replication.claims import CLAIMS, CONTRADICTED, SUPPORTED, Claim
 from study.replication.judgement import EQUIVALENCE_COVERAGE, Judged, Judgement
@@ -142,8 +142,10 @@ def _explained(claim: Claim, judgement: Judgement) -> str:
 def _place(effect: Difference) -> str:
     """Return where SRS ended: above, below or level with reshuffling."""
     size = signed(effect.mean)
-    return "level with reshuffling" if size[0] == "0" else (
-        f"{size[1:]} points {'above' if size[0] == '+' else 'below'} reshuffling"
+    return (
+        "level with reshuffling"
+        if size[0] == "0"
+        else (f"{size[1:]} points {'above' if size[0] == '+' else 'below'} reshuffling")
     )
 
 

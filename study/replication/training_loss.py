@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replenish.lab.show import NOTHING, Column, Table
 from replenish.lab.statistics import Difference, paired_difference
 from replenish.lab.verdict import signed
-from replenish.lab.show import NOTHING, Column, Table
 from study.replication.evidence import ArmRuns, Evidence
 from study.replication.plan import PRIMARY
 
@@ -39,7 +39,10 @@ def loss_differences(evidence: Evidence) -> tuple[LossDifference, ...]:
     found = []
     for epoch in EPOCHS:
         online, clean, error = (_by_arm(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error"))
-        bias = [{seed: one[seed] - other[seed] for seed in one.keys() & other.keys()} for one, other in zip(online, clean, strict=True)]
+        bias = [
+            {seed: one[seed] - other[seed] for seed in one.keys() & other.keys()}
+            for one, other in zip(online, clean, strict=True)
+        ]
         effects = [paired_difference(*each) for each in (online, clean, bias, error)]
         found.append(LossDifference(epoch, *(None if effect.error is None else effect for effect in effects)))
     return tuple(found)
@@ -77,7 +80,7 @@ def losses_table(evidence: Evidence) -> Table:
         Column("clean loss", lambda row: _told(row.clean), "95 % interval"),
         Column("online minus clean", lambda row: _told(row.bias), "95 % interval"),
         Column(
-            "clean error", lambda row: signed(row.clean_error and row.clean_error.mean), "points"
+            "clean error", lambda row: NOTHING if row.clean_error is None else signed(row.clean_error.mean), "points"
         ),
     )
     return Table("losses", "", columns, [(str(row.epoch), row) for row in loss_differences(evidence)])

@@ -55,8 +55,8 @@ class Answer:
             needed = [verdict.seeds_needed for verdict in undecided]
             if any(each is None for each in needed):
                 return (
-                    f"More than {MOST_SEEDS:,} seeds would be needed if mean and spread stay as they are. A margin (the "
-                    "largest difference that does not matter) or runs that fluctuate less would help."
+                    f"More than {MOST_SEEDS:,} seeds would be needed if mean and spread stay as they are. A margin, "
+                    "the largest difference that does not matter, or runs that fluctuate less would help."
                 )
             most = max(each for each in needed if each is not None)
             return (
@@ -77,9 +77,9 @@ class Answer:
             return ""
         n = min(known)
         return (
-            f"The intervals assume that the differences between seeds are roughly normal. {n} pairs show no failure that "
-            f"is rarer: one that strikes {100 * unseen_share(n):.0f} % of the runs of an order stays unseen in 1 of 20 "
-            "such comparisons. Look at every seed."
+            "The intervals assume that the differences between seeds are roughly normal, without rare failures. A "
+            f"failure that strikes {100 * unseen_share(n):.0f} % of an order's runs still leaves {n} runs without one "
+            "in 1 of 20 comparisons: look at every seed."
         )
 
     def sentences(self) -> list[str]:
@@ -163,9 +163,7 @@ def make_answer(
         *(verdict.warning for verdict in verdicts if verdict.warning),
     )
     kept = {order: dict(values[order]) for order in question.orders}
-    return Answer(
-        question, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)), tuple(proofs)
-    )
+    return Answer(question, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)), tuple(proofs))
 
 
 def _without_effect_of_seeds(question: Question, values: Values) -> list[str]:

@@ -16,7 +16,7 @@ from replenish import checks
 from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
 from replenish.lab.comparing.page import answer_page
-from replenish.lab.comparing.question import Outcomes, Question, ask, run_until_decided
+from replenish.lab.comparing.question import ASK_AGAIN, Outcomes, Question, ask, run_until_decided
 from replenish.lab.comparing.written import optional_stopping, write_page, write_record
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Dataset
@@ -172,7 +172,7 @@ def lab_question(
     seeds: int | Sequence[int] = 5,
     *,
     metric: str = "error",
-    ask_again: str = "the same call with until_decided=True, and with margin= the largest difference that does not matter",
+    ask_again: str = ASK_AGAIN,
     **options: Any,
 ) -> Question:
     """Return a question about one of `METRICS`; the options are those of `ask`."""
@@ -237,8 +237,7 @@ class PlannedComparison:
         stopped = run_until_decided(
             self.question, outcomes.values, run, parallel=execution.parallel, budget=execution.budget
         )
-        if not any(outcomes.values.values()):
-            raise ValueError(f"no run in {execution.runs} finished, so there is nothing to compare")
+        outcomes.refuse_nothing()
         return self._found(outcomes, stopped)
 
     def _value(self, result: dict[str, Any], job: Job) -> float:
@@ -253,7 +252,6 @@ class PlannedComparison:
             for what, field in BESIDES.items()
         }
         path = self.execution.runs / self._page_name()
-        seeds = sorted(set.intersection(*(set(values) for values in outcomes.values.values())))
         answer = make_answer(
             self.question,
             outcomes.values,
@@ -262,7 +260,7 @@ class PlannedComparison:
             warnings=[
                 *outcomes.warnings(),
                 *warnings_about(self.dataset, groups),
-                *optional_stopping(self.question, seeds, path),
+                *optional_stopping(self.question, sorted(outcomes.pairs()), path),
             ],
         )
         errors = {order: group.errors for order, group in groups.items()}

@@ -194,4 +194,4 @@ def warnings_about(dataset: Dataset, groups: Mapping[str, Group]) -> Iterator[st
     baseline, *others = groups.values()
     for group in others:
         if said := mixed_words(Pair(group, baseline)):
-            yield said.strip().removesuffix(".")
+            yield said.removesuffix(".")

@@ -11,7 +11,7 @@ from pathlib import Path
 from replenish.lab.atomic_files import check_place
 from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.page import answer_page
-from replenish.lab.comparing.question import DivergedError, Outcomes, ask, checked_metric, run_until_decided
+from replenish.lab.comparing.question import ASK_AGAIN, DivergedError, Outcomes, ask, checked_metric, run_until_decided
 from replenish.lab.comparing.written import write_page
 from replenish.lab.jobs import checked_budget
 from replenish.lab.statistics import ANY
@@ -47,8 +47,8 @@ def compare_trainings(
     Seed everything except the order of the data with `seed`. Then the trainings of one seed differ in the order only,
     and their differences are taken seed by seed.
 
-    A training that raises an error or returns NaN does not lose the others: the answer leaves it out and names its order
-    and seed. An interrupt (Ctrl-C) leaves what has ended on the page, if there is one.
+    A training that raises an error or returns NaN does not lose the others: the answer leaves it out and names its
+    order and seed. An interrupt (Ctrl-C) leaves what has ended on the page, if there is one.
 
     Args:
         train: Called as `train(order, seed)`, it trains with the order's batches and returns a number, or several by
@@ -84,7 +84,7 @@ def compare_trainings(
         higher_is_better=higher_is_better,
         possible=possible,
         metric=metric or "metric",
-        ask_again="the same call with until_decided=True, and with margin= the largest difference that does not matter",
+        ask_again=ASK_AGAIN,
     )
     budget = checked_budget(budget)
     if page is not None:
@@ -115,15 +115,16 @@ def compare_trainings(
             for order in question.orders:
                 train_one(order, seed)
 
-    def answer(stopped: str | None) -> Answer:
+    def answered(stopped: str | None) -> Answer:
         return make_answer(question, outcomes.values, stopped, besides=besides, warnings=outcomes.warnings())
 
     try:
-        found = answer(run_until_decided(question, outcomes.values, run, budget=budget))
+        found = answered(run_until_decided(question, outcomes.values, run, budget=budget))
     except BaseException:
         if page is not None and any(outcomes.values.values()):
-            write_page(answer_page(answer("it was interrupted"), _TITLE), page)
+            write_page(answer_page(answered("it was interrupted"), _TITLE), page)
         raise
+    outcomes.refuse_nothing()
     if page is not None:
         write_page(answer_page(found, _TITLE), page)
     return found

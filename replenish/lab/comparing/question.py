@@ -14,6 +14,8 @@ from replenish.lab.verdict import FEWEST_SEEDS, Rule, Verdict, decide
 
 #: The metric by order and seed.
 Values = Mapping[str, Mapping[int, float]]
+#: How to ask again from Python.
+ASK_AGAIN = "the same call with until_decided=True and margin=M, the largest difference that does not matter"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -152,14 +154,25 @@ class Outcomes:
         nothing = not any(self.values.values()) and not self.diverged
         return not nothing and failures < finished + 2
 
+    def pairs(self) -> set[int]:
+        """Return the seeds that all orders have a value for."""
+        return set.intersection(*(set(by_seed) for by_seed in self.values.values()))
+
+    def refuse_nothing(self) -> None:
+        """Raise if no training ended with a value: there is nothing to compare."""
+        if not any(self.values.values()):
+            ended = "; ".join(self.warnings()) or "none has ended"
+            raise ValueError(f"no training ended with a number, so that there is nothing to compare: {ended}")
+
     def warnings(self) -> list[str]:
         """Return a sentence on the trainings that have no value."""
         found = []
         if self.diverged:
             runs = _listed(self.diverged)
+            many = "trainings diverged and are" if len(self.diverged) > 1 else "training diverged and is"
             found.append(
-                f"{len(self.diverged)} of the trainings diverged and {'are' if len(self.diverged) > 1 else 'is'} not in "
-                f"the numbers: {runs}; if one order diverges more often, that is a difference which no interval shows"
+                f"{len(self.diverged)} {many} not in the numbers: {runs}; if one order diverges "
+                f"more often, that is a difference which no interval shows"
             )
         for (order, seed), message in self.failed.items():
             found.append(f"the training of {order} with seed {seed} failed and is not in the numbers: {message}")

@@ -24,7 +24,7 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
 
 
 def write_record(answer: Answer, page: Path, **more: Any) -> Path:
-    """Write an answer as JSON beside its page, with the looks that this and earlier answers took, and return its path."""
+    """Write an answer as JSON beside its page, with all looks that were taken so far, and return its path."""
     path = page.with_suffix(".json")
     look = {"seeds": _seeds(answer), "anytime": answer.question.rule.anytime}
     looks = [*(each for each in _looks(path) if each != look), look]

@@ -14,7 +14,6 @@ from replenish.lab.statistics import paired_difference
 from replenish.lab.verdict import Verdict, decide_together
 
 
-
 @dataclass(frozen=True)
 class Pair:
     """Two groups to be compared, and the paper's difference, if it has one; `about` if it says that of an error."""
@@ -76,13 +75,17 @@ def findings(
         Finding(
             name=f"{prefix}-{number}",
             verdict=verdict,
-            remark=f"{left_out(pair)}{mixed_words(pair)}".strip(),
+            remark=" ".join(filter(None, [_doubt(verdict), left_out(pair), mixed_words(pair)])),
             paper=pair.paper,
             paper_sentence=_paper_sentence(pair, verdict, comparable),
             order=pair.first.config.order,
         )
         for number, (pair, verdict) in enumerate(zip(pairs, judged, strict=True), start=1)
     )
+
+
+def _doubt(verdict: Verdict) -> str:
+    return f"{verdict.warning[0].upper()}{verdict.warning[1:]}." if verdict.warning else ""
 
 
 def left_out(pair: Pair) -> str:
@@ -93,13 +96,13 @@ def left_out(pair: Pair) -> str:
         for status in ("diverged", "unfinished")
         if (count := group.count(status))
     ]
-    return f" Not in these numbers: {', '.join(parts)}." if parts else ""
+    return f"Not in these numbers: {', '.join(parts)}." if parts else ""
 
 
 def mixed_words(pair: Pair) -> str:
     """Return a sentence on what the runs of a pair were executed differently in, or ""."""
     parts = [f"{name} ({one} and {two})" for name, (one, two) in mixed(pair.first, pair.second).items()]
-    return f" The two sides were not executed alike: they differ in {', '.join(parts)}." if parts else ""
+    return f"The two sides were not executed alike: they differ in {', '.join(parts)}." if parts else ""
 
 
 def _paper_sentence(pair: Pair, verdict: Verdict, comparable: bool) -> str:

@@ -100,8 +100,8 @@ def finding_svg(finding: Finding, reach: float) -> str:
     if finding.paper is not None:
         parts.append(f'<path class="reference" d="M{_n(x.at(finding.paper))} {middle - 8}l7 8l-7 8l-7 -8z"/>')
     if margin := finding.verdict.rule.margin:
-        ends = [min(max(each, -reach), reach) for each in (-margin, margin)]
-        wide = f'x="{_n(x.at(ends[0]))}" width="{_n(x.at(ends[1]) - x.at(ends[0]))}"'
+        left, right = (x.at(min(max(each, -reach), reach)) for each in (-margin, margin))
+        wide = f'x="{_n(left)}" width="{_n(right - left)}"'
         parts.append(f'<rect class="margin" {wide} y="4" height="{bottom - 4}"/>')
     if (interval := finding.verdict.interval) is not None:
         ends = f'x1="{_n(x.at(interval.low))}" x2="{_n(x.at(interval.high))}"'
@@ -109,16 +109,17 @@ def finding_svg(finding: Finding, reach: float) -> str:
     if (mean := finding.verdict.difference.mean) is not None:
         parts.append(f'<circle class="mean" cx="{_n(x.at(mean))}" cy="{middle}" r="5"/>')
     base = bottom + 34
-    left, right = sides(finding.verdict)
-    parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(left)} better</text>')
-    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">{escape(right)} better \u2192</text>')
+    better_left, better_right = sides(finding.verdict)
+    parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(better_left)} better</text>')
+    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">{escape(better_right)} better \u2192</text>')
     return "".join(parts) + "</svg>"
 
 
 def sides(verdict: Verdict) -> tuple[str, str]:
     """Return who is better on the left of zero and on the right of it, in names that fit beneath half an axis."""
     first, second = (
-        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in (verdict.first, verdict.second)
+        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        for name in (verdict.first, verdict.second)
     )
     return (second, first) if verdict.rule.higher_is_better else (first, second)
 
