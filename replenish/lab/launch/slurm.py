@@ -72,6 +72,7 @@ def run(
     except GivenUpError:
         for task in tasks.values():
             task.submitted.cancel()
+            task.finish()
         raise
     except Stopped as stopped:
         numbers = " ".join(sorted({task.submitted.job_id for task in tasks.values()}))
