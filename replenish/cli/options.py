@@ -11,7 +11,6 @@ import typer
 from replenish.cli.commands import given_flags
 
 if TYPE_CHECKING:
-    from replenish.lab.config import Hardware
     from replenish.lab.order_source import OrderSource
 
 T = TypeVar("T")
@@ -209,20 +208,16 @@ def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -
             )
 
 
-def check_launcher(name: str, hardware: Hardware) -> None:
-    """Refuse what no launcher of that name does.
-
-    Raises:
-        ValueError: There is no such launcher, or it cannot start so many processes.
-    """
+def check_launcher(name: str, processes: int) -> None:
+    """Refuse a launcher that does not exist, or cannot start so many processes for a run."""
     from replenish import checks
     from replenish.lab.launch import LAUNCHERS
 
     checks.one_of("--launcher", name, LAUNCHERS)
-    if name == "ray" and hardware.devices * hardware.num_nodes > 1:
+    if name == "ray" and processes > 1:
         raise ValueError(
-            f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
-            f"{hardware.num_nodes}; use --launcher slurm, or torchrun with --launcher local"
+            f"--launcher ray gives each run one process, but got {processes}, --devices times --num-nodes; use "
+            f"--launcher slurm, or torchrun with --launcher local"
         )
 
 

@@ -54,7 +54,15 @@ def _print(found: OrderSource, step: int, samples: list[dict[str, Any]]) -> None
     from replenish.lab.show.table import Column, Table
     from replenish.lab.show.terminal import print_table
 
-    titles = {"place": "place", "sample": "sample", "label": "label", "class": "class", "file": "file"}
+    titles = {
+        "place": "place",
+        "sample": "sample",
+        "dataset": "dataset",
+        "index": "sample of it",
+        "label": "label",
+        "class": "class",
+        "file": "file",
+    }
     titles["visits"] = "drawn before"
     shown = [name for name in titles if samples and name in samples[0]]
     columns = [Column(titles[name], _cell(name), numeric=name not in ("class", "file")) for name in shown]

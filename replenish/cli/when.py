@@ -49,7 +49,8 @@ def when(
         Column("step", "{:,}".format),
         Column("effective epoch", lambda step: f"{step / found.steps_per_epoch:.2f}"),
     ]
-    named = ", ".join(f"{name} {value}" for name, value in known.items() if name != "sample")
+    titles = {"index": "sample"}  # of the dataset that is named before it
+    named = ", ".join(f"{titles.get(name, name)} {value}" for name, value in known.items() if name != "sample")
     caption = f"{len(steps):,} of the steps from {start:,} to {end:,}; {found.about}."
     table = Table(
         "when",
