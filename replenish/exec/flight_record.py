@@ -95,10 +95,10 @@ def _known_order(one: RecordedPass, orders: Sequence[tuple[Order, int]], start: 
     guesses: list[tuple[Order, dict[str, Any]]] = []
     if one.order is not None:
         with suppress(ValueError):  # it needs arrays that a config only names
-            order, config = order_from_config(one.order["config"]), one.order["config"]
+            own, config = order_from_config(one.order["config"]), one.order["config"]
             share = {name: one.order[name] for name in ("replicas", "rank")}
             steps = dict.fromkeys([*([] if start is None else [start]), *one.order["steps"]])
-            guesses += [(order, {"config": config, "step": step, **share}) for step in steps]
+            guesses += [(own, {"config": config, "step": step, **share}) for step in steps]
     for order, epoch in orders:
         fitted = FittedOrder(order, len(drawn.sizes), int(drawn.sizes[-1]))
         told = {"config": dict(fitted.config()), "step": epoch * len(drawn.sizes), "replicas": 1, "rank": 0}
