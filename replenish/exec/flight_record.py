@@ -22,6 +22,7 @@ from replenish.auditing.record import Pass
 from replenish.draws import Int64Array
 from replenish.exec.draw_log import append_chunk, pack, read_chunks, unpack
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
+from replenish.orders.cursor import CursorOrder
 from replenish.orders.fitted import FittedOrder
 from replenish.orders.protocol import Order
 from replenish.orders.rebuilding import order_from_config
@@ -52,7 +53,7 @@ def start_record(file: Path) -> Path:
     return parts.resolve()
 
 
-def finish_record(file: Path, orders: Sequence[tuple[Order, int]] = ()) -> int:
+def finish_record(file: Path, orders: Sequence[tuple[CursorOrder, int]] = ()) -> int:
     """Make one file of the logs of a run, remove them, and return how many training batches it has.
 
     Args:
@@ -76,7 +77,9 @@ def finish_record(file: Path, orders: Sequence[tuple[Order, int]] = ()) -> int:
     return FlightRecord(run, whole=True).steps if run and ranks_of(run) else 0
 
 
-def _append_pass(path: Path, one: RecordedPass, orders: Sequence[tuple[Order, int]], start: int | None) -> int | None:
+def _append_pass(
+    path: Path, one: RecordedPass, orders: Sequence[tuple[CursorOrder, int]], start: int | None
+) -> int | None:
     """Append a pass, and return the step after it if it repeats an order; `start` is that of the pass before."""
     drawn = one.draws()
     header = {"kind": "pass", "handed": one.batches_trained, "rank": one.rank, "whole": one.whole}
@@ -89,7 +92,9 @@ def _append_pass(path: Path, one: RecordedPass, orders: Sequence[tuple[Order, in
     return None
 
 
-def _known_order(one: RecordedPass, orders: Sequence[tuple[Order, int]], start: int | None) -> dict[str, Any] | None:
+def _known_order(
+    one: RecordedPass, orders: Sequence[tuple[CursorOrder, int]], start: int | None
+) -> dict[str, Any] | None:
     """Return the order, and the step, that draw exactly what the pass drew; None if there is no such order."""
     drawn = one.draws()
     guesses: list[tuple[Order, dict[str, Any]]] = []
