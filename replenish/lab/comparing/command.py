@@ -265,8 +265,8 @@ def _leftovers(jobs: Sequence[CommandJob]) -> list[str]:
     more = len({each for _, each in found}) - 1
     others = f" and {more} more file{'s' if more > 1 else ''}" if more else ""
     return [
-        f"{job.name} began where other runs had left {path}{others}: if the script resumes from what it finds, the runs "
-        f"are not paired; have each write to {{folder}}"
+        f"{job.name} began where other runs had left {path}{others}: if the script resumes from what it finds, the "
+        f"runs are not paired; have each write to {{folder}}"
     ]
 
 
@@ -287,7 +287,7 @@ def _proofs(jobs: Sequence[CommandJob]) -> list[str]:
     """Return what the first run of each order did to its loaders, as `replenish exec` reports it."""
     first = {job.order: job for job in reversed(jobs)}
     return [
-        f"Loaders with {order}, seed {job.seed}: {'; '.join(loader['said'] for loader in _loaders(job).loaders)}"
+        f"Loaders with {order}, seed {job.seed}: {'; '.join(_loaders(job).summaries())}"
         for order, job in sorted(first.items(), key=lambda item: jobs.index(item[1]))
     ]
 
