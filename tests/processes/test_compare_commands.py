@@ -57,7 +57,7 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert first.startswith("srs is worse than reshuffling: ")  # of 40 samples SRS sees some twice
     assert numbers[0].startswith("reshuffling  mean 80.01 ")
     assert done.stderr.count(" s)") == 7  # one of them again with another seed, to see whether the script uses it
-    assert "quick.py:25: N = 40, B = 4, 1 process: replaced by srs, seed 0\n" in done.stdout
+    assert "N = 40, B = 4: replaced by srs, seed 0: 2 passes begun (epochs 0 to 1)" in done.stdout
     (folder,) = tmp_path.glob("runs/command-*/srs/seed1")
     written = sorted(path.name for path in folder.iterdir())
     assert written == ["loaders", "outcome.json", "result.json", "stderr.txt", "stdout.txt"]
