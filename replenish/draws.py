@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,13 @@ class KeyedWords:
     """Random words under a key that can be moved: `at(index)` starts the words of that index anew."""
 
     def __init__(self, seed: int, purpose: int) -> None:
+        self._seed, self._purpose = seed, purpose
+        self._make_generator()
+
+    def _make_generator(self) -> None:
+        self._process = os.getpid()
         self._generator = np.random.Philox(
-            key=np.array([seed, 0], dtype=np.uint64), counter=np.array([0, 0, 0, purpose], dtype=np.uint64)
+            key=np.array([self._seed, 0], dtype=np.uint64), counter=np.array([0, 0, 0, self._purpose], dtype=np.uint64)
         )
         # Setting the state of one generator is eight times cheaper than building another.
         self._state = self._generator.state
@@ -70,6 +76,8 @@ class KeyedWords:
 
     def at(self, index: int) -> KeyedWords:
         """Go to the first word of `index`."""
+        if self._process != os.getpid():
+            self._make_generator()  # a fork may have copied numpy's lock while another thread held it
         self._key[1] = index
         self._generator.state = self._state
         return self

@@ -96,9 +96,12 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
 Source = Annotated[
     Path | None,
     typer.Argument(
-        help="a run's folder, or a file with a sampler's saved state or an order's config (JSON, or as torch.save "
-        "wrote it)"
+        help="a run's folder, a record of `exec --record`, or a file with a sampler's saved state or an order's config "
+        "(JSON, or as torch.save wrote it)"
     ),
+]
+RecordedLoader = Annotated[
+    int | None, typer.Option("--loader", help="of a record: which training loader, counted from 0")
 ]
 OrderName = Annotated[
     str | None,
@@ -158,6 +161,13 @@ def order_source(
     assert batch_size is not None
     built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
     return of_order(built, repr(built), dataset)
+
+
+def is_record(path: Path) -> bool:
+    """Say whether a path is a flight recorder's file."""
+    from replenish.exec import flight_record
+
+    return flight_record.is_record(path)
 
 
 def order_options(words: list[str] | None) -> dict[str, Any]:

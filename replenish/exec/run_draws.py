@@ -25,11 +25,17 @@ class RecordedPass:
     told: int | None
     rank: int
     at: int  # its place in the order in which loaders were made and passes began
+    order: dict[str, Any] | None = None  # an order's config, and the step at which the pass is thought to begin
     samples: list[Int64Array] = field(default_factory=list)
     sizes: list[Int64Array] = field(default_factory=list)
     whole: bool = False
     handed: int = 0  # the batches that the loop got
     steps: Int64Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # those before an optimizer's step
+
+    @property
+    def batches_trained(self) -> int:
+        """How many of its batches the loop got."""
+        return min(self.handed, sum(len(each) for each in self.sizes))
 
     def draws(self) -> Pass:
         """Return what was drawn."""
@@ -96,10 +102,14 @@ class ProcessDraws:
         return next((each.rank for loader in self.loaders for each in loader.passes), 0)
 
 
-def read_run(folder: Path) -> list[ProcessDraws]:
-    """Return what the processes of a run recorded, by rank; those that iterated no loader are left out."""
+def read_run(folder: Path, *, raw_hashes: bool = False) -> list[ProcessDraws]:
+    """Return what the processes of a run recorded, by rank; those that iterated no loader are left out.
+
+    Items of streams get numbers from 0, or keep their hashes, by which those of several runs can be compared.
+    """
     found = [_read_process(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    _number_hashes(found)
+    if not raw_hashes:
+        _number_hashes(found)
     for each in found:
         _merge_alike(each)
         _drop_untrained(each)
@@ -134,7 +144,7 @@ def _read_process(path: Path) -> ProcessDraws:
         elif kind == "findings":
             loaders[loader].findings = header["findings"]
         elif kind == "pass":
-            begun = RecordedPass(header["training"], header["told"], header["rank"], header["at"])
+            begun = RecordedPass(header["training"], header["told"], header["rank"], header["at"], header["order"])
             passes[loader, header["pass"]] = begun
             loaders[loader].passes.append(begun)
             if not header["indices"]:

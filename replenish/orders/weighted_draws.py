@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import numpy.typing as npt
 
 from replenish.draws import Int64Array, Purpose
+from replenish.locks import kept_property
 from replenish.orders import per_sample
 from replenish.orders.blocks import BlockOrder
 
@@ -41,7 +40,7 @@ class WeightedDraws(BlockOrder):
         super().__init__(num_samples, batch_size, seed=seed)
         self.weights = per_sample.weights("weights", weights, self.num_samples)
 
-    @functools.cached_property
+    @kept_property
     def _tables(self) -> tuple[Int64Array, int, Int64Array]:
         """Where the stretches end; how many points, in bits, are between two posts; the stretch of each post."""
         ends = np.cumsum(on_a_line(self.weights))

@@ -257,15 +257,16 @@ def _beginning(home: Path) -> float:
 
 
 def _leftovers(jobs: Sequence[CommandJob]) -> list[str]:
-    """Return a warning about runs that read what another run may have written, and so may have continued from it."""
-    read = [(job, path) for job in jobs for path in (job.outcome() or {}).get("leftovers", ())]
-    if not read:
+    """Return a warning of files that other runs have left where a run may have resumed from them."""
+    found = [(job, path) for job in jobs for path in (job.outcome() or {}).get("leftovers", ())]
+    if not found:
         return []
-    job, path = read[0]
-    others = f" (and {len(read) - 1} more such readings)" if len(read) > 1 else ""
+    job, path = found[0]
+    more = len({each for _, each in found}) - 1
+    others = f" and {more} more file{'s' if more > 1 else ''}" if more else ""
     return [
-        f"{job.name} read {path}, which was written while other runs went on{others}: if it is a checkpoint that the "
-        f"script resumes from, the runs are not paired; have each write to {{folder}}"
+        f"{job.name} began where other runs had left {path}{others}: if the script resumes from what it finds, the "
+        f"runs are not paired; have each write to {{folder}}"
     ]
 
 
@@ -287,7 +288,7 @@ def _proofs(jobs: Sequence[CommandJob]) -> list[tuple[str, int, str]]:
     first: dict[str, CommandJob] = {}
     for job in jobs:
         first.setdefault(job.order, job)
-    return [(job.order, job.seed, loader["said"]) for job in first.values() for loader in _loaders(job).loaders]
+    return [(job.order, job.seed, summary) for job in first.values() for summary in _loaders(job).summaries()]
 
 
 def _loaders(job: CommandJob) -> RunRecords:

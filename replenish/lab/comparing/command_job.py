@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replenish.exec.environment import Assignment
+from replenish.exec.environment import OrderRequest
 from replenish.exec.records import RunRecords, read_records
-from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, read_leftovers, read_sources
+from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, find_leftovers, read_sources
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.comparing.metric import Metric, filled, last_lines, metric_of, split_command
 from replenish.lab.comparing.question import DivergedError
@@ -177,8 +177,9 @@ class CommandJob:
         (self.folder / LOADERS).mkdir(parents=True)
         records = (self.folder / LOADERS).absolute()
         now = records.stat().st_mtime
-        others = (self.since, now) if self.since is not None and self.since < now else None
-        given = Assignment(self.order, self.seed, str(records), others=others)
+        apart = str(self.folder.absolute().parents[2])  # the folder of all runs
+        leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, apart=apart)
+        given = OrderRequest(self.order, self.seed, str(records))
         named = NamedFiles(self._filled())
         begun, clock = time.time(), time.monotonic()
         beat = watch or (lambda event: None)
@@ -191,7 +192,7 @@ class CommandJob:
             "replaced": made.replaced,
             "loaders": list(made.loaders),
             "sources": {**named.after_the_run(), **read_sources(records)},
-            "leftovers": read_leftovers(records),
+            "leftovers": leftovers,
             "started_in": os.getcwd(),
             "command": self.words(),
             "metric": None,
