@@ -67,7 +67,7 @@ def audit(
 def _report(found: list[dict[str, Any]], code: int, html: Path | None, json_file: Path | None) -> int:
     """Print and write what was found, and return the exit code."""
     from replenish.auditing import Audit
-    from replenish.auditing.findings import WRONG
+    from replenish.auditing.findings import FAULT
     from replenish.lab.atomic_files import write_atomically
 
     audits = [(each["place"], Audit.from_dict(each["audit"])) for each in found if "audit" in each]
@@ -86,7 +86,7 @@ def _report(found: list[dict[str, Any]], code: int, html: Path | None, json_file
             json_file, (json.dumps({"command": command_line(), "loaders": found}, indent=1) + "\n").encode()
         )
         typer.echo(f"written to {json_file}")
-    if any(one.verdict == WRONG for _, one in audits):
+    if any(one.level == FAULT for _, one in audits):
         return SOMETHING_WRONG
     if audits:
         return 0

@@ -119,7 +119,7 @@ def test_audit_and_what_inspect_measures(name: str) -> None:
     order = build_order(name, SAMPLES, SIZE, **facts(name))
     found = audit(order, epochs=2)
     assert type(order).__name__ in found.subject
-    assert found.verdict != "wrong", found
+    assert found.level != "fault", found
     measured = diagnostics.measure(order, epochs=2)
     assert measured.counts.sum() == sum(len(batch) for batch in order.batches(0, 2 * order.steps_per_epoch))
     assert diagnostics.visit_gaps(order, epochs=4).mean == pytest.approx(1, abs=0.5)

@@ -29,18 +29,17 @@ def test_every_training_loader_is_audited_and_faults_are_found(tmp_path: Path) -
     found = json.loads(plain.read_text())["loaders"]
     assert [each["state"] for each in found] == ["audited"] * 7 + ["evaluated"]
     wrong: list[Any] = [
-        [finding["question"] for finding in each["audit"]["findings"] if finding["verdict"] == "wrong"]
-        for each in found[:7]
+        [finding["name"] for finding in each["audit"]["findings"] if finding["level"] == "fault"] for each in found[:7]
     ]
     # Labels that a dataset has are looked at: data that are not shuffled have them in bunches.
     assert wrong == [[], ["epochs"], [], ["coverage", "labels"], [], ["augmentation"], []]
     assert found[6]["audit"]["subject"].startswith("DataLoader (Stream), 200 items")
-    assert "expected, for WeightedRandomSampler draws samples more than once" in done.stdout
-    assert "set_epoch was not called" in done.stdout
+    assert "expected, since WeightedRandomSampler draws samples more than once" in done.stdout
+    assert "call DistributedSampler.set_epoch(epoch) before every epoch" in done.stdout
     assert done.stdout.count("not audited, it was iterated with gradients off alone, as in an evaluation") == 1
     page = html.read_text()
     assert "What the loaders really do" in page
-    assert page.count("set_epoch was not called") == 2  # at the top, and in its table
+    assert page.count("call DistributedSampler.set_epoch(epoch) before every epoch") == 2  # at the top, in its table
 
 
 def test_the_script_is_ended_after_some_batches(tmp_path: Path) -> None:
@@ -53,7 +52,7 @@ def test_the_script_is_ended_after_some_batches(tmp_path: Path) -> None:
     done = audited("--steps=5", "--epochs=2", "-m", "loop", "--steps", 7, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("did 5\n")
-    assert "loop.py:4: DataLoader (RandomSampler), 1000 samples, batches of 1, 2 epochs: fine" in done.stdout
+    assert "loop.py:4: DataLoader (RandomSampler), 1000 samples, batches of 1, 2 epochs: ok" in done.stdout
 
 
 @pytest.mark.parametrize(
