@@ -48,6 +48,8 @@ class Purpose(enum.IntEnum):
     BINS = 6  # which batch of an epoch a sample falls into
     WEIGHTED = 10  # draws in proportion to weights
     STRATA = 11  # where the classes of a stratified batch stand in it
+    COMPUTED = 13  # the keys of a computed permutation: stream "computed-v1"
+    MIXTURE = 14  # where the sources of a mixture stand in a batch
     DRAIN = 64  # the order in which the last items of a stream come
     DERIVED_SEED = 65  # seeds made of a seed: of a divided stream's parts, of weights, of dropout
 

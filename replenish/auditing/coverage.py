@@ -134,11 +134,12 @@ def _left_out(
     number = unseen.shape[1]
     if not len(never):
         return OK, f"{each.mean():.0f} of {number} {what} are left out of an epoch, others each time."
-    if elsewhere is not None and np.isin(never, elsewhere).all():
+    dropped = len(never) < record.batch_size and not claim.chosen
+    if elsewhere is not None and not dropped and np.isin(never, elsewhere).all():
         return OK, f"{len(never)} of {number} {what} are never seen here, since another loader draws them."
     if len(unseen) < 2:
         return _of_one_epoch(len(never), number, what, record.batch_size, claim.chosen)
-    if len(never) == each.max() and not claim.chosen and len(never) < record.batch_size:
+    if len(never) == each.max() and dropped:
         return FAULT, (
             f"The same {len(never)} of {number} {what} are left out of every epoch, and so never seen: drop_last with "
             f"an order that does not change; shuffle, or keep the last batch."

@@ -11,7 +11,7 @@ import numpy as np
 from torch.utils.data import DataLoader
 
 from replenish.exec.audit_task import AuditTask
-from replenish.exec.auditor import Auditor
+from replenish.exec.auditor import process_auditor
 from replenish.exec.environment import FIRST_PROCESS, Assignment
 from replenish.exec.records import write_record
 from replenish.exec.sources import write_sources
@@ -24,8 +24,10 @@ def index_sampler(loader: DataLoader[Any], own: Any) -> Any:
 
     An order that cannot be had in a loader's sizes ends the script with a sentence: it is not the script's fault.
     """
-    if (auditor := _auditor()) is not None:
-        return auditor.index_sampler(loader, own)
+    if _is_audit():
+        if "_replenish_loader" not in vars(loader):
+            process_auditor().see(loader)
+        return own
     try:
         return to_iterate(loader, own, _replacement())
     except (TypeError, ValueError, OSError) as error:
@@ -34,9 +36,8 @@ def index_sampler(loader: DataLoader[Any], own: Any) -> Any:
 
 
 @functools.cache
-def _auditor() -> Auditor | None:
-    task = AuditTask.from_environment()
-    return None if task is None else Auditor(task)
+def _is_audit() -> bool:
+    return AuditTask.from_environment() is not None
 
 
 @functools.cache

@@ -59,6 +59,8 @@ class FittedOrder(CursorOrder):
         """How many steps the loader has in an epoch."""
         return self.steps
 
+    _shaped_by_its_batches = "the loader that it is fitted to has batches of its own"
+
     def config(self) -> dict[str, int | str]:
         """Return plain ints and strings that name the order completely."""
         return {**self.order.config(), "steps": self.steps, "loader_last_batch_size": self.last_batch_size}

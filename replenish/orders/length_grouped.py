@@ -36,6 +36,8 @@ class LengthGrouped(EpochOrder):
         [[0, 2, 4, 6], [1, 3, 5, 7]]
     """
 
+    _shaped_by_its_batches = "each window of batches is sorted by length"
+
     def __init__(
         self,
         num_samples: int,

@@ -30,6 +30,8 @@ class RepeatedAugmentation(EpochOrder):
         True
     """
 
+    _shaped_by_its_batches = "each batch has several copies of a sample"
+
     def __init__(
         self, num_samples: int, batch_size: int, *, seed: int = 0, repeats: int = 3, drop_last: bool = False
     ) -> None:

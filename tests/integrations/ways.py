@@ -68,24 +68,13 @@ WAYS: dict[str, dict[str, str]] = {
         "the loader's own state, any step": EXACT,
         "a look at the data first": EXACT,
     },
-    "streams, torchdata": {
-        "`PooledIterableDataset`, any step, epochs with or without `set_epoch`": EXACT,
-        "a source that cannot seek, `store_items=True`": EXACT,
-        "`set_epoch` of another epoch than that of the loader's state": REFUSED,
-        "a source that divides itself among workers": EXACT,
-        "a source divided among processes": REFUSED,
-    },
-    "streams, Lightning Trainer": {
-        "`StatefulDataLoader`, and the dataset's state in a data module": EXACT,
-        "`DataLoader`, at epochs' ends, with a data module": EXACT,
-        "`DataLoader`, within an epoch": REFUSED,
-        "at epochs' ends, without a data module": REFUSED,
-    },
-    "streams, Accelerate": {"`register_for_checkpointing` of a `StatefulDataLoader`": EXACT},
-    "streams, Hugging Face Trainer": {
-        "loader prepared, one process": EXACT,
-        "loader not prepared, in the first epoch": EXACT,
-        "loader not prepared, in a later epoch": REFUSED,
+    "streams": {
+        "any loader, `dataset.state_dict(step)`": EXACT,
+        "torchdata, the loader's own state": EXACT,
+        "a source that cannot seek, `store_items=True`, torchdata": EXACT,
+        "`set_epoch` of another epoch than that of torchdata's state": REFUSED,
+        "a source whose order changes, or that divides itself, over 2 workers": REFUSED,
+        "a resume over a source whose order changes": REFUSED,
     },
     "Hugging Face Trainer": {
         "`max_steps`, `num_train_epochs`": EXACT,
