@@ -28,6 +28,7 @@ def _markdown(notebook: dict[str, Any]) -> Iterator[str]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             text = re.sub(r"^#", "##", text, flags=re.MULTILINE)  # the page has the title
+            text = re.sub(r"\]\(\w+\.ipynb\)", "](notebooks.md)", text)
             yield text.replace("](../docs/", "](")
             continue
         yield f"```python\n{text}\n```"
