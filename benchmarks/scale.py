@@ -4,6 +4,8 @@
     python benchmarks/scale.py --quick    N = 10^7 for 10^8, and 10^8 for 10^9
     python benchmarks/scale.py --write    also write it to docs/integrations/many_machines.md
     python benchmarks/scale.py --jump N   only a far jump in a pool of N, beside the plain replay, alternately
+    python benchmarks/scale.py --sizes    any order at N = 10^6 to 10^12, beside the peers: see sizes.py
+    python benchmarks/scale.py --quality  how uniform computed permutations are, from 10^3 to 10^12
 
 Every rank draws whole global batches and takes its share, so that a rank of 1,024 costs what one alone costs: all
 that concerns one rank can be measured on one machine. What would take too long here is computed, and marked so.
@@ -25,6 +27,7 @@ import zlib
 from pathlib import Path
 
 import numpy
+import sizes
 from pages import write_between
 
 from replenish import SequencedReplacement, state
@@ -185,13 +188,25 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="sizes a tenth of the real ones")
     parser.add_argument("--write", action="store_true", help="write the table to docs/integrations/many_machines.md")
     parser.add_argument("--jump", type=float, help="only a far jump in a pool of so many")
-    parser.add_argument("--rounds", type=int, default=3, help="of the far jump")
+    parser.add_argument("--rounds", type=int, default=3, help="of the far jump, or of --sizes")
+    parser.add_argument("--sizes", action="store_true", help="only any order at any size; --rounds of it")
+    parser.add_argument("--grain", metavar="PYTHON", help="with --sizes: an interpreter that has grain")
+    parser.add_argument("--quality", action="store_true", help="only the quality of computed permutations")
     parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         what, *arguments = options.measure
         kinds = {"drawing": drawing, "resuming": resuming, "sharing": sharing, "jumping": jumping}
         print(json.dumps(kinds[what](*map(int, arguments))))
+        return
+    if options.quality:
+        print(sizes.quality(seeds=2))
+        return
+    if options.sizes:
+        text = sizes.table(options.rounds, options.grain)
+        print(text)
+        if options.write:
+            write_between("docs/orders.md", "benchmarks/scale.py --sizes", text)
         return
     if options.jump:
         print(jump_table(int(options.jump), options.rounds))

@@ -27,6 +27,10 @@ def audit(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="also write everything, for a program, to this file")
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
+    ] = None,
 ) -> None:
     """Report what the training loaders of a script really do, with a level for each question: ok, warning or fault.
 
@@ -43,6 +47,7 @@ def audit(
         check_script(script)  # before numpy is loaded
     from replenish import checks
     from replenish.exec import run_script
+    from replenish.exec.flight_record import finish_record, start_record
     from replenish.exec.recorded_run import recorded_run
     from replenish.lab.atomic_files import check_place
 
@@ -53,16 +58,18 @@ def audit(
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:
             check_place("--json", json_file, ".json")
+        kept = None
+        if record is not None:
+            kept = start_record(record)
         words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
         sys.stdout.flush()
-        with recorded_run(words, epochs=epochs or None, steps=steps or None) as (code, records):
+        with recorded_run(words, kept, epochs=epochs or None, steps=steps or None) as (code, records):
             if not first_process():
-                raise typer.Exit(0 if _ended_here(records) else code)
-            raise typer.Exit(_report(records, code, html, json_file))
-
-
-def _ended_here(records: Path) -> bool:
-    return any(records.iterdir())
+                raise typer.Exit(code)
+            code = _report(records, code, html, json_file)
+            if record is not None:
+                typer.echo(f"{finish_record(record):,} training batches recorded in {record}")
+            raise typer.Exit(code)
 
 
 def _report(records: Path, code: int, html: Path | None, json_file: Path | None) -> int:

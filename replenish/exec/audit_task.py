@@ -7,10 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from replenish.exec.environment import VARIABLE, environment_with
-
-#: The variable that holds an `AuditTask` beside another request, as JSON.
-RECORD_VARIABLE = "REPLENISH_RECORD"
+from replenish.exec.environment import RECORD_VARIABLE, VARIABLE, environment_with
 
 
 @dataclass(frozen=True)

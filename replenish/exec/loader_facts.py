@@ -20,6 +20,7 @@ from replenish.auditing.claims import claim_of
 from replenish.auditing.datasets import identify
 from replenish.auditing.reading import sampler_chain, weights_of
 from replenish.auditing.resuming import resuming
+from replenish.orders.protocol import Order
 
 _PROBE_SECONDS = 60
 
@@ -42,6 +43,20 @@ def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
     claim = asdict(claim_of(loader, size, int(batch_size)))
     root = None if identity is None else {"root": identity.root, "root_size": identity.root_size}
     return {"name": f"{type(loader).__name__} ({name})", "claim": claim, "identity": root}, payload
+
+
+def order_at(sampler: Any) -> dict[str, Any] | None:
+    """Return the config of the order of one of this library's batch samplers, and steps at which a pass may begin."""
+    order = getattr(sampler, "order", None)
+    if not isinstance(order, Order):
+        return None
+    share = {"replicas": getattr(sampler, "num_replicas", 1) or 1, "rank": getattr(sampler, "rank", 0) or 0}
+    epoch = sampler.epoch  # the latest pass's, or the next one's
+    return {
+        "config": dict(order.config()),
+        "steps": [each * order.steps_per_epoch for each in (epoch, epoch + 1)],
+        **share,
+    }
 
 
 def labels_of(dataset: Any) -> Any:

@@ -21,13 +21,14 @@ _OTHER_RANKS = 120.0  # seconds in which the other processes of torchrun should 
 
 
 @contextmanager
-def recorded_run(words: Sequence[str], **limits: Any) -> Iterator[tuple[int, Path]]:
+def recorded_run(words: Sequence[str], kept: Path | None = None, **limits: Any) -> Iterator[tuple[int, Path]]:
     """Run a command, and yield its exit code and the folder with the draws of its loaders.
 
-    Under torchrun the processes of a machine share the folder, and the first one waits for the others.
+    Under torchrun the processes of a machine share the folder, and the first one waits for the others. The folder is
+    removed at the end, but `kept` is removed by whoever reads it: a run that is killed leaves it.
     """
     shared = _shared_folder()
-    folder = shared or Path(tempfile.mkdtemp(prefix="replenish-audit-"))
+    folder = kept or shared or Path(tempfile.mkdtemp(prefix="replenish-audit-"))
     folder.mkdir(exist_ok=True)
     local_rank, ranks = int(os.environ.get("LOCAL_RANK") or 0), int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
     try:
@@ -38,7 +39,7 @@ def recorded_run(words: Sequence[str], **limits: Any) -> Iterator[tuple[int, Pat
                 _wait(lambda: len(list(folder.glob("*.done"))) >= ranks, _OTHER_RANKS)
         yield code, folder
     finally:
-        if shared is None or local_rank == 0:
+        if kept is None and (shared is None or local_rank == 0):
             shutil.rmtree(folder, ignore_errors=True)
 
 

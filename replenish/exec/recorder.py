@@ -24,7 +24,7 @@ from replenish.auditing.hashing import sample_hashes
 from replenish.auditing.reading import sampler_chain
 from replenish.exec.audit_task import AuditTask
 from replenish.exec.draw_log import SUFFIX, append_chunk, pack
-from replenish.exec.loader_facts import loader_facts, probe
+from replenish.exec.loader_facts import loader_facts, order_at, probe
 from replenish.torch.loader_hook import LoaderHook
 
 # In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
@@ -40,10 +40,10 @@ class Recorder:
     optimizer made a step.
     """
 
-    def __init__(self, task: AuditTask) -> None:
+    def __init__(self, task: AuditTask, hook: LoaderHook | None = None) -> None:
         self.task = task
         self.active = True
-        self._hook = LoaderHook()
+        self._hook = LoaderHook() if hook is None else hook
         self._wrapped: dict[type, Any] = {}  # classes whose `__iter__` or `__next__` is wrapped
         self._local = threading.local()  # `starting`: the pass whose iterator is being made
         self._lock = threading.RLock()
@@ -123,7 +123,10 @@ class Recorder:
             entry.owner = next((each for each in sampler_chain(loader) if hasattr(each, "set_epoch")), None)
         if entry.passes == 0 and self.task.facts:
             self._write_facts(entry, loader, probed=training)
-        started = _Pass(self, entry, training)
+        for each in [each for each in self._open if each.loader is entry]:
+            each.flush()  # it has got its last batch, unless two loops share the loader
+        self._open = [each for each in self._open if each.loader is not entry or not each.is_done]
+        started = _Pass(self, entry, training, order_at(sampler))
         self._open.append(started)
         self._local.starting = started
         try:
@@ -250,15 +253,15 @@ class _Loader:
 class _Pass:
     """One pass over a loader, and what it has drawn since the last chunk."""
 
-    def __init__(self, recorder: Recorder, loader: _Loader, training: bool) -> None:
-        self.recorder, self.loader, self.training = recorder, loader, training
+    def __init__(self, recorder: Recorder, loader: _Loader, training: bool, order: dict[str, Any] | None) -> None:
+        self.recorder, self.loader, self.training, self._order = recorder, loader, training, order
         self.number, self.at = loader.passes, next(recorder.order)
         loader.passes += 1
         self.handed = self.depth = self._drawn = 0
         self.steps: list[int] = []
         self._batches: list[Any] = []
         self._samples, self._flushed = 0, time.monotonic()
-        self._begun = self._done = False
+        self._begun = self.is_done = False
         try:
             self._length: int | None = None if loader.is_stream else len(loader.sampler)
         except (TypeError, NotImplementedError):
@@ -288,8 +291,8 @@ class _Pass:
 
     def finish(self) -> None:
         """Note that the pass reached its end."""
-        if not self._done:
-            self._done = True
+        if not self.is_done:
+            self.is_done = True
             self.recorder.finished(self)
             self.flush(whole=True)
             self.recorder._open.append(self)  # its last batches are still to be handed out
@@ -301,7 +304,7 @@ class _Pass:
             epoch = getattr(self.loader.owner, "epoch", None)
             header = {"kind": "pass", "at": self.at, "training": self.training, "rank": _rank()}
             told = epoch if isinstance(epoch, int) else None
-            self._write({**header, "told": told, "indices": self.loader.has_indices})
+            self._write({**header, "told": told, "indices": self.loader.has_indices, "order": self._order})
         batches, self._batches, self._samples, self._flushed = self._batches, [], 0, time.monotonic()
         if batches:
             lengths = np.array([len(each) for each in batches], dtype=np.int64)
@@ -309,7 +312,7 @@ class _Pass:
             sizes, more = pack(lengths)
             self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))
-        self._write({"kind": "state", "handed": self.handed, "whole": whole or self._done, **steps}, payload)
+        self._write({"kind": "state", "handed": self.handed, "whole": whole or self.is_done, **steps}, payload)
 
     def _record(self, item: Any) -> None:
         batch = item if isinstance(item, (list, tuple, np.ndarray)) else [item]

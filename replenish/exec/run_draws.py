@@ -25,11 +25,17 @@ class RecordedPass:
     told: int | None
     rank: int
     at: int  # its place in the order in which loaders were made and passes began
+    order: dict[str, Any] | None = None  # an order's config, and the step at which the pass is thought to begin
     samples: list[Int64Array] = field(default_factory=list)
     sizes: list[Int64Array] = field(default_factory=list)
     whole: bool = False
     handed: int = 0  # the batches that the loop got
     steps: Int64Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # those before an optimizer's step
+
+    @property
+    def batches_trained(self) -> int:
+        """How many of its batches the loop got."""
+        return min(self.handed, sum(len(each) for each in self.sizes))
 
     def draws(self) -> Pass:
         """Return what was drawn."""
@@ -134,7 +140,7 @@ def _read_process(path: Path) -> ProcessDraws:
         elif kind == "findings":
             loaders[loader].findings = header["findings"]
         elif kind == "pass":
-            begun = RecordedPass(header["training"], header["told"], header["rank"], header["at"])
+            begun = RecordedPass(header["training"], header["told"], header["rank"], header["at"], header["order"])
             passes[loader, header["pass"]] = begun
             loaders[loader].passes.append(begun)
             if not header["indices"]:

@@ -6,14 +6,13 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from replenish import checks
 from replenish.draws import STREAM, Int64Array
-from replenish.locks import ForkSafeLock
+from replenish.locks import ForkSafeLock, kept_property
 from replenish.notebook import html_table
 from replenish.orders.per_sample import digest
 from replenish.orders.visits import Visits, add_visits
@@ -79,7 +78,7 @@ class CursorOrder(ABC):
         """Return the arguments that make an equal order."""
         return {name: getattr(self, name) for name in _argument_names(type(self))}
 
-    @functools.cached_property
+    @kept_property
     def _named_arguments(self) -> dict[str, Any]:
         """The arguments, with arrays named by their SHA-256."""
         return {
@@ -119,8 +118,7 @@ class CursorOrder(ABC):
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
         """Yield the indices of steps start, start + 1, ... up to but not with `stop`, or without end."""
-        blocks = self.blocks(start, stop)  # a wrong argument is an error here, not at the first batch
-        return chain.from_iterable(blocks)
+        return _rows_of(self.blocks(start, stop))  # a wrong argument is an error here, not at the first batch
 
     def visits(self, step: int) -> Int64Array:
         """Return for each place of the batch of `step` how often its sample was drawn before, exactly.
@@ -236,6 +234,12 @@ class CursorOrder(ABC):
         shown = ", ".join(map(str, first[:10].tolist())) + (", ..." if len(first) > 10 else "")
         rows += [("steps of an effective epoch", f"{self.steps_per_epoch:,}"), ("first batch", shown)]
         return html_table(type(self).__name__, rows)
+
+
+def _rows_of(blocks: Iterator[Int64Array]) -> Iterator[Int64Array]:
+    # A generator refuses a second thread with an error. `itertools.chain` over a generator crashed the interpreter.
+    for block in blocks:
+        yield from block
 
 
 @functools.cache

@@ -182,6 +182,15 @@ class Mixture(CursorOrder):
         return _MixtureCursor(self, batch_size, at_step, self.source_counts(at_step))
 
 
+def mixture_in(order: object) -> Mixture | None:
+    """Return the mixture that an order is, or changes (skips steps of, say), or None."""
+    while not isinstance(order, Mixture):
+        order = getattr(order, "order", None)
+        if order is None:
+            return None
+    return order
+
+
 class _MixtureCursor(Cursor):
     """How many samples each source has given before the current block, and the sources at that place."""
 

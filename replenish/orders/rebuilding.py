@@ -38,8 +38,8 @@ def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
         raise TypeError(f"config should be a dict that config() returned, but got a {type(config).__name__}")
     by_class = {entry.order_class.__name__: entry for entry in ORDERS.values()}
     kind = config.get("order")
-    if kind in _COMPOSED:
-        order = _COMPOSED[str(kind)](config, facts)
+    if kind in COMPOSED:
+        order = COMPOSED[str(kind)](config, facts)
     elif kind in by_class:
         order = _listed(by_class[str(kind)], config, facts)
     else:
@@ -47,7 +47,7 @@ def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
     if "loader_last_batch_size" in config:  # as `exec` and `reorder` fit it to a loader
         order = FittedOrder(order, int(config["steps"]), int(config["loader_last_batch_size"]))
     for name, value in order.config().items():
-        if kind in _COMPOSED and (name not in config or name in ("of", "orders")):
+        if kind in COMPOSED and (name not in config or name in ("of", "orders")):
             continue  # a config written by hand may leave out what follows, and inner orders were checked already
         if _as_named(config.get(name, "missing")) != value:
             raise ValueError(
@@ -132,7 +132,7 @@ def _rebatched(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrd
     return inner.rebatched(batch_size, at_step)
 
 
-_COMPOSED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], CursorOrder]] = {
+COMPOSED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], CursorOrder]] = {
     "Mixture": _mixture,
     "Skipping": _skipping,
     "Rebatched": _rebatched,

@@ -13,10 +13,10 @@ import pytest
 from made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
 from PIL import Image
 
-from replenish.lab.comparing.statistics import paired_difference
 from replenish.lab.report import write_report
 from replenish.lab.show import Finding, Page, Section
 from replenish.lab.show.page import page_html
+from replenish.lab.statistics import paired_difference
 
 SRS = "table3/wrn-srs-b64-120-150-175"
 

@@ -42,30 +42,25 @@ def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.chdir(tmp_path)
 
     def run(name: str, *options: str, num_samples: int = SAMPLES) -> list[list[int]]:
-        told: dict[str, str] = {}
-        monkeypatch.setattr("os.execve", lambda program, words, environment: told.update(environment))
+        request: dict[str, str] = {}
+        monkeypatch.setattr("os.execve", lambda program, words, environment: request.update(environment))
         with monkeypatch.context() as during:
             during.setattr("subprocess.run", lambda words, **rest: type("Done", (), {"returncode": 0}))
             with pytest.raises(typer.Exit) as ended:
                 exec_(typer.Context(TyperCommand("exec")), ["script.py"], order=name, option=list(options))
-        assert ended.value.exit_code == (0 if told else 2)
-        if not told:
+        assert ended.value.exit_code == (0 if request else 2)
+        if not request:
             return []
-        monkeypatch.setenv(VARIABLE, told[VARIABLE])
+        monkeypatch.setenv(VARIABLE, request[VARIABLE])
         monkeypatch.setenv(FIRST_PROCESS, str(os.getpid()))  # which `sitecustomize.py` sets when the script begins
         monkeypatch.chdir("/")  # as a script may
-        forget()
-        loader = DataLoader(range(num_samples), SIZE, shuffle=True)
-        return list(hook.index_sampler(loader, loader._index_sampler))
+        hook.forget()
+        loader = DataLoader(range(num_samples), SIZE, shuffle=True, collate_fn=list)
+        hook.seen(loader)
+        return list(loader)
 
     yield run
-    forget()
-
-
-def forget() -> None:
-    """Have the hook read its environment again."""
-    hook._auditor.cache_clear()
-    hook._replacement.cache_clear()
+    hook.forget()
 
 
 def given(name: str, folder: Path) -> list[str]:

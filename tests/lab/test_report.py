@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import json
 import random
@@ -105,8 +106,8 @@ def test_table_3_holds_the_paper_and_the_folders(table3_runs: Path) -> None:
 def test_the_headline_is_what_the_numbers_allow(table3_runs: Path) -> None:
     page, markdown = report_of(table3_runs)
     said = (
-        f"WRN-SRS ended 0.40 points above WRN with the same schedule (95 % interval {MINUS}0.09 to +0.89, n = 5 seeds, "
-        "paired): undecided."
+        "Undecided between WRN-SRS and WRN with the same schedule: WRN-SRS 0.40 points higher (95 % interval "
+        f"{MINUS}0.09 to +0.89, n = 5 seeds, paired)."
     )
     for text in (page.text, markdown):
         assert said in text
@@ -131,7 +132,7 @@ def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     write_run(tmp_path, experiments()["mini"][SRS], 61.0)
     page, _ = report_of(tmp_path)
     assert page.tables["mini-table3"][SRS][5] == "61.00; n = 1; no interval"
-    assert "a single pair allows nothing to be said" in page.text
+    assert "A single pair of runs decides nothing: take at least 3 seeds." in page.text
 
 
 def test_at_full_scale_ours_is_set_against_the_paper(tmp_path: Path) -> None:
@@ -294,7 +295,7 @@ def test_only_unfinished_runs_make_a_report_too(tmp_path: Path) -> None:
     page, _ = report_of(tmp_path)
     assert page.tables["mini-table3"][SRS][5] == "\u2013; n = 0; 1 diverged"
     assert page.tables["mini-table3"][WRN][5] == "\u2013; n = 0; 1 unfinished"
-    assert "nothing can be said about their difference yet" in page.text
+    assert "no seed has ended with both." in page.text
 
 
 def test_losses_that_are_no_numbers_do_not_break_the_figures(tmp_path: Path) -> None:
@@ -323,10 +324,13 @@ def test_samplers_of_a_user_are_compared_pair_by_pair(tmp_path: Path) -> None:
     assert [row[0] for row in differences.values()] == ["srs minus reshuffling", "srs minus replacement"]
     first, second = differences.values()
     # By scipy.stats.ttest_rel: p = 0.0131 and 0.3701; Holm doubles the smaller.
-    assert first[1:] == ["+0.50; n = 3; +0.25 to +0.75", "0.013", "0.026"]
-    assert second[2:] == ["0.370", "0.370"]
+    assert first[1:] == ["+0.50; n = 3; +0.25 to +0.75", "0.013", "0.026", "worse"]
+    assert second[2:] == ["0.370", "0.370", "undecided"]
     for text in (page.text, markdown):
-        assert "srs ended 0.50 points above reshuffling (95 % interval +0.25 to +0.75, n = 3 seeds, paired)" in text
+        assert (
+            "srs is worse than reshuffling: 0.50 points higher (95 % interval +0.25 to +0.75, n = 3 seeds, paired)"
+            in text
+        )
         assert "/home/somebody" not in text
     lines = page.lines("orders-1-curves", "test_error")
     assert list(lines) == ["srs", "reshuffling", "replacement"]
@@ -431,3 +435,34 @@ def test_a_config_of_another_program_is_no_run(tmp_path: Path) -> None:
     other.parent.mkdir()
     other.write_text('{"architectures": ["Net"], "hidden_size": 8}')
     assert [tmp_path / "runs" / run.path for run in read_runs(tmp_path / "runs")] == [mine]
+
+
+def test_a_stated_margin_is_honoured(tmp_path: Path) -> None:
+    """By the record of a comparison, or by a rule for all runs of a folder; without either nothing is equivalent."""
+    configs = {order: mini_config(dataset="digits", order=order, batch_size=32) for order in ("srs", "reshuffling")}
+    for order, by_seed in {"srs": (3.0, 3.4, 3.1), "reshuffling": (2.9, 3.2, 3.1)}.items():
+        for seed, error in enumerate(by_seed):
+            write_run(tmp_path / "ours", dataclasses.replace(configs[order], seed=seed), error)
+
+    def verdict() -> str:
+        page, _ = report_of(tmp_path)
+        return next(iter(page.tables["orders-1-differences"].values()))[-1]
+
+    assert verdict() == "undecided"
+    rule = tmp_path / "ours" / "rule.json"
+    rule.write_text('{"margin": 0.5, "equivalence_coverage": 0.9}')
+    assert verdict() == "equivalent"
+    slugs = {order: config.slug for order, config in configs.items()}
+    record = {"field": "test_error", "configs": slugs, "rule": {"margin": 0.01, "anytime": False}}
+    (tmp_path / "compare-digits-0.json").write_text(json.dumps(record))
+    assert verdict() == "undecided"
+    (tmp_path / "compare-digits-0.json").write_text(json.dumps({**record, "field": "test_loss"}))
+    assert verdict() == "equivalent"
+    for text, message in (
+        ("{", "should hold JSON"),
+        ('{"margin": 0}', "margin should be above 0"),
+        ('{"m": 1}', "states m"),
+    ):
+        rule.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            report_of(tmp_path)

@@ -46,12 +46,12 @@ def test_every_batch_has_each_share_within_one_and_counts_are_exact(
 
 
 def test_counts_stay_within_a_few_of_exact_however_far() -> None:
-    """The most seen of n = 600 random mixtures, at 200 steps each up to 10**15: the docs say six."""
+    """The docs name 6.6 as the most seen, with up to 40 sources."""
     generator, most = np.random.default_rng(0), 0.0
-    for _ in range(600):
+    for _ in range(200):
         weights = generator.integers(1, 1000, generator.integers(2, 12)).tolist()
         mixture = Mixture([10] * len(weights), weights, int(generator.integers(1, 300)))
-        for step in (10 ** generator.uniform(0, 15, 200)).astype(int).tolist()[:20]:
+        for step in (10 ** generator.uniform(0, 15, 20)).astype(int).tolist():
             # In whole numbers, since 10**15 * 300 is past what floats tell apart.
             total = sum(weights)
             off = [
@@ -59,7 +59,7 @@ def test_counts_stay_within_a_few_of_exact_however_far() -> None:
                 for count, weight in zip(mixture.source_counts(step), weights, strict=True)
             ]
             most = max(most, *off)
-    assert most < 6
+    assert most < 7
 
 
 def test_each_source_is_its_own_order_read_in_one_go() -> None:

@@ -32,7 +32,7 @@ def sampler(request: pytest.FixtureRequest) -> Any:
 
 
 # Files that still look at a framework's own loader or trainer.
-NOT_YET = {"fastai_loader.py", "keras.py", "loader_record.py", "loaders.py"}
+NOT_YET = {"keras.py", "loaders.py"}
 
 
 def steps(sampler: Any, start: int, stop: int) -> list[Any]:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
-from replenish.lab.atomic_files import write_atomically
-from replenish.lab.comparing.question import Answer
-from replenish.lab.comparing.verdict import Verdict
+from replenish.lab.comparing.answer import Answer, digits
 from replenish.lab.show import (
     NOTHING,
     Cell,
@@ -24,9 +19,6 @@ from replenish.lab.show import (
     Table,
     pairs_figure,
 )
-from replenish.lab.show.page import page_html
-
-_STATES = {"better": "difference", "worse": "difference", "equivalent": "equivalent", "undecided": "open"}
 
 
 def answer_page(
@@ -49,7 +41,7 @@ def answer_page(
         "answer",
         title,
         tuple(paragraphs),
-        tuple(_finding(verdict, answer) for verdict in answer.verdicts),
+        tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in answer.verdicts),
         tuple(block for block in (_table(answer, origins), *figures, *pairs) if block is not None),
         command,
     )
@@ -62,31 +54,9 @@ def answer_page(
     return Page("Which order is better?", lead, "Replenish · comparison", _facts(answer), (section,), notices)
 
 
-def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page to a file, whole or not at all, and return where."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, page_html(page).encode())
-    return path
-
-
 def _facts(answer: Answer) -> tuple[Fact, ...]:
     found = [Fact(verdict.outcome, f"{verdict.first} against {verdict.second}") for verdict in answer.verdicts]
     return (*found, Fact(str(max(verdict.difference.n for verdict in answer.verdicts)), "pairs of runs"))
-
-
-def _finding(verdict: Verdict, answer: Answer) -> Finding:
-    return Finding(
-        name=f"{verdict.first}-{verdict.second}",
-        first=verdict.first,
-        second=verdict.second,
-        sentence=verdict.sentence,
-        state="unknown" if verdict.interval is None else _STATES[verdict.outcome],
-        difference=dataclasses.replace(verdict.difference, interval=verdict.interval),
-        order=verdict.first,
-        unit=answer.question.unit,
-        higher_is_better=answer.question.higher_is_better,
-    )
 
 
 def _table(answer: Answer, origins: Sequence[Origin]) -> Table:
@@ -95,13 +65,13 @@ def _table(answer: Answer, origins: Sequence[Origin]) -> Table:
         if found is None:
             return Cell(NOTHING, ("n = 0",))
         interval = found.interval
-        ends = "no interval" if interval is None else f"{interval.low:.4g} to {interval.high:.4g}"
-        return Cell(f"{found.value:.4g}", (f"n = {found.n}", ends))
+        ends = "no interval" if interval is None else f"{digits(interval.low)} to {digits(interval.high)}"
+        return Cell(digits(found.value), (f"n = {found.n}", ends))
 
     def beside(what: str) -> Column:
         def cell(order: str) -> str:
             found = answer.mean_besides(what, order)
-            return NOTHING if found is None else f"{found:.4g}"
+            return NOTHING if found is None else digits(found)
 
         return Column(what, cell, "mean")
 

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from replenish.lab.comparing.statistics import (
-    PERCENT,
-    Estimate,
-    PairedDifference,
-    mean_with_interval,
-    median_with_interval,
-    paired_difference,
-    signed,
-)
 from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group
 from replenish.lab.report.words import dataset_name, duration, p_words, percent, schedule_words, span
 from replenish.lab.show import NOTHING, Cell, Column
+from replenish.lab.statistics import (
+    PERCENT,
+    Difference,
+    Estimate,
+    mean_with_interval,
+    median_with_interval,
+    paired_difference,
+)
+from replenish.lab.verdict import signed
 
 BEST_EPOCH = "(chosen on the test set, for information)"
 
@@ -85,14 +85,15 @@ def difference(entry: Entry) -> Cell:
     """Return the mean paired difference to the experiment compared with, with n and its 95 % interval."""
     if entry.reference is None:
         return Cell(NOTHING)
-    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors, PERCENT))
+    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors))
 
 
-def difference_cell(found: PairedDifference) -> Cell:
+def difference_cell(found: Difference) -> Cell:
     """Return a difference with n and its interval."""
     if found.mean is None:
         return Cell(NOTHING)
-    ends = found.interval and f"{signed(found.interval.low)} to {signed(found.interval.high)}"
+    interval = found.interval(possible=PERCENT)
+    ends = interval and f"{signed(interval.low)} to {signed(interval.high)}"
     return Cell(signed(found.mean), (f"n = {found.n}", ends or "no interval"))
 
 
@@ -181,8 +182,9 @@ def _short_mean(entry: Entry) -> str:
 def _short_difference(entry: Entry) -> str:
     if entry.reference is None:
         return "" if entry.name == entry.against else NOTHING
-    found = paired_difference(entry.group.errors, entry.reference.errors, PERCENT)
-    ends = found.interval and f" [{signed(found.interval.low)}, {signed(found.interval.high)}]"
+    found = paired_difference(entry.group.errors, entry.reference.errors)
+    interval = found.interval(possible=PERCENT)
+    ends = interval and f" [{signed(interval.low)}, {signed(interval.high)}]"
     return NOTHING if found.mean is None else signed(found.mean) + (ends or "")
 
 
@@ -215,11 +217,12 @@ EXPERIMENTS = (
 
 def differences_columns(with_paper: bool) -> list[Column]:
     """Return the columns of a table of findings."""
-    paper = Column("Paper", lambda f: NOTHING if f.paper is None else signed(f.paper), "points")
+    paper = Column("Paper", lambda f: signed(f.paper), "points")
     return [
-        Column("First minus second", lambda f: f"{f.first} minus {f.second}", numeric=False),
+        Column("First minus second", lambda f: f"{f.verdict.first} minus {f.verdict.second}", numeric=False),
         *([paper] if with_paper else []),
-        Column("Ours", lambda f: difference_cell(f.difference), "mean of pairs, n, 95 % interval"),
-        Column("p", lambda f: p_words(f.difference.p_value), "paired t-test"),
-        Column("p, Holm", lambda f: p_words(f.adjusted_p), "all rows together"),
+        Column("Ours", lambda f: difference_cell(f.verdict.difference), "mean of pairs, n, 95 % interval"),
+        Column("p", lambda f: p_words(f.verdict.difference.p_value), "paired t-test"),
+        Column("p, Holm", lambda f: p_words(f.verdict.adjusted_p), "all rows together"),
+        Column("Verdict", lambda f: f.verdict.outcome, numeric=False),
     ]

@@ -11,6 +11,7 @@ from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import RunConfig
 from replenish.lab.report.grouping import by_experiment, by_recipe, without_repeats
 from replenish.lab.report.inventory import facts, inventory, notices
+from replenish.lab.report.rules import Rules, read_rules
 from replenish.lab.report.sections import experiments_section, orders_section
 from replenish.lab.runs import RunRecord, read_runs
 from replenish.lab.show import Page, Section
@@ -45,13 +46,16 @@ class Report:
     markdown: str
 
 
-def make_report(runs: Sequence[RunRecord], experiments: Experiments, *, page_name: str = PAGE_NAME) -> Report:
+def make_report(
+    runs: Sequence[RunRecord], experiments: Experiments, *, rules: Rules | None = None, page_name: str = PAGE_NAME
+) -> Report:
     """Return the report of some runs: a function of them alone, whatever their order.
 
     Args:
         runs: What `read_runs` read.
         experiments: The configs of the paper's experiments, by scale and name. A run belongs to every experiment whose
             config it has, apart from the seed; runs of none are compared by recipe.
+        rules: By which rule each pair is judged; by default without a margin.
         page_name: The file name that the page will have, ending in `.html`; the Markdown links to it.
 
     Raises:
@@ -63,7 +67,7 @@ def make_report(runs: Sequence[RunRecord], experiments: Experiments, *, page_nam
         >>> "a/seed0: 0 of 4 epochs" in report.html
         True
     """
-    page = report_page(runs, experiments)
+    page = report_page(runs, experiments, rules)
     return Report(page_html(page, str(Path(page_name).with_suffix(".md"))), page_markdown(page, page_name))
 
 
@@ -89,14 +93,14 @@ def write_report(
         raise ValueError(
             f"there are no runs in {directory}: no folder below it has a config.json; make some with `replenish run`"
         )
-    report = make_report(runs, experiments, page_name=page.name)
+    report = make_report(runs, experiments, rules=read_rules(directory), page_name=page.name)
     page.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(page, report.html.encode())
     write_atomically(page.with_suffix(".md"), report.markdown.encode())
     return page, page.with_suffix(".md")
 
 
-def report_page(runs: Sequence[RunRecord], experiments: Experiments) -> Page:
+def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rules | None = None) -> Page:
     """Return the content of a report, before it is HTML or Markdown; arguments as for `make_report`."""
     if not runs:
         raise ValueError("runs should hold at least one run, but got none")
@@ -106,12 +110,12 @@ def report_page(runs: Sequence[RunRecord], experiments: Experiments) -> Page:
     for scale, configs in experiments.items():
         if groups := by_experiment(kept, configs):
             of_experiments |= {group.config.with_seed(0) for group in groups.values()}
-            sections.append(experiments_section(scale, groups))
+            sections.append(experiments_section(scale, groups, rules))
     number = 0
     for orders in by_recipe(kept):
         # A recipe of the experiments alone is told above; with an order of its own it is told whole.
         if any(group.config not in of_experiments for group in orders.values()):
             number += 1
-            sections.append(orders_section(orders, f"orders-{number}"))
+            sections.append(orders_section(orders, f"orders-{number}", rules))
     sections += [inventory(kept), Section("how", "How the numbers are made", paragraphs=_METHOD)]
     return Page(_TITLE, _LEAD, "Replenish · report", facts(kept), tuple(sections), notices(kept, repeats))

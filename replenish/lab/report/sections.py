@@ -9,6 +9,7 @@ from replenish.lab.config import RunConfig
 from replenish.lab.report.figures import curves, paper_figure, seeds_figure
 from replenish.lab.report.findings import claims, findings, order_pairs
 from replenish.lab.report.grouping import Group, by_experiment, without_repeats
+from replenish.lab.report.rules import Rules
 from replenish.lab.report.tables import FULL_SCALE, differences_table, experiments_table, paper_tables
 from replenish.lab.report.words import data_words, dataset_name, recipe_words, schedule_words
 from replenish.lab.runs import RunRecord
@@ -26,10 +27,10 @@ def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[st
     return experiments_section(scale, groups)
 
 
-def experiments_section(scale: str, groups: Mapping[str, Group]) -> Section:
+def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | None = None) -> Section:
     """Return the section of the experiments that have runs at a scale."""
     pairs = claims(groups)
-    made = findings(pairs, f"{scale}-finding", comparable=scale == FULL_SCALE)
+    made = findings(pairs, f"{scale}-finding", rules, comparable=scale == FULL_SCALE)
     blocks: list[Table | Figure | None] = [
         *paper_tables(groups, scale),
         *_other_experiments(groups, scale),
@@ -78,10 +79,10 @@ def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Tabl
         yield curves(named, name=f"{scale}-{kind}-curves", title=f"Experiments {kind}: training loss and test error")
 
 
-def orders_section(orders: Mapping[str, Group], name: str) -> Section:
+def orders_section(orders: Mapping[str, Group], name: str, rules: Rules | None = None) -> Section:
     """Return the section of one recipe and its orders: what was found, a table of them, their curves and seeds."""
     pairs = order_pairs(orders)
-    made = findings(pairs, f"{name}-finding")
+    made = findings(pairs, f"{name}-finding", rules)
     config = next(iter(orders.values())).config
     blocks = [
         experiments_table(orders, f"{name}-orders"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath, PureWindowsPath
 
-from replenish.lab.comparing.statistics import Interval
 from replenish.lab.config import RunConfig
 from replenish.lab.show import NOTHING
+from replenish.lab.statistics import Interval
 
 
 def percent(value: float | None) -> str:

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 
 #: Tables with at most so many rows become cards on a phone; longer ones scroll.
 _MOST_CARDS = 16
-_STATES = {
-    "settled": "settled",
-    "trial": "a trial",
-    "difference": "a difference",
-    "equivalent": "equivalent",
-    "open": "undecided",
-    "unknown": "too little to say",
-}
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,6 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
         strip=lambda finding, reach: Markup(finding_svg(finding, reach)),
         swatch=lambda figure, series: Markup(swatch(figure, series)),
         palette=Markup(palette_css(orders)),
-        states=_STATES,
         cards=lambda table: len(table.rows) <= _MOST_CARDS,
     )
     made.filters.update(unbroken=_unbroken, data=figure_data, values=values_table, reach=common_reach)
