@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from replenish.cli.console import command_line, first_process
 from replenish.cli.errors import errors_as_sentences
 from replenish.cli.script import Script, check_script, interpreter_options
+
+if TYPE_CHECKING:
+    from replenish.exec.resume_test import ResumeTest
 
 #: Exit codes beside 0: there is a fault; wrong arguments, or there was nothing to audit.
 FAULT_FOUND, NOTHING_AUDITED = 1, 2
@@ -27,6 +30,24 @@ def audit(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="also write everything, for a program, to this file")
     ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="instead test a resume: the command that resumes, with {checkpoint} for the checkpoint's path",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="with --resume: where checkpoints are written, such as out/*.bin"),
+    ] = None,
+    stop: Annotated[
+        int, typer.Option(help="with --resume: batches before the stop; 0 is the middle of the middle epoch")
+    ] = 0,
+    link: Annotated[
+        list[Path] | None,
+        typer.Option(help="with --resume: a file or folder that the script reads, to link into its scratch folder"),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
@@ -37,6 +58,10 @@ def audit(
     The script runs as by `python`, and trains as without an audit: what its loaders draw in its own epochs is recorded
     and judged at the end. A loader that is iterated with gradients off, or without a step of an optimizer, is one of an
     evaluation.
+
+    With --resume, the script runs to its end, is stopped by SIGTERM and by SIGKILL, and is resumed; the batches after
+    the resume are compared with those of the run that was not stopped. Each run has an empty scratch folder as its
+    working folder, so the script should write to relative paths and read from absolute ones, or from those of --link.
 
     With torchrun: torchrun [...] -m replenish audit train.py; the ranks of one machine are judged together.
 
@@ -49,6 +74,7 @@ def audit(
     from replenish.exec import run_script
     from replenish.exec.flight_record import finish_record, start_record
     from replenish.exec.recorded_run import recorded_run
+    from replenish.exec.resume_test import CHECKPOINTS, ResumeTest
     from replenish.lab.atomic_files import check_place
 
     with errors_as_sentences():
@@ -58,6 +84,10 @@ def audit(
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:
             check_place("--json", json_file, ".json")
+        if resume is not None:
+            limit = steps or None
+            test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))
+            raise typer.Exit(_report_resume(test, json_file))
         kept = None
         if record is not None:
             kept = start_record(record)
@@ -70,6 +100,19 @@ def audit(
             if record is not None:
                 typer.echo(f"{finish_record(record):,} training batches recorded in {record}")
             raise typer.Exit(code)
+
+
+def _report_resume(test: ResumeTest, json_file: Path | None) -> int:
+    """Run the test of a resume, print what was found, and return the exit code."""
+    from replenish.auditing.findings import FAULT
+    from replenish.lab.atomic_files import write_atomically
+
+    found = test.run(lambda line: typer.echo(f"replenish: {line}", err=True))
+    typer.echo(repr(found))
+    if json_file is not None:
+        plain = {"command": command_line(), **found.to_dict()}
+        write_atomically(json_file, (json.dumps(plain, indent=1) + "\n").encode())
+    return FAULT_FOUND if found.level == FAULT else 0
 
 
 def _report(records: Path, code: int, html: Path | None, json_file: Path | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import itertools
 import os
@@ -56,7 +57,8 @@ class Recorder:
         self._optimizers_seen = False
         self._stopped = False
         self._checkpoints: dict[str, tuple[int, int]] = {}
-        atexit.register(self.flush)
+        self._folder = Path.cwd()
+        atexit.register(self._close)
 
     def see(self, loader: DataLoader[Any]) -> _Loader:
         """Number a loader that the script has made, and watch the passes over it."""
@@ -191,7 +193,7 @@ class Recorder:
         """End or stop the script here, if that was asked for."""
         if self.task.steps is not None and self._batches >= self.task.steps:
             self.end_script()
-        if self.task.stop is not None and not self._stopped:
+        if self.task.stop is not None:
             self._stop_where_told()
 
     def trained_with(self, current: _Pass) -> None:
@@ -209,21 +211,31 @@ class Recorder:
     def _stop_where_told(self) -> None:
         stop = self.task.stop
         assert stop is not None
-        found: dict[str, tuple[int, int]] = {}
-        for pattern in stop.checkpoints:
-            for path in Path().glob(pattern):
-                status = path.stat()
-                found[str(path)] = status.st_mtime_ns, status.st_size
-        if changed := {path for path, status in found.items() if self._checkpoints.get(path) != status}:
-            counts = {"handed": self._batches, "steps": self._optimizer_steps}
-            self.write({"kind": "checkpoint", "paths": sorted(changed), **counts})
-        self._checkpoints = found
+        found, changed = self._look_for_checkpoints(stop.checkpoints)
         # A checkpoint that is still changing is not whole.
-        if self._batches >= stop.batch and (not stop.kill or (found and not changed)):
+        if not self._stopped and self._batches >= stop.batch and (not stop.kill or (found and not changed)):
             self._stopped = True
             self.flush()
-            self.write({"kind": "stopped", "handed": self._batches, "steps": self._optimizer_steps})
             os.kill(os.getpid(), signal.SIGKILL if stop.kill else signal.SIGTERM)
+
+    def _look_for_checkpoints(self, patterns: tuple[str, ...]) -> tuple[bool, bool]:
+        """Write which checkpoints have changed, and say whether there are some and whether some have."""
+        found: dict[str, tuple[int, int]] = {}
+        for path in (path for pattern in patterns for path in self._folder.glob(pattern)):
+            with contextlib.suppress(OSError):  # it was removed just now
+                status = path.stat()
+                found[str(path.relative_to(self._folder))] = status.st_mtime_ns, status.st_size
+        changed = sorted(path for path, status in found.items() if self._checkpoints.get(path) != status)
+        if changed:
+            counts = {"handed": self._batches, "steps": self._optimizer_steps}
+            self.write({"kind": "checkpoint", "paths": changed, **counts})
+        self._checkpoints = found
+        return bool(found), bool(changed)
+
+    def _close(self) -> None:
+        if self.task.stop is not None and self._batches:
+            self._look_for_checkpoints(self.task.stop.checkpoints)
+        self.flush()
 
 
 class _Loader:

@@ -102,10 +102,14 @@ class ProcessDraws:
         return next((each.rank for loader in self.loaders for each in loader.passes), 0)
 
 
-def read_run(folder: Path) -> list[ProcessDraws]:
-    """Return what the processes of a run recorded, by rank; those that iterated no loader are left out."""
+def read_run(folder: Path, *, raw_hashes: bool = False) -> list[ProcessDraws]:
+    """Return what the processes of a run recorded, by rank; those that iterated no loader are left out.
+
+    Items of streams get numbers from 0, or keep their hashes, by which those of several runs can be compared.
+    """
     found = [_read_process(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    _number_hashes(found)
+    if not raw_hashes:
+        _number_hashes(found)
     for each in found:
         _merge_alike(each)
         _drop_untrained(each)

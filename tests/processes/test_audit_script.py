@@ -13,6 +13,7 @@ import pytest
 
 SCRIPTS = Path(__file__).parent / "scripts"
 AUDITED, RANKS = SCRIPTS / "audited.py", SCRIPTS / "ranks.py"
+RESUMES = SCRIPTS / "resumes.py"
 SET_EPOCH, PRIVATE_GENERATOR = SCRIPTS / "set_epoch.py", SCRIPTS / "private_generator.py"
 
 
@@ -122,3 +123,33 @@ def test_wrong_arguments(words: list[object], said: str, tmp_path: Path) -> None
     assert done.returncode == 2
     assert done.stderr == f"replenish: {said}\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("way", "level", "sentence"),
+    [
+        ("epoch", "fault", "Repeats 40 samples and skips 0 of the interrupted epoch, from step 24"),
+        ("skip", "fault", "samples and skips"),
+        ("rng", "ok", "Exact: the 16 batches from step 24 on"),
+        ("ours", "ok", "Exact: the 16 batches from step 24 on"),
+    ],
+)
+@pytest.mark.slow
+def test_a_resume_is_exact_or_the_audit_counts_what_it_repeats_and_skips(
+    way: str, level: str, sentence: str, tmp_path: Path
+) -> None:
+    command = f"python {RESUMES} {way} --resume {{checkpoint}}"
+    done = audited("--resume", command, "--json", tmp_path / "found.json", RESUMES, way, cwd=tmp_path)
+    assert done.returncode == (level == "fault"), done.stdout + done.stderr
+    found = {each["name"]: each for each in json.loads((tmp_path / "found.json").read_text())["findings"]}
+    assert found["SIGKILL"]["level"] == level
+    assert sentence in found["SIGKILL"]["sentence"]
+    assert found["SIGTERM"]["level"] == level
+    assert found["SIGTERM"]["numbers"]["saved"] == 25  # by the script's own handler
+    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
+
+
+def test_a_script_that_saves_nothing_has_nothing_to_resume(tmp_path: Path) -> None:
+    done = audited("--resume", "python x.py", "--steps", 6, SET_EPOCH, "0", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("No checkpoint was written before the end of the run") == 2
