@@ -1,7 +1,7 @@
 """How often the shuffle battery accuses a healthy order: `python benchmarks/shuffle_false_faults.py [streams]`.
 
-Every order of the library that is uniform in its own sense is read at `N` samples and batches of `B`, three epochs each,
-under as many seeds as there are streams. Prints, per order, how many streams got a warning or a fault, and which.
+Every order of the library that is uniform in its own sense is read at `N` samples and batches of `B`, three epochs per
+stream, one seed per stream. Prints, per order, how many streams got a warning or a fault, and which.
 """
 
 from __future__ import annotations
