@@ -6,11 +6,12 @@ stream, one seed per stream. Prints, per order, how many streams got a warning o
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+from pages import write_between
 
 from replenish import (
     BallsInBins,
@@ -52,20 +53,31 @@ HEALTHY: dict[str, Callable[[int], Order]] = {
 }
 
 
-def main(streams: int) -> None:
-    """Print a line per order."""
-    print(f"N = {N:,}, B = {B}, 3 epochs, {streams:,} streams per order; replenish at {commit()}")
-    print("| order | warnings | faults | which |\n|---|---|---|---|")
+def main() -> None:
+    """Print a line per order, and write the table where asked."""
+    options = argparse.ArgumentParser()
+    options.add_argument("streams", nargs="?", type=int, default=1000)
+    options.add_argument("--write", action="store_true")
+    chosen = options.parse_args()
+    lines = ["| order | warnings | faults | which |", "|---|---|---|---|"]
     for name, make in HEALTHY.items():
         levels: Counter[str] = Counter()
         which: Counter[str] = Counter()
-        for seed in range(streams):
+        for seed in range(chosen.streams):
             found = shuffle_quality(make(seed), N)
             levels[found.level] += 1
             which.update(finding.name for finding in found.findings if finding.level != "ok")
-        named = ", ".join(f"{each} {times}" for each, times in which.items()) or "-"
-        print(f"| {name} | {levels['warning']} | {levels['fault']} | {named} |", flush=True)
+        named = ", ".join(f"{each} {times}" for each, times in which.items()) or "none"
+        lines.append(f"| {name} | {levels['warning']} | {levels['fault']} | {named} |")
+        print(lines[-1], flush=True)
+    text = "\n".join(lines) + (
+        f"\n\n{chosen.streams:,} streams per order, each with another seed: N = {N:,}, B = {B}, 3 epochs. Measured at "
+        f"commit {commit()} by `python benchmarks/shuffle_false_faults.py {chosen.streams}`."
+    )
+    print(text)
+    if chosen.write:
+        write_between("docs/shuffles.md", "false faults", text)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main()

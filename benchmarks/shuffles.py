@@ -310,7 +310,7 @@ def measure(row: Shuffle) -> dict[str, Any]:
     for each in found:
         for finding in each.findings:
             if finding.level != "ok":
-                others.setdefault(finding.name, []).append(finding.effect or 0.0)
+                others.setdefault(finding.name, []).append(abs(finding.effect or 0.0))
                 ps[finding.name] = max(ps.get(finding.name, 0.0), finding.p or 0.0)
     version = importlib.metadata.version(row.package) if not row.restated else "restated"
     return {
@@ -331,7 +331,7 @@ def line(result: dict[str, Any]) -> str:
     """Return a row of the Markdown table."""
     spread = result["spread"]
     error = statistics.stdev(spread) / len(spread) ** 0.5
-    worst = sorted(result["findings"].items(), key=lambda item: item[1][2])
+    worst = list(result["findings"].items())  # in the order of the battery
     shown = "; ".join(f"{name} {effect:.3g} ({times}/{SEEDS})" for name, (effect, times, _) in worst[:3])
     more = f"; {len(worst) - 3} more" if len(worst) > 3 else ""
     levels = ", ".join(f"{level} {times}/{SEEDS}" for level, times in result["levels"].items())
@@ -371,10 +371,10 @@ def main() -> None:
     text = "\n".join([f"| {heads.replace('|', ' | ')} |", "|---|---|---|---|---|---|---|---|", *map(line, ordered)])
     absent = [row.name for row in rows() if f"{row.name}|{row.call}|{row.num_samples}" not in kept]
     text += (
-        f"\n\n{SEEDS} seeds per row, each with {EPOCHS} epochs in batches of {B} and the same epochs of another seed to "
-        f"compare with; at N above {N:,} the first {LARGE:,} draws of an epoch. The variance is the mean over seeds and its "
-        f"standard error, as a ratio to a uniform shuffle; p is the largest of the seeds, before the adjustment. "
-        f"Measured at commit {commit()} by `make shuffles`."
+        f"\n\n{SEEDS} seeds per row, each with {EPOCHS} epochs in batches of {B}, and as many of another seed to "
+        f"compare with; at N above {N:,} the first {LARGE:,} draws of an epoch. The variance is the mean over seeds "
+        f"and its standard error, as a ratio to a uniform shuffle; p is the largest of the seeds, before the "
+        f"adjustment. Measured at commit {commit()} by `make shuffles`."
     )
     if absent:
         text += f" Not measured: {', '.join(sorted(set(absent)))}."
