@@ -2,7 +2,7 @@
 
     python benchmarks/sampler.py            print the tables (some minutes)
     python benchmarks/sampler.py --quick    smaller sizes, fewer rounds
-    python benchmarks/sampler.py --write    also write them to docs/benchmarks.md, and a few rows to README.md
+    python benchmarks/sampler.py --write    also write them to docs/benchmarks.md
 
 The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. An epoch is timed whole, with
 everything that happens between `iter()` and its first batch; "with building" adds the sampler's constructor, which a
@@ -171,27 +171,6 @@ def main() -> None:
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/sampler.py", text)
-        write_between("README.md", "speed", "\n".join([*in_short(*tables), "", f"`make bench`. {machine}"]))
-
-
-def in_short(
-    epoch_table: list[str], first_table: list[str], memory_table: list[str], jump_table: list[str]
-) -> list[str]:
-    """Return the README's table: an index at the smallest and the largest N, at B = 64, and the rest at the largest."""
-    lines = ["| | torch | SRS | |", "|---|---|---|---|"]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in epoch_table[2:]]
-    for size, batch, torch, lists, list_ratio, _, arrays, array_ratio, _ in rows:
-        if batch == "64" and size in (rows[0][0], rows[-1][0]):
-            lines.append(f"| an index, N = {size}, B = 64, as lists | {torch} | {lists} | {list_ratio} |")
-            lines.append(f"| ... as arrays | | {arrays} | {array_ratio} |")
-    for table, label in ((first_table, "the first batch"), (memory_table, "memory")):
-        (_, torch, *_), (_, ours, times, *_) = (
-            [cell.strip() for cell in line.strip("|").split("|")] for line in (table[2], table[-1])
-        )
-        lines.append(f"| {label}, N = {rows[-1][0]} | {torch} | {ours} | {times} |")
-    far = [cell.strip() for cell in jump_table[-1].strip("|").split("|")]
-    lines.append(f"| jump to step 10^9, N = 50,000 | | {far[1]} | {far[2]} epochs |")
-    return lines
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 from scipy import stats
+from torch.utils.data import DataLoader, DistributedSampler, Sampler, SubsetRandomSampler
 
 from replenish import (
     BallsInBins,
@@ -22,6 +23,7 @@ from replenish import (
     ShuffleOnce,
     Stratified,
     WeightedDraws,
+    audit,
 )
 from replenish.diagnostics import shuffle_quality
 from replenish.draws import Int64Array
@@ -177,11 +179,10 @@ def test_a_partial_epoch_of_a_huge_stream_is_judged() -> None:
 
 
 def test_loaders_and_streams_are_read_as_they_say() -> None:
-    torch_data = pytest.importorskip("torch.utils.data")
-    loader = torch_data.DataLoader(range(500), batch_size=10, shuffle=True)
+    loader = DataLoader(range(500), batch_size=10, shuffle=True)
     found = shuffle_quality(loader, 500)
     assert (found.epochs, found.draws, found.level) == (3, 1500, "ok")
-    sampler = torch_data.DistributedSampler(range(500), num_replicas=1, rank=0)
+    sampler = DistributedSampler(range(500), num_replicas=1, rank=0)
     stuck = shuffle_quality(sampler, 500, epochs=3, batch_size=10)
     assert stuck["same places of epochs"].level == "fault"
     moved = shuffle_quality(sampler, 500, epochs=3, batch_size=10, before_epoch=sampler.set_epoch)
@@ -203,6 +204,31 @@ def test_loaders_and_streams_are_read_as_they_say() -> None:
 def test_what_makes_no_sense_is_refused(arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises((TypeError, ValueError), match=sentence):
         shuffle_quality(**arguments)  # type: ignore[arg-type]
+
+
+class Affine(Sampler[int]):
+    def __init__(self, dataset: range) -> None:
+        self.data_source = dataset
+
+    def __iter__(self) -> Iterator[int]:
+        n, rng = len(self.data_source), np.random.default_rng()
+        return iter(affine(n, rng).tolist())
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+def test_the_audit_asks_whether_it_is_shuffled_well() -> None:
+    data = range(2_000)
+    loader = DataLoader(data, batch_size=20, sampler=Affine(data))
+    found = audit(loader)["shuffle"]
+    assert (found.level, found.effect is not None) == ("fault", True)
+    assert audit(DataLoader(data, batch_size=20, shuffle=True))["shuffle"].level == "ok"
+    part = SubsetRandomSampler(range(0, 2_000, 2))  # all even, as told
+    assert audit(DataLoader(data, batch_size=20, sampler=part))["shuffle"].level == "ok"
+    meant = audit(ShuffleBuffer(2_000, 20, buffer_size=50))["shuffle"]
+    assert (meant.level, meant.sentence.endswith("ShuffleBuffer is meant to do this.")) == ("ok", True)
+    assert all(each.name != "shuffle" for each in audit(DataLoader(data, batch_size=20)).findings)
 
 
 def test_the_answer_prints_and_says_what_it_could_have_seen() -> None:

@@ -8,12 +8,13 @@ from replenish.auditing.claims import Claim
 from replenish.auditing.classes import class_shares
 from replenish.auditing.coverage import coverage
 from replenish.auditing.epochs import batch_sizes, repetition
-from replenish.auditing.findings import Finding
+from replenish.auditing.findings import OK, Finding
 from replenish.auditing.gaps import gaps
 from replenish.auditing.mixing import Labels, label_mixing, label_values
 from replenish.auditing.noise import noise
 from replenish.auditing.ranks import joined, ranks
 from replenish.auditing.record import Record
+from replenish.auditing.shuffling import shuffling
 from replenish.draws import Int64Array
 
 
@@ -46,9 +47,11 @@ def judge(
         # Together they have all samples, and the law is of one rank's batches.
         claim = replace(claim, replicas=1, config=None, chosen=claim.chosen and not sampled)
     whole = coverage(record, claim, elsewhere)
-    findings += [whole, repetition(record, claim, calls_set_epoch), batch_sizes(record)]
+    epochs = repetition(record, claim, calls_set_epoch)
+    findings += [whole, epochs, batch_sizes(record)]
     if "outside" in whole.numbers:  # the other questions have no answer
         return record, [found for found in findings if found is not None]
+    findings.append(shuffling(record, claim, epochs_differ=epochs.level == OK))
     if labels is not None:
         values = label_values(record, labels)
         findings += [class_shares(record, values, claim), label_mixing(record, values, claim.copies)]

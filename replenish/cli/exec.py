@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,10 @@ def exec_(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="an option of the order: sequence=identity, labels=labels.npy"),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
+    ] = None,
 ) -> None:
     """Run your script, unmodified, with a different data order.
 
@@ -48,7 +53,9 @@ def exec_(
 
     from replenish import checks
     from replenish.exec import run_script
+    from replenish.exec.audit_task import AuditTask
     from replenish.exec.environment import OrderRequest
+    from replenish.exec.flight_record import start_record
     from replenish.orders.fitted import check_fittable
 
     with errors_as_sentences(flags=given_flags(context)):
@@ -63,10 +70,13 @@ def exec_(
         checks.integer("start_epoch", start_epoch, minimum=0)
         records = tempfile.mkdtemp(prefix="replenish-exec-")
         request = OrderRequest(order, seed, records, options, everything, start_epoch)
+        environment = request.environment()
+        if record is not None:
+            environment = AuditTask(str(start_record(record)), facts=False).beside(environment)
         words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
         if os.name == "posix":  # in this very process, so that signals and exit codes are the script's
             sys.stdout.flush()
-            os.execve(sys.executable, words, request.environment())
+            os.execve(sys.executable, words, environment)
     import subprocess
 
-    raise typer.Exit(subprocess.run(words, env=request.environment(), check=False).returncode)
+    raise typer.Exit(subprocess.run(words, env=environment, check=False).returncode)

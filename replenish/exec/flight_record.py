@@ -7,8 +7,10 @@ that was killed the folder is read, as far as it was written.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,15 +22,18 @@ import numpy as np
 from replenish import checks
 from replenish.auditing.record import Pass
 from replenish.draws import Int64Array
-from replenish.exec.draw_log import append_chunk, pack, read_chunks, unpack
+from replenish.exec.draw_log import SUFFIX, append_chunk, pack, read_chunks, unpack
+from replenish.exec.environment import RECORD_VARIABLE, OrderRequest
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
 from replenish.orders.cursor import CursorOrder
 from replenish.orders.fitted import FittedOrder
 from replenish.orders.protocol import Order
 from replenish.orders.rebuilding import order_from_config
+from replenish.orders.registry import build_order
 from replenish.sharding import share_of
 
 _MAGIC = "replenish-record"
+_OTHER_RANKS = 30.0  # seconds in which the other processes of a run should have ended
 
 
 def parts_folder(file: Path) -> Path:
@@ -58,7 +63,7 @@ def finish_record(file: Path, orders: Sequence[tuple[CursorOrder, int]] = ()) ->
 
     Args:
         file: The file; an earlier one of that name is replaced.
-        orders: Orders that the passes may have been drawn from, each with an epoch.
+        orders: Orders that the passes may have been drawn from, each with its first epoch.
     """
     parts = parts_folder(file)
     run = read_run(parts)
@@ -69,21 +74,46 @@ def finish_record(file: Path, orders: Sequence[tuple[CursorOrder, int]] = ()) ->
         for number, loader in enumerate(each for each in process.loaders if each.training):
             append_chunk(new, {"kind": "loader", "process": rank, "loader": number, **loader.facts})
             end = None
-            for each in loader.training:
-                end = _append_pass(new, each, orders, end)
+            for place, each in enumerate(loader.training):
+                end = _append_pass(new, each, _fitted(loader, place, orders), end)
     append_chunk(new, {"kind": "end"})
     new.replace(file)
     shutil.rmtree(parts, ignore_errors=True)
     return FlightRecord(run, whole=True).steps if run and ranks_of(run) else 0
 
 
-def _append_pass(
-    path: Path, one: RecordedPass, orders: Sequence[tuple[CursorOrder, int]], start: int | None
-) -> int | None:
+def finish_record_of_exec(request: OrderRequest, loaders: Sequence[dict[str, Any]]) -> str:
+    """Finish the record of a run with an order, once its other processes have closed theirs, and return a line on it.
+
+    Args:
+        request: The order.
+        loaders: What the run wrote of its loaders.
+    """
+    parts = Path(json.loads(os.environ[RECORD_VARIABLE])["records"])
+    file = parts.with_name(parts.name.removesuffix(".parts"))
+    until = time.monotonic() + _OTHER_RANKS
+    while _closed(parts) < int(os.environ.get("LOCAL_WORLD_SIZE") or 1) and time.monotonic() < until:
+        time.sleep(0.1)
+    orders = []
+    for each in loaders:
+        if each["seed"] is not None and each["epochs"] is not None:
+            with suppress(ValueError, TypeError):  # it takes arrays, which a record would only name
+                built = build_order(
+                    request.order, each["num_samples"], each["batch_size"], seed=each["seed"], **request.options
+                )
+                orders.append((built, int(each["epochs"][0])))
+    return f"{finish_record(file, orders):,} training batches recorded in {file}"
+
+
+def _closed(parts: Path) -> int:
+    return sum(any(header["kind"] == "closed" for header, _ in read_chunks(path)) for path in parts.glob(f"*{SUFFIX}"))
+
+
+def _append_pass(path: Path, one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> int | None:
     """Append a pass, and return the step after it if it repeats an order; `start` is that of the pass before."""
     drawn = one.draws()
     header = {"kind": "pass", "handed": one.batches_trained, "rank": one.rank, "whole": one.whole}
-    if (known := _known_order(one, orders, start)) is not None:
+    if (known := _known_order(one, fitted, start)) is not None:
         append_chunk(path, {**header, "order": known, "steps": len(drawn.sizes)})
         return int(known["step"]) + len(drawn.sizes)
     packed, payload = pack(drawn.samples)
@@ -92,23 +122,32 @@ def _append_pass(
     return None
 
 
-def _known_order(
-    one: RecordedPass, orders: Sequence[tuple[CursorOrder, int]], start: int | None
-) -> dict[str, Any] | None:
+def _known_order(one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> dict[str, Any] | None:
     """Return the order, and the step, that draw exactly what the pass drew; None if there is no such order."""
-    drawn = one.draws()
-    guesses: list[tuple[Order, dict[str, Any]]] = []
+    guesses: list[dict[str, Any]] = []
     if one.order is not None:
+        share = {name: one.order[name] for name in ("config", "replicas", "rank")}
+        guesses += [{**share, "step": step} for step in dict.fromkeys(one.order["steps"])]
+    guesses += [{"config": dict(order.config()), "step": step, "replicas": 1, "rank": 0} for order, step in fitted]
+    if start is not None:
+        guesses = [{**each, "step": start} for each in guesses[:1]] + guesses
+    for told in guesses:
         with suppress(ValueError):  # it needs arrays that a config only names
-            own, config = order_from_config(one.order["config"]), one.order["config"]
-            share = {name: one.order[name] for name in ("replicas", "rank")}
-            steps = dict.fromkeys([*([] if start is None else [start]), *one.order["steps"]])
-            guesses += [(own, {"config": config, "step": step, **share}) for step in steps]
+            if _draws(order_from_config(told["config"]), told, one.draws()):
+                return told
+    return None
+
+
+def _fitted(loader: RecordedLoader, number: int, orders: Sequence[tuple[CursorOrder, int]]) -> list[tuple[Order, int]]:
+    """Return orders in the sizes of a loader, each with the step at which its pass of this number would begin."""
+    sizes = next((each.draws().sizes for each in loader.training if each.whole), None)
+    if sizes is None:
+        return []
+    found: list[tuple[Order, int]] = []
     for order, epoch in orders:
-        fitted = FittedOrder(order, len(drawn.sizes), int(drawn.sizes[-1]))
-        told = {"config": dict(fitted.config()), "step": epoch * len(drawn.sizes), "replicas": 1, "rank": 0}
-        guesses.append((fitted, told))
-    return next((told for order, told in guesses if _draws(order, told, drawn)), None)
+        with suppress(ValueError):  # it is that of another loader
+            found.append((FittedOrder(order, len(sizes), int(sizes[-1])), (epoch + number) * len(sizes)))
+    return found
 
 
 def _draws(order: Order, told: dict[str, Any], drawn: Pass) -> bool:

@@ -33,9 +33,11 @@ def seen(loader: Any) -> None:
 
 
 def write_records() -> None:
-    """Write the latest counts of this process's loaders, if it has made any."""
+    """Write the latest counts and draws of this process's loaders, if it has made any."""
     if _writer.cache_info().currsize:
         _writer().write()
+    if _recorder.cache_info().currsize and (recorder := _recorder()) is not None:
+        recorder.close()
 
 
 def forget() -> None:

@@ -51,6 +51,7 @@ class Recorder:
         self._process = 0
         self._batches = self._optimizer_steps = 0
         self.order = itertools.count()  # in which loaders were made and passes began
+        self._observed: dict[int, weakref.ref[Any]] = {}  # samplers, by their ids
         self._seen: list[tuple[weakref.ref[Any], _Loader]] = []
         self._open: list[_Pass] = []
         self._trained: dict[int, _Pass] = {}  # passes that handed out a batch since the last step of an optimizer
@@ -58,7 +59,7 @@ class Recorder:
         self._stopped = False
         self._checkpoints: dict[str, tuple[int, int]] = {}
         self._folder = Path.cwd()
-        atexit.register(self._close)
+        atexit.register(self.close)
 
     def see(self, loader: DataLoader[Any]) -> _Loader:
         """Number a loader that the script has made, and watch the passes over it."""
@@ -121,7 +122,7 @@ class Recorder:
         sampler = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
         if entry.sampler is not sampler:  # frameworks exchange it after the loader was made
             entry.sampler = sampler
-            entry.has_indices = not entry.is_stream and self._hook.replace_iter(sampler, self._draw)
+            entry.has_indices = not entry.is_stream and self._observe(sampler)
             entry.owner = next((each for each in sampler_chain(loader) if hasattr(each, "set_epoch")), None)
         if entry.passes == 0 and self.task.facts:
             self._write_facts(entry, loader, probed=training)
@@ -144,6 +145,16 @@ class Recorder:
         self.write({"kind": "facts", "loader": entry.number, **header}, payload)
         if probed and os.environ.get("RANK", "0") in ("", "0") and (findings := probe(loader, self)):
             self.write({"kind": "findings", "loader": entry.number, "findings": findings})
+
+    def _observe(self, sampler: Any) -> bool:
+        """Have the passes over a sampler recorded, once even if several loaders share it, and say whether they are."""
+        known = self._observed.get(id(sampler))
+        if known is not None and known() is sampler:
+            return True
+        if not self._hook.replace_iter(sampler, self._draw):
+            return False
+        self._observed[id(sampler)] = weakref.ref(sampler)
+        return True
 
     def _draw(self, sampler: Any, own: Any) -> Iterator[Any]:
         starting: _Pass | None = getattr(self._local, "starting", None)
@@ -232,10 +243,13 @@ class Recorder:
         self._checkpoints = found
         return bool(found), bool(changed)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Write all that is left, at the end of the process."""
         if self.task.stop is not None and self._batches:
             self._look_for_checkpoints(self.task.stop.checkpoints)
         self.flush()
+        if self._open:
+            self.write({"kind": "closed"})
 
 
 class _Loader:

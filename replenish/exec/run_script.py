@@ -106,6 +106,10 @@ def _report(failed: bool) -> bool:
     found = read_records(request.records)
     shutil.rmtree(request.records, ignore_errors=True)
     if os.environ.get("RANK", "0") in ("", "0"):
+        if "REPLENISH_RECORD" in os.environ:
+            from replenish.exec.flight_record import finish_record_of_exec
+
+            _print(finish_record_of_exec(request, found.loaders))
         for line in found.summaries():
             _print(line)
         if not found.replaced and not failed:

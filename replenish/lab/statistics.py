@@ -1,4 +1,4 @@
-"""Estimates from a few runs: medians, means and differences, each with an interval.
+"""Estimates from a few runs: means and differences, each with an interval.
 
 Nothing here assumes more than a handful of runs. `replenish.lab.verdict` decides from these estimates.
 """
@@ -89,32 +89,6 @@ def around(mean: float, half: float, coverage: float, possible: tuple[float, flo
     """Return the interval of a mean difference, cut where values in the range `possible` cannot differ by more."""
     widest = possible[1] - possible[0]
     return Interval(max(mean - half, -widest), min(mean + half, widest), coverage)
-
-
-def median_with_interval(values: Iterable[float]) -> Estimate:
-    """Return the median, with an interval between two of the values themselves.
-
-    The k-th smallest and the k-th largest of n values enclose the median of their distribution, whatever that is,
-    with probability 1 - 2 P(Binomial(n, 1/2) < k). The narrowest such interval with at least 95 % is taken; below six
-    values none reaches that, and the interval is from the smallest to the largest, with its own, lower coverage.
-
-    Example:
-        >>> median_with_interval([3.0, 1.0, 2.0, 5.0, 4.0])
-        Estimate(value=3.0, n=5, interval=Interval(low=1.0, high=5.0, coverage=0.9375))
-    """
-    ordered = sorted(_finite(values))
-    n = len(ordered)
-    value = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    if n < 2:
-        return Estimate(value, n, None)
-    k, coverage = 1, 1 - 2 * 0.5**n
-    missed = 0.5**n
-    for larger in range(2, n // 2 + 1):
-        missed += math.comb(n, larger - 1) * 0.5**n
-        if 1 - 2 * missed < COVERAGE:
-            break
-        k, coverage = larger, 1 - 2 * missed
-    return Estimate(value, n, Interval(ordered[k - 1], ordered[n - k], coverage))
 
 
 def mean_with_interval(values: Iterable[float], possible: tuple[float, float] = ANY) -> Estimate:

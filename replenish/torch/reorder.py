@@ -55,7 +55,7 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
             f"{type(loader).__name__} without it; give replenish.torch.SRSBatchSampler to a new loader"
         )
     found = describe_loader(loader)
-    _check(found)
+    _check(found, loader)
     new = _batch_sampler(found, order, seed)
     clone = copy.copy(loader)
     # torch forbids to assign samplers, lest an iterator that has begun should not notice: the clone has not begun.
@@ -63,7 +63,7 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
     return clone
 
 
-def _check(found: LoaderDescription) -> None:
+def _check(found: LoaderDescription, loader: DataLoader[Any]) -> None:
     """Raise unless a sampler over an order can take the place of all that the loader draws from."""
     if found.kind == "stream":
         raise TypeError(
@@ -77,8 +77,8 @@ def _check(found: LoaderDescription) -> None:
             f"use_multi_epochs_loader or Accelerate's prepare"
         )
     if found.batch_sampler is None:
-        outer = found.sampler
-        what = "none, since it has no batch_size" if found.batch_size is None else f"a {type(outer).__name__}"
+        theirs = loader.batch_sampler
+        what = "none, since it has no batch_size" if theirs is None else f"a {type(theirs).__name__}"
         raise TypeError(f"loader should have a batch sampler of torch, which batch_size makes, but got {what}")
     every = found.kind in ("sequential", "shuffling", "distributed", "order")
     if found.kind == "shuffling" and len(found.sampler) != found.num_samples:

@@ -101,7 +101,7 @@ class ShufflePatch:
 
     def _add_record(self, record: LoaderRecord, sizes: PassSizes | str) -> None:
         if isinstance(sizes, str):
-            record.reason = sizes
+            record.reason, record.num_replicas = sizes, 1  # frameworks make it again, for several processes
             if any(record.summary == known.summary for known in self.records):  # made again, in each epoch perhaps
                 return
         else:

@@ -137,12 +137,12 @@ def test_the_page_describes_the_training_of_each_order(digits: Dataset, tmp_path
     arguments: dict[str, Any] = {"model": small_network, "seeds": 1, "runs": tmp_path, "orders": ("reshuffling", "srs")}
     page = compare(digits, **arguments, **recipe).page.read_text()
     assert "2 effective epochs, learning rate 0.001, down to 0 along a cosine; AdamW, weight decay 0.0005; " in page
-    assert "Trainings that differ in the order of their data alone" in page
+    assert "The trainings differ in the order of their data only and are paired by seed" in page
     recipe = {"nesterov": True, "warm_up_epochs": {"srs": 0.5}, "label_smoothing": 0.1, "decay_epochs": (), "epochs": 2}
     page = compare(digits, **arguments, **recipe).page.read_text()
     assert "learning rate 0.1 after a linear warm-up of 0.5 effective epochs, constant; Nesterov momentum 0.9" in page
     assert "2 effective epochs, learning rate 0.1, constant; Nesterov momentum 0.9, weight decay 0.0005, label" in page
-    assert "Trainings that differ in the order of their data and in what each order was given" in page
+    assert "The trainings differ in the order of their data and in what each order was given" in page
 
 
 def test_doubts_are_said(tmp_path: Path) -> None:

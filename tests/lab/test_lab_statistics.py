@@ -14,7 +14,6 @@ from replenish.lab.statistics import (
     difference_of_differences,
     holm,
     mean_with_interval,
-    median_with_interval,
     paired_difference,
 )
 
@@ -23,45 +22,7 @@ def pairs(*differences: float) -> Difference:
     return paired_difference(dict(enumerate(differences)), dict.fromkeys(range(len(differences)), 0.0))
 
 
-@pytest.mark.parametrize(
-    ("n", "low", "high", "coverage"),
-    [
-        (2, 1, 2, 0.5),
-        (3, 1, 3, 0.75),
-        (5, 1, 5, 0.9375),
-        (6, 1, 6, 0.96875),
-        (9, 2, 8, 0.9609375),
-        (10, 2, 9, 0.978515625),
-    ],
-)
-def test_interval_of_a_median_by_hand(n: int, low: int, high: int, coverage: float) -> None:
-    found = median_with_interval(float(value) for value in range(n, 0, -1))
-    assert found.n == n
-    assert found.value == (n + 1) / 2
-    assert found.interval is not None
-    assert (found.interval.low, found.interval.high, found.interval.coverage) == (low, high, coverage)
-
-
-@pytest.mark.parametrize("n", [6, 11, 25, 40])
-def test_interval_of_a_median_is_the_narrowest_with_95_percent(n: int) -> None:
-    interval = median_with_interval(float(value) for value in range(1, n + 1)).interval
-    assert interval is not None
-    k = int(interval.low)
-    assert interval.high == n + 1 - k
-    assert interval.coverage == pytest.approx(1 - 2 * stats.binom.cdf(k - 1, n, 0.5))
-    assert interval.coverage >= 0.95
-    assert 1 - 2 * stats.binom.cdf(k, n, 0.5) < 0.95
-
-
-def test_the_coverage_of_a_median_of_five_is_what_is_said() -> None:
-    draws = np.random.default_rng(0).exponential(size=(4000, 5))
-    intervals = [median_with_interval(row).interval for row in draws]
-    covered = np.mean([interval.low <= math.log(2) <= interval.high for interval in intervals if interval is not None])
-    assert abs(covered - 0.9375) < 4 * math.sqrt(0.9375 * 0.0625 / 4000)
-
-
 def test_one_value_has_no_interval() -> None:
-    assert median_with_interval([4.0]).interval is None
     assert mean_with_interval([4.0]).interval is None
 
 
@@ -93,7 +54,7 @@ def test_a_diverged_error_is_refused() -> None:
     with pytest.raises(ValueError, match="finite"):
         paired_difference({0: math.inf}, {0: 1.0})
     with pytest.raises(ValueError, match="at least one number"):
-        median_with_interval([])
+        mean_with_interval([])
 
 
 def test_holm_by_hand_and_against_scipys_bound() -> None:

@@ -248,7 +248,7 @@ def has_ended(process: int) -> bool:
 def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, exit_code: int, tmp_path: Path) -> None:
     command = f"{sys.executable} {QUICK} --seed $1; test $1 = 0 || {{ sleep 100 & echo $! > child; wait; }}"
     (tmp_path / "train.sh").write_text(command)
-    words = ["--command", "sh train.sh {seed}", "--metric", SCORE, "--seeds=2"]
+    words = ["--command", "sh train.sh {seed}", "--metric", SCORE, "--seeds=2", "--no-checks"]
     process = start(*words, cwd=tmp_path)
     child = waited_for(tmp_path / "child", process)
     process.send_signal(number)

@@ -42,6 +42,17 @@ def test_a_record_has_the_batches_that_the_script_trained_with(kind: str, tmp_pa
     assert json.loads(found.stdout)["steps"] == record.steps_with(17).tolist()
 
 
+def test_exec_records_what_the_order_draws_as_its_config(tmp_path: Path) -> None:
+    done = replenish("exec", "--order", "srs", "--seed", 3, "--record", "run.rec", SCRIPT, "plain", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    batches = printed(done.stdout)
+    assert f"{len(batches)} training batches recorded in" in done.stderr
+    record = read_record(tmp_path / "run.rec")
+    assert [record.batch(step)[0].tolist() for step in range(record.steps)] == batches
+    assert all(each.order is not None for each in record.loaders[0][0].training)
+    assert (tmp_path / "run.rec").stat().st_size < 2000
+
+
 def test_the_record_of_a_killed_run_can_be_read(tmp_path: Path) -> None:
     done = replenish("audit", "--epochs=0", "--record", "run.rec", SCRIPT, "srs", "kill", cwd=tmp_path)
     batches = printed(done.stdout)
@@ -50,6 +61,11 @@ def test_the_record_of_a_killed_run_can_be_read(tmp_path: Path) -> None:
     record = read_record(tmp_path / "run.rec")
     assert record.steps >= 30
     assert [record.batch(step)[0].tolist() for step in range(record.steps)] == batches[: record.steps]
+    # With `exec` the command is the killed process itself.
+    replenish("exec", "--record", "killed.rec", SCRIPT, "plain", "kill", cwd=tmp_path)
+    assert not (tmp_path / "killed.rec").exists()
+    found = replenish("what", "killed.rec", 29, cwd=tmp_path)
+    assert "The run was killed: its last second may be missing." in " ".join(found.stdout.split()), found.stderr
 
 
 def test_a_log_that_is_cut_off_is_read_up_to_there(tmp_path: Path) -> None:

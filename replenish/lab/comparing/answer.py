@@ -24,7 +24,8 @@ class Answer:
         stopped: Why there are fewer seeds than asked for, if there are.
         besides: Further numbers by their names, then by order and seed; they decide nothing.
         warnings: What makes the numbers doubtful; printed before anything else.
-        proofs: What the loaders of the runs did, in a line for each kind of run, which shows that the orders were used.
+        proofs: What the loaders of the first run of each order did: order, seed and outcome of each loader. This
+            record shows that the orders were used.
     """
 
     question: Question
@@ -33,7 +34,7 @@ class Answer:
     stopped: str | None = None
     besides: Mapping[str, Values] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    proofs: tuple[str, ...] = ()
+    proofs: tuple[tuple[str, int, str], ...] = ()
 
     def mean(self, order: str) -> Estimate | None:
         """Return the mean of the metric over the seeds, with an interval within what is possible; None without any."""
@@ -103,7 +104,8 @@ class Answer:
             means = {order: self.mean_besides(what, order) for order in self.question.orders}
             listed = ", ".join(f"{order} {digits(mean)}" for order, mean in means.items() if mean is not None)
             found.append(f"{what}: {listed}")
-        return [*found, *filter(None, [self.assumption]), *self.proofs]
+        found += [f"Loader with {order}, seed {seed}: {outcome}" for order, seed, outcome in self.proofs]
+        return [*found, *filter(None, [self.assumption])]
 
     def _warned(self) -> list[str]:
         return [f"Warning: {warning}." for warning in self.warnings]
@@ -142,6 +144,7 @@ class Answer:
             "advice": self.advice,
             "assumption": self.assumption,
             "values": _plain(self.values),
+            "loaders": [list(proof) for proof in self.proofs],
             "besides": {what: _plain(values) for what, values in self.besides.items()},
         }
 
@@ -153,7 +156,7 @@ def make_answer(
     *,
     besides: Mapping[str, Values] | None = None,
     warnings: Sequence[str] = (),
-    proofs: Sequence[str] = (),
+    proofs: Sequence[tuple[str, int, str]] = (),
 ) -> Answer:
     """Return the verdicts on the values, with what is doubtful about them; the arguments are those of `Answer`."""
     verdicts = question.verdicts(values)

@@ -80,7 +80,7 @@ def compare_commands(
         stopped = comparison.run(check and len(question.seeds) > 1)
     answer = comparison.answer(stopped)
     page = answer_page(answer, "A command of your own", (f"Command: {command}",), command=execution.command)
-    path = write_page(page, home / PAGE)
+    path = write_page(answer, page, home / PAGE)
     write_record(answer, path, command=command)
     return answer, path
 
@@ -283,13 +283,12 @@ def _check_alike(jobs: Sequence[CommandJob]) -> None:
             )
 
 
-def _proofs(jobs: Sequence[CommandJob]) -> list[str]:
+def _proofs(jobs: Sequence[CommandJob]) -> list[tuple[str, int, str]]:
     """Return what the first run of each order did to its loaders, as `replenish exec` reports it."""
-    first = {job.order: job for job in reversed(jobs)}
-    return [
-        f"Loaders with {order}, seed {job.seed}: {'; '.join(_loaders(job).summaries())}"
-        for order, job in sorted(first.items(), key=lambda item: jobs.index(item[1]))
-    ]
+    first: dict[str, CommandJob] = {}
+    for job in jobs:
+        first.setdefault(job.order, job)
+    return [(job.order, job.seed, summary) for job in first.values() for summary in _loaders(job).summaries()]
 
 
 def _loaders(job: CommandJob) -> RunRecords:

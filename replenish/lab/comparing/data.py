@@ -265,7 +265,7 @@ class PlannedComparison:
         )
         errors = {order: group.errors for order, group in groups.items()}
         if first_process():
-            write_page(self._page(answer, groups), path)
+            write_page(answer, self._page(answer, groups), path)
             write_record(answer, path, configs={config.order: config.slug for config in self.configs})
         return Comparison(answer, errors, self.execution.runs, path, len(outcomes.diverged))
 

@@ -19,7 +19,6 @@ from replenish.orders.fitted import FittedOrder, check_fittable
 from replenish.orders.protocol import Order
 from replenish.orders.registry import build_order
 
-_TITLE = "A training function of your own"
 #: A training: called with an order and a seed, it returns its metric, or several by name.
 Training = Callable[[Order, int], float | Mapping[str, float]]
 
@@ -122,12 +121,16 @@ def compare_trainings(
         found = answered(run_until_decided(question, outcomes.values, run, budget=budget))
     except BaseException:
         if page is not None and any(outcomes.values.values()):
-            write_page(answer_page(answered("it was interrupted"), _TITLE), page)
+            _write(answered("it was interrupted"), page)
         raise
     outcomes.refuse_nothing()
     if page is not None:
-        write_page(answer_page(found, _TITLE), page)
+        _write(found, page)
     return found
+
+
+def _write(answer: Answer, page: str | os.PathLike[str]) -> None:
+    write_page(answer, answer_page(answer, "A training function of your own"), page)
 
 
 def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Sequence
@@ -10,15 +11,20 @@ from typing import Any
 
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.comparing.answer import Answer
+from replenish.lab.comparing.card import card_png
 from replenish.lab.comparing.question import Question
 from replenish.lab.show import Page
 from replenish.lab.show.page import page_html
 
 
-def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page to a file, whole or not at all, and return its path."""
+def write_page(answer: Answer, page: Page, path: str | os.PathLike[str]) -> Path:
+    """Write a page, and beside it the card as a PNG if there is a verdict to show, and return the page's path."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    card = path.with_suffix(".png")
+    if any(verdict.difference.n for verdict in answer.verdicts):
+        write_atomically(card, card_png(answer, page.sections[-1].title))
+        page = dataclasses.replace(page, card=card.name)
     write_atomically(path, page_html(page).encode())
     return path
 

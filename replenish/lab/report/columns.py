@@ -5,9 +5,7 @@ A column for a new number of the results is one more declaration here, in the tu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from replenish.lab.paper import published_error
@@ -17,9 +15,7 @@ from replenish.lab.show import NOTHING, Cell, Column
 from replenish.lab.statistics import (
     PERCENT,
     Difference,
-    Estimate,
     mean_with_interval,
-    median_with_interval,
     paired_difference,
 )
 from replenish.lab.verdict import signed
@@ -59,11 +55,10 @@ class Entry:
 def estimated(
     title: str,
     note: str,
-    estimate: Callable[[Iterable[float]], Estimate] = median_with_interval,
     number: str = "test_error",
     **options: Any,
 ) -> Column:
-    """Return a column of a number of the results: its median or mean, n, the interval, and the runs not in it."""
+    """Return a column of a number of the results: its mean, n, the interval, and the runs that are not in it."""
     muted = options.pop("muted", False)
 
     def cell(entry: Entry) -> Cell:
@@ -71,7 +66,7 @@ def estimated(
         missing = () if muted else _missing(group)
         if not values:
             return Cell(NOTHING, () if muted else ("n = 0", *missing), muted=muted)
-        found = estimate(values.values())
+        found = mean_with_interval(values.values(), PERCENT)
         return Cell(percent(found.value), (f"n = {found.n}", span(found.interval), *missing), muted=muted)
 
     return Column(title, cell, note, **options)
@@ -98,17 +93,17 @@ def difference_cell(found: Difference) -> Cell:
 
 
 def minus_paper(entry: Entry) -> Cell:
-    """Return our median minus the paper's error; at the paper's own scale with the interval, elsewhere in grey."""
+    """Return our mean minus the paper's error; at the paper's own scale with the interval, elsewhere in grey."""
     if entry.printed is None or not entry.group.errors:
         return Cell(NOTHING, muted=True)
-    found, printed = median_with_interval(entry.group.errors.values()), entry.printed
+    found, printed = mean_with_interval(entry.group.errors.values(), PERCENT), entry.printed
     text = signed(found.value - printed)
     if not entry.comparable:
         return Cell(text, muted=True)
     if found.interval is None:
         return Cell(text, (f"n = {found.n}", "no interval"))
     low, high = signed(found.interval.low - printed), signed(found.interval.high - printed)
-    return Cell(text, (f"n = {found.n}", f"{low} to {high} ({100 * found.interval.coverage:.4g} %)"))
+    return Cell(text, (f"n = {found.n}", f"{low} to {high}"))
 
 
 def here(printed: str, used: str) -> Cell:
@@ -156,13 +151,13 @@ TABLE3 = (
     Column("LR schedule", schedule, numeric=False),
     Column("Decay", lambda e: here(f"{e.row.decay:g}", f"{e.group.config.decay_factor:g}")),
 )
-OURS = estimated("Ours", "median at the last epoch, n, interval (coverage)")
+OURS = estimated("Ours", "mean at the last epoch, n, 95 % interval")
 BEST = estimated("Best epoch", BEST_EPOCH, number="best_test_error", muted=True, brief=False)
 
 
 def results(minus: str, comparable: bool) -> tuple[Column, ...]:
     """Return what the paper and our runs say of a row; `minus` names the row that differences are taken to."""
-    note = "median, n, interval" if comparable else "not comparable at this scale"
+    note = "mean, n, interval" if comparable else "not comparable at this scale"
     return (
         Column("Paper", lambda e: percent(e.printed), "error, %"),
         OURS,
@@ -208,8 +203,7 @@ def _time(entry: Entry) -> str:
 #: One row for each order, or each experiment that no table of the paper has.
 EXPERIMENTS = (
     Column("Order", lambda e: e.name, numeric=False),
-    estimated("Mean", "n, interval (coverage)", partial(mean_with_interval, possible=PERCENT)),
-    estimated("Median", "n, interval (coverage)", brief=False),
+    estimated("Mean", "n, 95 % interval"),
     BEST,
     Column("Time", _time, "a run, mean"),
 )

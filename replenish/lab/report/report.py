@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replenish.lab.atomic_files import write_atomically
@@ -12,7 +12,8 @@ from replenish.lab.config import RunConfig
 from replenish.lab.report.grouping import by_experiment, by_recipe, without_repeats
 from replenish.lab.report.inventory import facts, inventory, notices
 from replenish.lab.report.rules import Rules, read_rules
-from replenish.lab.report.sections import experiments_section, orders_section
+from replenish.lab.report.sections import experiments_section, orders_section, verdicts_section
+from replenish.lab.report.words import recipe_titles
 from replenish.lab.runs import RunRecord, read_runs
 from replenish.lab.show import Page, Section
 from replenish.lab.show.markdown import page_markdown
@@ -21,20 +22,16 @@ from replenish.lab.show.page import page_html
 #: A config by scale and by the name of its experiment.
 Experiments = Mapping[str, Mapping[str, RunConfig]]
 
-_TITLE = "Sequenced-replacement sampling: what was run"
+_TITLE = "What the runs show about sequenced-replacement sampling"
 PAGE_NAME = "report.html"
-_LEAD = (
-    "What these runs say about sequenced-replacement sampling (SRS), beside what the paper prints. Everything here is "
-    "made from the run folders alone; rows that do not reproduce the paper stand like the others."
-)
 _METHOD = (
     "Errors are test errors at the last epoch, in percent, and differences are in points. No checkpoint is chosen: the "
     "best epoch is shown for information only, since it is chosen on the test set and so flatters every row.",
-    "A median has an interval between two of the values themselves, which assumes nothing about their distribution. "
-    "Its exact coverage is printed: with five seeds, from the smallest to the largest, 93.75 %; from six seeds on, "
-    "95 % or more. A mean has Student's 95 % interval.",
+    "Averages are means with Student's 95 % interval. The paper reports medians of five runs.",
     "Differences are taken seed by seed, over the seeds that both sides finished: runs with one seed share their "
-    "initial weights. The interval is Student's. P-values of one table are adjusted together by Holm's method.",
+    "initial weights. A difference is better or worse if Student's 95 % interval excludes 0 and the p-value, adjusted "
+    "for all comparisons of its table by Holm's method, is below 0.05. It is equivalent if its interval lies within "
+    "the margin that was stated for the runs, and undecided otherwise. Without a stated margin nothing is equivalent.",
 )
 
 
@@ -111,11 +108,18 @@ def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rule
         if groups := by_experiment(kept, configs):
             of_experiments |= {group.config.with_seed(0) for group in groups.values()}
             sections.append(experiments_section(scale, groups, rules))
-    number = 0
-    for orders in by_recipe(kept):
-        # A recipe of the experiments alone is told above; with an order of its own it is told whole.
-        if any(group.config not in of_experiments for group in orders.values()):
-            number += 1
-            sections.append(orders_section(orders, f"orders-{number}", rules))
+    # A recipe of the experiments only is in their section; with an order of its own it has a section.
+    others = [
+        orders for orders in by_recipe(kept) if any(group.config not in of_experiments for group in orders.values())
+    ]
+    titles = recipe_titles([next(iter(orders.values())).config for orders in others])
+    for number, (orders, title) in enumerate(zip(others, titles, strict=True), start=1):
+        sections.append(orders_section(orders, f"orders-{number}", title, rules))
+    first = [verdicts_section(sections)] if any(section.findings for section in sections) else []
     sections += [inventory(kept), Section("how", "How the numbers are made", paragraphs=_METHOD)]
-    return Page(_TITLE, _LEAD, "Replenish · report", facts(kept), tuple(sections), notices(kept, repeats))
+    lead = (
+        "The verdicts come first, then every table and figure in sections to open. All is made from the run folders; "
+        "rows that do not reproduce the paper are shown like the others."
+    )
+    folded = [replace(section, folded=len(sections) > 3) for section in sections]
+    return Page(_TITLE, lead, "Replenish · report", facts(kept), (*first, *folded), notices(kept, repeats))

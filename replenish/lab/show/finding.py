@@ -36,6 +36,6 @@ def common_reach(findings: Iterable[Finding]) -> float:
     numbers: list[float | None] = []
     for finding in findings:
         interval = finding.verdict.interval
-        numbers += [finding.verdict.difference.mean, finding.paper]
+        numbers += [finding.verdict.difference.mean, finding.paper, finding.verdict.rule.margin]
         numbers += [] if interval is None else [interval.low, interval.high]
     return round_reach(number for number in numbers if number is not None)

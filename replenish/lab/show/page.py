@@ -39,7 +39,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading of its own; `code` is a command to be copied."""
+    """A part of a page with a heading of its own. `code` is a command to copy; a folded section opens with a click."""
 
     name: str
     title: str
@@ -47,11 +47,12 @@ class Section:
     findings: tuple[Finding, ...] = ()
     blocks: tuple[Table | Figure, ...] = ()
     code: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page."""
+    """A whole page; `card` is the name of a picture to show to others, beside it."""
 
     title: str
     lead: str
@@ -59,6 +60,7 @@ class Page:
     facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
     notices: tuple[Notice, ...] = ()
+    card: str = ""
 
 
 def page_html(page: Page, other: str = "") -> str:

@@ -16,8 +16,8 @@ LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
 #: The marks of a line beyond these would hide it.
 _MARKS_PER_LINE = 8
 
-#: Characters of a name that fit beneath half of an axis, with an arrow and "better".
-LONGEST_NAME = 18
+#: Characters of a name that fit beneath an axis, with an arrow and "better"; and of two names side by side.
+LONGEST_NAME, LONGEST_BESIDE = 44, 26
 
 Point = tuple[float, float]
 
@@ -88,7 +88,11 @@ def finding_svg(finding: Finding, reach: float) -> str:
     edge = max(16, 4.5 * _longest(values))  # half of a word, which the first and the last tick may be written under
     x = Axis(-reach, reach, edge, width - edge)
     told = escape(_told(finding))
-    parts = [f'<svg viewBox="0 0 {width} {bottom + 40}" class="chart forest" role="img" aria-label="{told}">']
+    parts = [f'<svg viewBox="0 0 {width} {bottom + 56}" class="chart forest" role="img" aria-label="{told}">']
+    if margin := finding.verdict.rule.margin:
+        ends = [x.at(min(max(each, -reach), reach)) for each in (-margin, margin)]
+        wide = f'x="{_n(ends[0])}" width="{_n(ends[1] - ends[0])}"'
+        parts.append(f'<rect class="margin" {wide} y="4" height="{bottom - 4}"/>')
     for value in values:
         at = _n(x.at(value))
         kind = "zero" if value == 0 else "grid"
@@ -99,24 +103,21 @@ def finding_svg(finding: Finding, reach: float) -> str:
     parts.append(f'<rect class="reach" x="0" y="{middle - 12}" width="{width}" height="24"/>')
     if finding.paper is not None:
         parts.append(f'<path class="reference" d="M{_n(x.at(finding.paper))} {middle - 8}l7 8l-7 8l-7 -8z"/>')
-    if margin := finding.verdict.rule.margin:
-        left, right = (x.at(min(max(each, -reach), reach)) for each in (-margin, margin))
-        wide = f'x="{_n(left)}" width="{_n(right - left)}"'
-        parts.append(f'<rect class="margin" {wide} y="4" height="{bottom - 4}"/>')
     if (interval := finding.verdict.interval) is not None:
-        ends = f'x1="{_n(x.at(interval.low))}" x2="{_n(x.at(interval.high))}"'
-        parts.append(f'<line class="interval" {ends} y1="{middle}" y2="{middle}"/>')
+        between = f'x1="{_n(x.at(interval.low))}" x2="{_n(x.at(interval.high))}"'
+        parts.append(f'<line class="interval" {between} y1="{middle}" y2="{middle}"/>')
     if (mean := finding.verdict.difference.mean) is not None:
         parts.append(f'<circle class="mean" cx="{_n(x.at(mean))}" cy="{middle}" r="5"/>')
     base = bottom + 34
-    better_left, better_right = sides(finding.verdict)
-    parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(better_left)} better</text>')
-    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">{escape(better_right)} better \u2192</text>')
+    left_side, right_side = sides(finding.verdict)
+    below = base + (16 if len(left_side) + len(right_side) > LONGEST_BESIDE else 0)
+    parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(left_side)} better</text>')
+    parts.append(f'<text x="{width - 2}" y="{below}" text-anchor="end">{escape(right_side)} better \u2192</text>')
     return "".join(parts) + "</svg>"
 
 
 def sides(verdict: Verdict) -> tuple[str, str]:
-    """Return who is better on the left of zero and on the right of it, in names that fit beneath half an axis."""
+    """Return who is better on the left of zero and on the right of it, in names that fit beneath an axis."""
     first, second = (
         name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
         for name in (verdict.first, verdict.second)

@@ -22,7 +22,9 @@ def epoch_effects(epochs: list[Epoch], num_samples: int) -> Iterator[Effect]:
     pairs = list(combinations(epochs[:_MOST_EPOCHS], 2))
     if pairs:
         yield from _alike("epochs", "two epochs", pairs, num_samples)
-        yield most_surprising([_together_again(one, other, num_samples) for one, other in pairs])
+        again = [_together_again(one, other, num_samples) for one, other in pairs]
+        if known := [found for found in again if found is not None]:
+            yield most_surprising(known)
 
 
 def seed_effects(one: Epoch, other: Epoch, num_samples: int) -> Iterator[Effect]:
@@ -69,11 +71,15 @@ def _places_of_common(one: Epoch, other: Epoch) -> tuple[Int64Array, Int64Array]
     return first, second
 
 
-def _together_again(one: Epoch, other: Epoch, num_samples: int) -> Effect:
-    """Count pairs of samples that share a batch in both epochs."""
+def _together_again(one: Epoch, other: Epoch, num_samples: int) -> Effect | None:
+    """Count pairs of samples that share a batch in both epochs; None where too few samples were read in both."""
     first, second = _places_of_common(one, other)
     before, after = one.batch_of[first], other.batch_of[second]
     again = equal_values(before * len(other.sizes) + after)
     pairs = [float((epoch.sizes * (epoch.sizes - 1)).sum()) / 2 for epoch in (one, other)]
     mean = pairs[0] * pairs[1] / (num_samples * (num_samples - 1) / 2)
-    return count("pairs", "Pairs of samples that share a batch in two epochs", again, mean, min(pairs))
+    # Of epochs read in part, so many pairs would be read in both if no pair were ever parted.
+    most = min(pairs) * min(1.0, len(one.indices) / num_samples)
+    if most < _FEWEST:
+        return None
+    return count("pairs", "Pairs of samples that share a batch in two epochs", again, mean, most)

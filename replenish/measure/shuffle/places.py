@@ -37,6 +37,8 @@ def equal_values(values: Int64Array) -> int:
 
 def distinct_pairs(first: Int64Array, second: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the pairs (first, second) without repetitions."""
+    if not len(first) or np.diff(np.sort(first)).all():
+        return first, second
     order = np.lexsort((second, first))
     first, second = first[order], second[order]
     new = np.append(True, (np.diff(first) != 0) | (np.diff(second) != 0))
@@ -103,7 +105,8 @@ def _neighbours(epochs: list[Epoch], num_samples: int) -> Effect:
     rows, drawn = [], 0
     expected_pairs = 0.0
     for epoch in epochs:
-        batches, indices = distinct_pairs(epoch.batch_of, epoch.indices)
+        keys = np.sort(epoch.batch_of * num_samples + epoch.indices)  # below 2**62, since both factors are bounded
+        batches, indices = np.divmod(keys, num_samples)
         sizes = np.bincount(batches, minlength=len(epoch.sizes)).astype(np.float64)
         expected_pairs += float((sizes * (sizes - 1)).sum()) / 2
         rows.append((batches, indices))

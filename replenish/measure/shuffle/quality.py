@@ -134,7 +134,7 @@ def shuffle_quality(
             repeat samples.
         other_seed: The same with another seed, to compare with; an `Order` of replenish needs none.
         before_epoch: Called with the epoch before each pass, such as `sampler.set_epoch`.
-        max_draws: How many draws to read at most. Of longer epochs the first batches are read.
+        max_draws: How many draws to read at most, up to 2**22. Of longer epochs the first batches are read.
 
     Example:
         >>> from replenish import RandomReshuffling, ShuffleBuffer
@@ -148,7 +148,7 @@ def shuffle_quality(
     for name, value in (("epochs", epochs), ("steps_per_epoch", steps_per_epoch), ("batch_size", batch_size)):
         if value is not None:
             checks.integer(name, value, minimum=1)
-    max_draws = checks.integer("max_draws", max_draws, minimum=100)
+    max_draws = checks.integer("max_draws", max_draws, minimum=100, maximum=2**22)
     if kind is not None:
         checks.one_of("kind", kind, KINDS)
     if isinstance(source, Order) and source.num_samples != num_samples:

@@ -16,6 +16,7 @@ kind, *kill = sys.argv[1:]
 dataset = TensorDataset(torch.arange(100))
 loader = {
     "shuffled": lambda: DataLoader(dataset, batch_size=8, shuffle=True, num_workers=1),
+    "plain": lambda: DataLoader(dataset, batch_size=8, shuffle=True),
     "srs": lambda: DataLoader(dataset, batch_sampler=SRSBatchSampler(dataset, 8, seed=5)),
 }[kind]()
 done = 0
