@@ -57,6 +57,7 @@ def exec_(
     from replenish.exec.environment import OrderRequest
     from replenish.exec.flight_record import start_record
     from replenish.orders.fitted import check_fittable
+    from replenish.orders.registry import is_file
 
     with errors_as_sentences(flags=given_flags(context)):
         options = parse_order_options(option or [])
@@ -65,6 +66,8 @@ def exec_(
                 options[name] = os.path.abspath(str(value))  # the script may change the working folder
         if pool_size is not None:
             options["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
+        if is_file(order):
+            order = os.path.abspath(order)
         check_fittable(order, options)
         checks.seed(seed)
         checks.integer("start_epoch", start_epoch, minimum=0)

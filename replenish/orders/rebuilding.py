@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from replenish.draws import derived_seed
 from replenish.orders.cursor import CursorOrder
 from replenish.orders.fitted import FittedOrder
 from replenish.orders.mixture import Mixture
@@ -85,6 +86,41 @@ def read_order(path: str | Path, **facts: Any) -> CursorOrder:
     if not isinstance(config, dict):
         raise ValueError(f"{path} should hold the config of an order as a JSON object, but holds a {_kind(config)}")
     return order_from_config(config, **facts)
+
+
+def order_of_file(path: str | Path, num_samples: int, batch_size: int, *, seed: int = 0, **options: Any) -> CursorOrder:
+    """Return the order that a config file names, with the sizes and the seed of a training.
+
+    This is how `exec` and `compare` take a mixture: the file has the sizes of the datasets and their weights, and the
+    training has the batch size and the seed. Orders within the order get seeds derived from it.
+
+    Raises:
+        ValueError: The file names an order of another number of samples, or of several batch sizes.
+    """
+    if options:
+        raise ValueError(f"{next(iter(options))} should be in {path}, which names the whole order")
+    config = read_order(path).config()
+    order = order_from_config(_refitted(config, batch_size, seed, str(path)))
+    if order.num_samples != num_samples:
+        raise ValueError(
+            f"{path} should name an order of the {num_samples} samples there are, but its order has {order.num_samples}"
+        )
+    return order
+
+
+def _refitted(config: Mapping[str, Any], batch_size: int, seed: int, path: str) -> dict[str, Any]:
+    """Return a config with another batch size and seed, which also the orders in it get."""
+    if config["order"] == "Rebatched":
+        raise ValueError(f"{path} should leave the batch size to the training, but names a rebatched order")
+    changed = {**config, "batch_size": batch_size, "seed": seed}
+    if "of" in changed:
+        changed["of"] = _refitted(from_json("of", changed["of"]), batch_size, seed, path)
+    if orders := from_json("orders", changed.get("orders")):
+        # Each keeps its batch size, which a mixture ignores.
+        changed["orders"] = [
+            own and {**own, "seed": derived_seed(seed, "source", number)} for number, own in enumerate(orders)
+        ]
+    return changed
 
 
 def _kind(value: object) -> str:

@@ -109,6 +109,11 @@ ORDERS: dict[str, OrderEntry] = {
 }
 
 
+def is_file(name: object) -> bool:
+    """Return whether the name of an order is the path of a config file."""
+    return isinstance(name, str) and name.endswith(".json")
+
+
 def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, **options: Any) -> CursorOrder:
     """Return the order that `name` stands for in `ORDERS`.
 
@@ -119,10 +124,16 @@ def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, 
         seed: Chooses the draws.
         **options: Arguments that not all orders have; one that this order does not have is an error.
 
+    A name that ends in ".json" is the path of a config file, such as a mixture's; see `order_of_file`.
+
     Example:
         >>> build_order("reshuffling", 10, 4, drop_last=True).steps_per_epoch
         2
     """
+    if is_file(name):
+        from replenish.orders.rebuilding import order_of_file
+
+        return order_of_file(name, num_samples, batch_size, seed=seed, **options)
     entry = ORDERS[checks.one_of("order", name, ORDERS)]
     if unknown := [option for option in options if option not in entry.options]:
         known = f"only {', '.join(entry.options)}" if entry.options else "none"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from replenish import Mixture, RandomReshuffling, SequencedReplacement, state
 from replenish.draws import derived_seed
-from replenish.orders import PoissonDraws, order_from_config, read_order
+from replenish.orders import PoissonDraws, build_order, order_from_config, read_order
+from replenish.orders.fitted import check_fittable
 
 SIZES = [1000, 50, 7, 6000]
 
@@ -153,3 +154,27 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> N
 def test_indices_out_of_range_are_named() -> None:
     with pytest.raises(ValueError, match=r"indices should be integers in \[0, 30\), but got \[30\]"):
         Mixture([10, 20], None, 4).locate([30])
+
+
+def test_a_config_file_stands_for_an_order_wherever_one_is_named(tmp_path: Any) -> None:
+    path, config = tmp_path / "mix.json", {"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 8}
+    path.write_text(json.dumps(config))
+    built = build_order(str(path), 1000, 20, seed=7)
+    assert built == Mixture([900, 100], [3, 1], 20, seed=7)
+    check_fittable(str(path), {})
+    path.write_text(json.dumps({"order": "Skipping", "ranges": [[3, 5]], "of": config}))
+    assert build_order(str(path), 1000, 20, seed=7).batch(3).tolist() == built.batch(5).tolist()
+    with pytest.raises(ValueError, match="an order of the 99 samples there are, but its order has 1000"):
+        build_order(str(path), 99, 20)
+    with pytest.raises(ValueError, match="pool_size should be in .*mix.json"):
+        check_fittable(str(path), {"pool_size": 5})
+    path.write_text(json.dumps(built.rebatched(10, 5).config()))
+    with pytest.raises(ValueError, match="leave the batch size to the training, but names a rebatched order"):
+        build_order(str(path), 1000, 20)
+    path.write_text(json.dumps(PoissonDraws(100, 5).config()))
+    with pytest.raises(ValueError, match="batches of the loaders' sizes, but those of .*mix.json have random ones"):
+        check_fittable(str(path), {})
+    inner = Mixture([60, 40], None, 8, orders=[SequencedReplacement(60, 8), None])
+    path.write_text(json.dumps(inner.config()))
+    seeds = [build_order(str(path), 100, 4, seed=seed).config()["orders"] for seed in (0, 1)]
+    assert seeds[0] != seeds[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,6 +25,8 @@ from replenish.lab.jobs import Execution
 from replenish.lab.launch import LAUNCHERS, launch
 from replenish.lab.stopping import GivenUpError, OutOfTimeError, Stopped
 from replenish.orders.fitted import check_fittable
+from replenish.orders.rebuilding import read_order
+from replenish.orders.registry import is_file
 
 PAGE = "report.html"
 
@@ -85,6 +88,14 @@ def compare_commands(
     return answer, path
 
 
+def folder_name(order: str) -> str:
+    """Return the name of the folder of an order's runs; that of a config file changes with what the file names."""
+    if not is_file(order):
+        return order
+    named = json.dumps(read_order(order).config(), sort_keys=True)
+    return f"{Path(order).stem}-{hashlib.sha256(named.encode()).hexdigest()[:8]}"
+
+
 class _Comparison:
     """The runs of one comparison and how they ended."""
 
@@ -111,7 +122,7 @@ class _Comparison:
             hardware=Hardware("cpu") if local else execution.hardware,
         )
         self._job: Callable[[str, int], CommandJob] = lambda order, seed: job(
-            order=order, seed=seed, folder=home / order / f"seed{seed}"
+            order=order, seed=seed, folder=home / folder_name(order) / f"seed{seed}"
         )
         budget = execution.budget
         self._deadline = None if budget is None else time.monotonic() + budget
@@ -200,7 +211,7 @@ class _Comparison:
     def _repeat(self) -> CommandJob:
         """Return the first run with another {seed}."""
         job = self._job(self.question.orders[0], self.question.seeds[0])
-        folder = self.home / "seed-check" / f"{job.order}-seed{job.seed}"
+        folder = self.home / "seed-check" / f"{folder_name(job.order)}-seed{job.seed}"
         return dataclasses.replace(job, folder=folder, script_seed=max(self.question.seeds) + 1)
 
     def answer(self, stopped: str | None) -> Answer:

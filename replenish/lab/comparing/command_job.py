@@ -24,6 +24,7 @@ from replenish.lab.comparing.metric import Metric, filled, last_lines, metric_of
 from replenish.lab.comparing.question import DivergedError
 from replenish.lab.config import Hardware
 from replenish.lab.stopping import handling, raise_stopped
+from replenish.orders.registry import is_file
 
 OUTCOME, LOADERS = "outcome.json", "loaders"
 SECONDS_BETWEEN_LOOKS = 0.05
@@ -179,7 +180,9 @@ class CommandJob:
         now = records.stat().st_mtime
         apart = str(self.folder.absolute().parents[2])  # the folder of all runs
         leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, apart=apart)
-        given = OrderRequest(self.order, self.seed, str(records))
+        # The script may change the working folder.
+        order = os.path.abspath(self.order) if is_file(self.order) else self.order
+        given = OrderRequest(order, self.seed, str(records))
         named = NamedFiles(self._filled())
         begun, clock = time.time(), time.monotonic()
         beat = watch or (lambda event: None)
