@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from replenish import RandomReshuffling, SequencedReplacement
+from replenish import Mixture, RandomReshuffling, SequencedReplacement
 from replenish.draws import derived_seed
 from replenish.orders.fitted import FittedOrder, check_fittable
 from replenish.orders.registry import ORDERS
@@ -581,3 +582,14 @@ def test_a_fitted_order_has_the_sizes_it_is_told(name: str, num_samples: int, ba
     assert backwards[::-1] == batches
     assert pickle.loads(pickle.dumps(fitted)) == fitted
     assert as_lists(fitted.batches(steps, 2 * steps)) == batches[steps : 2 * steps]
+
+
+def test_a_mixture_from_a_config_file(tmp_path: Path) -> None:
+    path = tmp_path / "mix.json"
+    path.write_text('{"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 2}')
+    loader = DataLoader(range(1000), batch_size=8, shuffle=True)
+    with using(str(path), seed=3):
+        drawn = [batch.tolist() for batch in loader]
+    expected = Mixture([900, 100], [3, 1], 8, seed=3)
+    assert drawn == [batch.tolist() for batch in expected.batches(0, 125)]
+    assert {sum(index >= 900 for index in batch) for batch in drawn} == {2}
