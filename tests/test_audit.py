@@ -174,7 +174,7 @@ HEALTHY_ORDERS = [
 @pytest.mark.parametrize("name", HEALTHY_ORDERS)
 def test_nothing_is_claimed_on_the_orders(name: str) -> None:
     for number in (1000, 1007):
-        order = replenish.orders.registry.build_order(name, number, 10)
+        order = replenish.orders.build_order(name, number, 10)
         for each in (order, OrderBatchSampler(order)):
             found = audit(each, epochs=4, labels=np.arange(number) // 100)
             assert found.level == "ok", found

@@ -4,6 +4,7 @@ from replenish.orders.balls_in_bins import BallsInBins as BallsInBins
 from replenish.orders.batched_replacement import BatchedReplacement as BatchedReplacement
 from replenish.orders.block_reshuffling import BlockReshuffling as BlockReshuffling
 from replenish.orders.block_shuffle import BlockShuffle as BlockShuffle
+from replenish.orders.by_name import build_order as build_order
 from replenish.orders.cursor import CursorOrder as CursorOrder
 from replenish.orders.flip_flop import FlipFlop as FlipFlop
 from replenish.orders.independent_draws import IndependentDraws as IndependentDraws
@@ -20,7 +21,6 @@ from replenish.orders.rebuilding import order_from_config as order_from_config
 from replenish.orders.rebuilding import read_order as read_order
 from replenish.orders.registry import ORDERS as ORDERS
 from replenish.orders.registry import OrderEntry as OrderEntry
-from replenish.orders.registry import build_order as build_order
 from replenish.orders.repeated_augmentation import RepeatedAugmentation as RepeatedAugmentation
 from replenish.orders.sequenced_replacement import SequencedReplacement as SequencedReplacement
 from replenish.orders.shards import shard_opens as shard_opens

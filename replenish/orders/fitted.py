@@ -2,41 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.orders.cursor import Cursor, CursorOrder
-from replenish.orders.registry import ORDERS, build_order, is_file
-
-
-def check_fittable(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse an order that cannot be fitted to any loader, by its name and options alone.
-
-    Raises:
-        OSError: The name is that of a config file, and it cannot be read.
-        ValueError: There is no such order, or it has other options, or batches of random sizes.
-    """
-    if is_file(name):
-        from replenish.orders.rebuilding import read_order
-
-        order = read_order(name)
-        build_order(name, order.num_samples, order.batch_size, **options)  # which says what is wrong
-        if getattr(order, "batch_sizes_vary", False):
-            raise ValueError(f"order should have batches of the loaders' sizes, but those of {name} have random ones")
-        return
-    if name not in ORDERS or set(options) - set(ORDERS[name].options):
-        build_order(name, 1, 1, **options)  # which says what is wrong
-    if "drop_last" in options:
-        raise ValueError(f"drop_last should not be given, for loaders have their own, but got {options['drop_last']!r}")
-    entry = ORDERS[name]
-    if missing := [need for need in entry.needs if need not in options]:
-        raise ValueError(f"{missing[0]} should be given for the order {name!r}, which needs it, but got none")
-    if entry.batch_sizes_vary:
-        raise ValueError(f"order should have batches of the loaders' sizes, but those of {name!r} have random ones")
 
 
 class FittedOrder(CursorOrder):

@@ -29,7 +29,8 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 from replenish import Mixture, RandomReshuffling, SequencedReplacement
 from replenish.draws import derived_seed
-from replenish.orders.fitted import FittedOrder, check_fittable
+from replenish.orders.by_name import check_fittable
+from replenish.orders.fitted import FittedOrder
 from replenish.orders.registry import ORDERS
 from replenish.torch import OrderBatchSampler, SRSBatchSampler, reorder, using
 from replenish.torch.loader_hook import LoaderHook
@@ -587,9 +588,8 @@ def test_a_fitted_order_has_the_sizes_it_is_told(name: str, num_samples: int, ba
 def test_a_mixture_from_a_config_file(tmp_path: Path) -> None:
     path = tmp_path / "mix.json"
     path.write_text('{"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 2}')
-    loader = DataLoader(range(1000), batch_size=8, shuffle=True)
     with using(str(path), seed=3):
-        drawn = [batch.tolist() for batch in loader]
+        drawn = [batch.tolist() for batch in DataLoader(range(1000), batch_size=8, shuffle=True)]
     expected = Mixture([900, 100], [3, 1], 8, seed=3)
     assert drawn == [batch.tolist() for batch in expected.batches(0, 125)]
     assert {sum(index >= 900 for index in batch) for batch in drawn} == {2}
