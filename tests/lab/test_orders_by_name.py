@@ -124,8 +124,8 @@ def test_audit_and_what_inspect_measures(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("srs", *COMPARED)])
 def test_inspect(name: str) -> None:
     inspection = inspect_orders(SAMPLES, SIZE, epochs=4, other=name, options=facts(name))
-    draws, _, noise = tables(inspection)
-    assert [column.title for column in draws.columns][-1] == [column.title for column in noise.columns][-1] == name
+    draws, _, noise, shuffles = tables(inspection)
+    assert {table.columns[-1].title for table in (draws, noise, shuffles)} == {name}
     told = [row[name] for row in noise.records]
     assert all(re.fullmatch(r"(no gaps|\d+\.\d+( %)?) \((no law|\d+\.\d+( %)?)\)", cell) for cell in told), told
     assert f"reshuffling, replacement sampling and {name}" in page(inspection, ["replenish", "inspect"])
