@@ -69,7 +69,7 @@ def run(
     import dataclasses
 
     from replenish.lab.config import Hardware
-    from replenish.lab.experiments import find, stated_seeds
+    from replenish.lab.experiments import find, purpose_of, stated_seeds
     from replenish.lab.jobs import plan
 
     with errors_as_sentences():
@@ -88,6 +88,8 @@ def run(
             tensorboard=tensorboard,
             command=command_line(),
         )
+        if first_process() and (purpose := purpose_of(chosen)):
+            typer.echo(purpose, err=True)
         _announce_cost(planned, jobs, yes)
         results = execute(planned, chosen, launcher, jobs)
     diverged = sum(result["status"] == "diverged" for result in results)

@@ -15,7 +15,7 @@ from replenish.lab.experiments import decisive
 from replenish.lab.experiments.published import EXPERIMENTS
 from replenish.lab.experiments.scales import SCALES
 
-__all__ = ["ADDED", "EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stated_seeds"]
+__all__ = ["ADDED", "EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "purpose_of", "stated_seeds"]
 
 #: Experiments that a caller adds before it calls `find`. They have their own size, so only the scale `digits` changes
 #: them.
@@ -29,18 +29,25 @@ def configs(scale: str = "full") -> dict[str, RunConfig]:
 
 
 def decisive_configs(scale: str = "full") -> dict[str, RunConfig]:
-    """Return the two sides of the decisive experiment; at another scale than `full` it can be tried out."""
+    """Return the runs of the decisive experiment's stages; at another scale than `full` it can be tried out."""
     return {name: SCALES[scale](make()) for name, make in decisive.EXPERIMENTS.items()}
 
 
 def stated_seeds(experiments: Iterable[str]) -> int:
-    """Return how many seeds some experiments are run with where nobody says: what was stated beforehand, or 1.
+    """Return the default number of seeds of some experiments: that of their stage if they have one, else 1.
 
     Example:
-        >>> stated_seeds(find("decisive")), stated_seeds(find("table3"))
-        (3, 1)
+        >>> stated_seeds(find("decisive-five")), stated_seeds(find("table3"))
+        (5, 1)
     """
-    return decisive.PAIRS if set(experiments) <= set(decisive.EXPERIMENTS) else 1
+    stage = decisive.stage_of(set(experiments))
+    return 1 if stage is None else stage.seeds
+
+
+def purpose_of(experiments: Iterable[str]) -> str | None:
+    """Return what a stage of the decisive experiment is for; None for other experiments."""
+    stage = decisive.stage_of(set(experiments))
+    return None if stage is None else stage.purpose
 
 
 def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
