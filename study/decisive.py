@@ -1,4 +1,4 @@
-"""Whether the runs of the decisive experiment settle the question, by the rule that docs/replication.md states."""
+"""What the runs of the decisive experiment settle, stage by stage, by the rule that docs/replication.md states."""
 
 from __future__ import annotations
 
@@ -8,59 +8,83 @@ from typing import Literal
 
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import known_data
-from replenish.lab.experiments.decisive import PAIRS
+from replenish.lab.experiments.decisive import STAGES, STOP_ABOVE
 from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group, mixed
 from replenish.lab.runs import RunRecord
 from replenish.lab.statistics import Difference, paired_difference
-from replenish.lab.verdict import signed
+from replenish.lab.verdict import Rule, decide, signed
 
-#: The paper's difference in points, and the half of it that has to be exceeded, or not reached.
+PAIRS = STAGES["decisive-five"].seeds
+#: The paper's difference in points, and the half of it that separates "the published size" from "smaller".
 PUBLISHED = (published_error("table3/wrn-srs-b64-120-150-175") or 0.0) - (
     published_error("table3/wrn-b64-120-150-175") or 0.0
 )
 HALF = PUBLISHED / 2
+#: Points below which a difference does not matter; equivalence is two one-sided tests at 5 %.
+MARGIN = 0.5
+VERDICT = Rule(margin=MARGIN, equivalence_coverage=0.9, unit="points")
 RULE = (
-    f"Stated before any such run: {PAIRS} pairs of runs, seeds 0 to {PAIRS - 1}, test error after the last epoch. The "
-    f"published gain is there if Student's 95 % interval of the paired difference lies below half of it "
-    f"({signed(HALF)} points), and is not there if the interval lies above that; else it is not settled. A diverged "
-    "run counts with the error of guessing."
+    f"Stated before any such run. Stage 1 is one pair, seed 0: if SRS ends above {STOP_ABOVE:g} % test error, the "
+    f"published gain is not there, and the experiment stops. Stage 2 is {PAIRS} pairs, seeds 0 to {PAIRS - 1}, test "
+    "error after the last epoch, Student's 95 % interval of the paired difference. The published size is there if the "
+    f"interval lies below half of the published gain ({signed(HALF)} points). A smaller gain is there if the "
+    "interval lies above that and below 0, and the two orders are not equivalent. They are equivalent if the 90 % "
+    f"interval lies within ±{MARGIN:g} points. Otherwise nothing is settled. A diverged run counts with the error of "
+    "guessing."
 )
+
+State = Literal["waiting", "stop", "continue", "published size", "smaller", "equivalent", "worse", "open"]
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Whether the question is settled, and how, with SRS minus reshuffling, seed by seed.
+    """What is settled: the state, a sentence, and SRS minus reshuffling, seed by seed."""
 
-    It is open if all pairs have ended, and the interval holds half of the gain.
-    """
-
-    state: Literal["settled", "open", "unknown"]
+    state: State
     sentence: str
     difference: Difference
 
 
 def settle(srs: Group, reshuffling: Group) -> Settled:
     """Return what the runs of the decisive experiment settle; only the stated seeds count."""
-    difference = paired_difference(_errors(srs), _errors(reshuffling))
+    errors = _errors(srs)
+    difference = paired_difference(errors, _errors(reshuffling))
     if differing := mixed(srs, reshuffling):
-        told = ", ".join(f"{name} ({one} and {two})" for name, (one, two) in differing.items())
-        return Settled("unknown", f"Not settled: the runs of a pair were not executed alike: {told}.", difference)
+        found = ", ".join(f"{name} ({one} and {two})" for name, (one, two) in differing.items())
+        return Settled("waiting", f"Not settled: the runs of a pair were not executed alike: {found}.", difference)
     if difference.n < PAIRS:
-        missing = f"{difference.n} of {PAIRS} pairs have ended; the same command continues"
-        return Settled("unknown", f"Not settled yet: {missing}.", difference)
-    interval = difference.interval()
-    if interval is None or difference.mean is None:
-        return Settled("unknown", "Not settled: all pairs have one difference, which leaves no interval.", difference)
-    low, high = interval.low, interval.high
-    size = f"SRS minus reshuffling is {signed(difference.mean)} points"
-    found = f"{size} (95 % interval {signed(low)} to {signed(high)}, n = {PAIRS} pairs; the paper {signed(PUBLISHED)})"
-    if high < HALF:
-        return Settled("settled", f"Settled: the published gain is there. {found}.", difference)
-    if low > HALF:
-        smaller = " A smaller one is: the interval leaves out 0." if high < 0 else ""
-        return Settled("settled", f"Settled: the published gain is not there. {found}.{smaller}", difference)
-    return Settled("open", f"Not settled: {found}; the interval holds half of the published gain.", difference)
+        return _first_stage(errors, difference)
+    verdict = decide(difference, VERDICT, ("SRS", "reshuffling"))
+    interval = verdict.interval
+    if interval is None:
+        return Settled("open", "Not settled: all pairs have one difference, which leaves no interval.", difference)
+    numbers = (
+        f"SRS minus reshuffling is {signed(difference.mean)} points (95 % interval {signed(interval.low)} to "
+        f"{signed(interval.high)}, n = {PAIRS} pairs; the paper {signed(PUBLISHED)})."
+    )
+    if interval.high < HALF:
+        return Settled("published size", f"Settled: a gain of the published size is there. {numbers}", difference)
+    if verdict.outcome == "equivalent":
+        return Settled("equivalent", f"Settled: no difference of {MARGIN:g} points or more. {numbers}", difference)
+    if interval.low > HALF and verdict.outcome == "better":
+        return Settled("smaller", f"Settled: a gain is there, smaller than the published one. {numbers}", difference)
+    if verdict.outcome == "worse":
+        return Settled("worse", f"Settled: SRS is worse. {numbers}", difference)
+    beyond = " The published size is excluded." if interval.low > HALF else ""
+    return Settled("open", f"Not settled: {numbers}{beyond}", difference)
+
+
+def _first_stage(errors: dict[int, float], difference: Difference) -> Settled:
+    if 0 not in difference.seeds:
+        return Settled("waiting", "Stage 1 has not ended: seed 0 of both orders is needed.", difference)
+    ended = f"Stage 1: SRS ended at {errors[0]:.2f} %, {signed(difference.differences[0])} points from reshuffling"
+    if errors[0] > STOP_ABOVE:
+        return Settled(
+            "stop", f"{ended}. That is above {STOP_ABOVE:g} %, so the published gain is not there: stop.", difference
+        )
+    more = f"{difference.n} of {PAIRS} pairs of stage 2 have ended"
+    return Settled("continue", f"{ended}. Continue with: replenish run decisive-five ({more}).", difference)
 
 
 def settle_runs(runs: Sequence[RunRecord], scale: str = "full") -> Settled:

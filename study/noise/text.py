@@ -49,6 +49,8 @@ def judged(results: Results) -> list[str]:
         rate: [value for arm in others if arm != "replacement" for value in results.values(rate, arm, 0, FLAT)]
         for rate in results.rates
     }
+    cells = [value for rate in results.rates for arm in others for value in results.values(rate, arm)]
+    largest = max(value.measured / value.law for value in cells)
     return [
         f"The order of the orders (prediction 1) is the law's in {sum(ok for *_, ok in order)} of {len(order)} bands.",
         f"At {slow:g} and kappa above 0.32 (prediction 2), of {len(steep)} values {_verdicts(steep)}; the largest mean "
@@ -60,6 +62,8 @@ def judged(results: Results) -> list[str]:
         f"Shuffle once in flat directions (prediction 4): of {len(once)} values {_verdicts(once)}.",
         f"In sharp directions, kappa above 5.6 (prediction 5), the smallest variance is "
         f"{min(value.measured for value in sharp):.3f} of independent draws', where {_MOST} or more was predicted.",
+        f"All {len(cells)} values, whether or not a prediction covers them: {_verdicts(cells)}. Those off the law are "
+        f"mostly in flat directions at {results.rates[0]:g}; the largest is {largest:.1f} times the law.",
     ]
 
 

@@ -1,6 +1,7 @@
 """The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison.
 
-The study stated equivalence by a 90 % interval, and it reports the sign of an equivalent difference too.
+Equivalence is two one-sided tests at 5 %. Holm's correction covers all secondary p-values, those of equivalences too.
+The study had stated it for differences only; docs/study.md lists that among the deviations.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 from replenish.lab.statistics import Difference, difference_of_differences, holm
-from replenish.lab.verdict import Rule, Verdict, decide
+from replenish.lab.verdict import SIGNIFICANT, Rule, Verdict, decide
 from study.replication.evidence import Evidence, Reading
 from study.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
 
@@ -25,8 +26,8 @@ class Judged:
     """A comparison and what the records say of it.
 
     The effect is over the pairs that have ended, None for fewer than two. Runs of reshuffling that did not learn their
-    images by heart are there by path; those that diverged count with the error of guessing. The p-value is adjusted by
-    Holm's method; None for the primary comparison, and before the last pair.
+    images by heart are there by path; those that diverged count with the error of guessing. The p-values are after
+    Holm's correction; None for the primary comparison, and before the last pair.
     """
 
     comparison: Comparison
@@ -35,6 +36,7 @@ class Judged:
     not_learnt: tuple[str, ...]
     diverged: int
     adjusted_p: float | None = None
+    adjusted_equivalence_p: float | None = None
 
     @property
     def complete(self) -> bool:
@@ -57,25 +59,39 @@ class Judged:
         return decide(self.effect, RULE) if self.judged and self.effect else None
 
     @property
+    def equivalence_p(self) -> float | None:
+        """The larger p-value of the two one-sided tests against the margin; None where there is no spread."""
+        if self.effect is None or self.effect.mean is None or not self.effect.error:
+            return None
+        return self.effect.p_above(MARGIN - abs(self.effect.mean))
+
+    @property
     def sign(self) -> Sign:
-        """Better (a lower error) or worse, if the 95 % interval leaves out 0; "" if not, or not judged."""
-        return "" if self.decided is None else self.decided.sign
+        """Better (a lower error) or worse if the difference is significant after Holm; "" if not, or not judged."""
+        corrected = self.adjusted_p is None or self.adjusted_p < SIGNIFICANT
+        return self.decided.sign if self.decided is not None and corrected else ""
 
     @property
     def equivalent(self) -> bool:
-        """Whether the 90 % interval lies within the margin, whatever the sign."""
-        return self.decided is not None and self.decided.outcome == "equivalent"
+        """Whether the difference lies within the margin after Holm, whatever its sign."""
+        corrected = self.adjusted_equivalence_p is None or self.adjusted_equivalence_p < SIGNIFICANT
+        return self.decided is not None and self.decided.outcome == "equivalent" and corrected
+
+    @property
+    def uncorrected(self) -> str:
+        """The verdict of this comparison by itself, before Holm's correction, or why there is none."""
+        return self._missing or (self.decided.outcome if self.decided is not None else "undecided")
 
     @property
     def verdict(self) -> str:
-        """The verdict in words, or why there is none."""
+        """The verdict after Holm's correction, or why there is none."""
+        return self._missing or ("equivalent" if self.equivalent else self.sign or "undecided")
+
+    @property
+    def _missing(self) -> str:
         if not self.complete:
             return f"not run yet ({self.pairs} of {self.comparison.seeds})"
-        if not self.testable:
-            return "not testable here"
-        if self.sign and self.equivalent:
-            return f"{self.sign}, and equivalent"
-        return self.sign or ("equivalent" if self.equivalent else "undecided")
+        return "" if self.testable else "not testable here"
 
 
 @dataclass(frozen=True)
@@ -105,10 +121,17 @@ def judge_study(evidence: Evidence, reading: Reading = "test_error") -> Judgemen
     """
     judged = {comparison.name: judge(comparison, evidence, reading) for comparison in COMPARISONS}
     secondary = [judged[comparison.name] for comparison in SECONDARY]
-    adjusted = holm([_p_value(each) for each in secondary])
-    for each, p_value in zip(secondary, adjusted, strict=True):
+    adjusted = holm(
+        [
+            *(_p_value(each, each.effect.p_value if each.effect else None) for each in secondary),
+            *(_p_value(each, each.equivalence_p) for each in secondary),
+        ]
+    )
+    for each, p_value, equivalence_p in zip(
+        secondary, adjusted[: len(secondary)], adjusted[len(secondary) :], strict=True
+    ):
         if each.judged:
-            judged[each.comparison.name] = replace(each, adjusted_p=p_value)
+            judged[each.comparison.name] = replace(each, adjusted_p=p_value, adjusted_equivalence_p=equivalence_p)
     return Judgement(reading, tuple(judged.values()))
 
 
@@ -127,6 +150,5 @@ def judge(comparison: Comparison, evidence: Evidence, reading: Reading) -> Judge
     )
 
 
-def _p_value(judged: Judged) -> float:
-    p_value = judged.effect.p_value if judged.judged and judged.effect else None
-    return 1.0 if p_value is None else p_value
+def _p_value(judged: Judged, p_value: float | None) -> float:
+    return 1.0 if p_value is None or not judged.judged else p_value

@@ -10,12 +10,14 @@ from replenish.lab.show.markdown import table_lines
 from study.decisive import RULE
 from study.replication.claims import CLAIMS
 from study.replication.evidence import Evidence
+from study.replication.exploratory import exploratory_table
 from study.replication.figures import forest, losses_picture, rates_picture
 from study.replication.judgement import judge_study
+from study.replication.paper_claims import paper_claims, paper_claims_table
 from study.replication.plan import ARMS, SECONDARY
 from study.replication.power import cost_sentence, known_deviations, power_table
 from study.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
-from study.replication.text import claim_lines, headline, monday
+from study.replication.text import claim_lines, headline, recommendations
 from study.replication.training_loss import losses_sentence, losses_table
 
 #: The picture that goes with the headline, also in the README.
@@ -43,13 +45,16 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
     so_many = f"All {stated}" if ended == stated else f"{ended} of the {stated}"
     progress = f"{so_many} runs of the study have ended."
     holm = (
-        f"Holm's correction is over the {len(SECONDARY)} comparisons below the first; those that are not judged yet "
-        "count there with p = 1."
+        f"Holm's correction is over the {2 * len(SECONDARY)} p-values of the {len(SECONDARY)} comparisons below the "
+        "first: of the difference, and of the two one-sided tests of equivalence. Comparisons that are not judged yet "
+        "count with p = 1."
     )
     return {
         "headline": f"{headline(first)}\n\n{progress}",
-        "monday": "\n".join(f"- {sentence}" for sentence in monday(first)),
+        "recommendations": "\n".join(f"- {sentence}" for sentence in recommendations(first)),
         "claims": _lines(claims_table(first)),
+        "paper-claims": _lines(paper_claims_table(paper_claims(evidence, first, table3))),
+        "exploratory": _lines(exploratory_table(evidence)),
         "claim-by-claim": "\n".join(line for claim in CLAIMS for line in claim_lines(claim, first)),
         "comparisons": f"{_lines(comparisons_table(first))}\n\n{holm}",
         "second-reading": _lines(second_reading_table(first, second)),

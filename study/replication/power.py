@@ -8,12 +8,11 @@ from functools import partial
 
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import GPU_RATE, known_data, run_cost
-from replenish.lab.experiments.decisive import PAIRS
 from replenish.lab.report.grouping import Group
 from replenish.lab.show import Column, Table
 from replenish.lab.statistics import paired_difference
 from replenish.lab.verdict import SIGNIFICANT
-from study.decisive import HALF
+from study.decisive import HALF, PAIRS
 from study.replication.evidence import Evidence
 from study.replication.judgement import judge
 from study.replication.plan import COMPARISONS
@@ -73,16 +72,15 @@ def power_table(deviations: Mapping[str, float]) -> Table:
 
 
 def cost_sentence() -> str:
-    """Return what the decisive experiment costs."""
-    configs = decisive_configs()
-    costs = [run_cost(config, known_data(config)) for config in configs.values()]
-    runs = PAIRS * len(configs)
-    total = PAIRS * sum(cost.gpu_hours for cost in costs)
+    """Return what the stages of the decisive experiment cost."""
+    config = decisive_configs()["decisive/srs"]
+    cost = run_cost(config, known_data(config))
+    hours = cost.gpu_hours
     return (
-        f"{runs} runs of about {costs[0].gpu_hours:.0f} GPU-hours, so about {total:.0f} in all: "
-        f"{costs[0].multiply_adds / 1e15:.0f} P multiply-adds a run at {GPU_RATE / 1e12:.0f} T a second, which a "
-        "data-centre card of about 15 TFLOPS reaches in single precision. That is an estimate, good to a factor of two "
-        "or so; lower precision on newer cards is faster."
+        f"Stage 1 is 2 runs of about {hours:.0f} GPU-hours, {2 * hours:.0f} in all. Stage 2 adds {2 * PAIRS - 2} runs, "
+        f"about {(2 * PAIRS - 2) * hours:.0f} GPU-hours. A run has {cost.multiply_adds / 1e15:.0f} P multiply-adds, at "
+        f"{GPU_RATE / 1e12:.0f} T per second, which a data-centre card of about 15 TFLOPS reaches in single precision. "
+        "That is an estimate, good to a factor of two or so. Lower precision on newer cards is faster."
     )
 
 

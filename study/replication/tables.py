@@ -37,6 +37,9 @@ def comparisons_table(judgement: Judgement) -> Table:
         Column("sd of pairs", lambda judged: _deviation(judged.effect)),
         Column("p", lambda judged: _p(judged, judged.effect.p_value if judged.effect else None)),
         Column("p, Holm", lambda judged: _p(judged, judged.adjusted_p)),
+        Column("p of equivalence", lambda judged: _p(judged, judged.equivalence_p)),
+        Column("p of equivalence, Holm", lambda judged: _p(judged, judged.adjusted_equivalence_p)),
+        Column("by itself", lambda judged: judged.uncorrected, numeric=False),
         Column("verdict", lambda judged: judged.verdict, numeric=False),
     )
     return Table("comparisons", "All", columns, [(judged.comparison.name, judged) for judged in judgement.every])

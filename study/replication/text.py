@@ -1,4 +1,4 @@
-"""The study's results in sentences: the headline, what to do on Monday, and each claim's effects."""
+"""The study's results in sentences: the headline, recommendations, and the effects behind each claim."""
 
 from __future__ import annotations
 
@@ -6,68 +6,64 @@ from replenish.lab.report.words import p_words
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED
-from study.replication.claims import CLAIMS, CONTRADICTED, SUPPORTED, Claim
+from study.replication.claims import CLAIMS, FAILED, HELD, NOT_OBSERVED, NOT_TESTABLE, Claim
 from study.replication.judgement import EQUIVALENCE_COVERAGE, Judged, Judgement
 from study.replication.plan import LEARNT, MARGIN
 
-_PAPER = f"the paper reports SRS {abs(PUBLISHED):.2f} points below reshuffling, with a network a hundred times as large"
+_PAPER = f"the paper reports SRS {abs(PUBLISHED):.2f} points below reshuffling, with WRN-28-10 on all 50,000 images"
+_SETTING = "in miniature (2,500 images of 16 x 16 pixels, WRN-10-2)"
 
 
 def headline(judgement: Judgement) -> str:
-    """Return the page's first sentences, in Markdown: what a practitioner should do, and the primary comparison."""
+    """Return the page's first sentences, in Markdown: the verdict on the primary comparison, with its setting."""
     primary = judgement.primary
     if not primary.complete:
         return (
             f"**Not decided yet: {primary.pairs} of {primary.comparison.seeds} pairs of the primary comparison have "
-            "ended, and nothing is judged before the last.** Until then keep reshuffling, which every loader has; "
-            f"{_PAPER}."
+            f"ended, and nothing is judged before the last.** For comparison, {_PAPER}."
         )
     if not primary.testable:
         return (
-            "**Keep reshuffling: this setting could not test the claim.** "
+            "**This setting could not test the claim.** "
             f"{len(primary.not_learnt)} runs of reshuffling did not learn their images by heart; {_PAPER}."
         )
     effect = primary.effect
     where = "nowhere yet" if effect is None else f"{_place(effect)} ({_between(effect)})"
-    return f"**{_advice(judgement)}** SRS ended {where}; {_PAPER}."
+    return f"**{_found(judgement)}** SRS ended {where}; {_PAPER}."
 
 
-def _advice(judgement: Judgement) -> str:
+def _found(judgement: Judgement) -> str:
     primary = judgement.primary
-    network = "a network that learns its training images by heart"
+    untested = "The paper's own setting is untested."
     if primary.equivalent:
-        return f"Keep reshuffling: on {network}, SRS made no difference that matters."
+        return f"The gain was not seen {_SETTING}: SRS and reshuffling ended within {MARGIN:g} points. {untested}"
     if primary.sign == "worse":
-        return f"Keep reshuffling: on {network}, SRS raised the test error."
+        return f"The gain was not seen {_SETTING}: SRS raised the test error. {untested}"
     if not primary.sign:
-        return f"Keep reshuffling: whether SRS helps {network} stayed undecided."
-    if next(claim for claim in CLAIMS if claim.name == "rate").verdict(judgement) == SUPPORTED:
-        return f"Raise the learning rate before you change the sampler: SRS helps {network}, and as much as that does."
-    return f"Try SRS: on {network}, it lowered the test error."
+        return f"Undecided {_SETTING}. {untested}"
+    if next(claim for claim in CLAIMS if claim.name == "rate").verdict(judgement) == HELD:
+        return f"A gain was seen {_SETTING}, and a larger learning rate gives as much. {untested}"
+    return f"A gain was seen {_SETTING}. {untested}"
 
 
-def monday(judgement: Judgement) -> list[str]:
-    """Return what a practitioner should do, as sentences in Markdown: only what has been judged is said."""
+def recommendations(judgement: Judgement) -> list[str]:
+    """Return what a practitioner can do, as sentences in Markdown, from what has been judged only."""
     found = [
-        "Ask your own data before you believe this page or the paper: `replenish compare YOUR_FOLDER` trains the same "
-        "network from the same weights with each order; `replenish compare --command` does it with your own script.",
+        "Test it on your own data: `replenish compare YOUR_FOLDER` trains the same network from the same weights with "
+        "each order; `replenish compare --command` does it with your own script.",
     ]
     low, high = judgement["rate-low"], judgement["rate-high"]
     if any(judged.sign and not judged.equivalent for judged in (low, high)):
         found.insert(
             0,
             "Tune the learning rate first. With reshuffling, √3 times the rate changed the test error by "
-            f"{effect_words(low)} from 0.1/√3 to 0.1, and by {effect_words(high)} from 0.1 to "
-            "0.1√3.",
+            f"{effect_words(low)} from 0.1/√3 to 0.1, and by {effect_words(high)} from 0.1 to 0.1√3.",
         )
     if judgement.primary.complete and judgement.primary.equivalent:
-        found.append(
-            "If your pipeline already samples by SRS, there is no reason to change it back: nothing was lost here "
-            "either."
-        )
+        found.append("If your pipeline already uses SRS, this result is no reason to change it: nothing was lost here.")
     found.append(
-        "The paper's own size is open: nobody has repeated it in public. [Six runs on one GPU](#the-cheapest-decisive-"
-        "experiment) would settle it."
+        "The paper's own size is open: no independent run of it is known to us. [One pair of runs on a GPU]"
+        "(#the-cheapest-decisive-experiment) is the first step to settle it."
     )
     return found
 
@@ -96,8 +92,10 @@ def comparison_sentence(judged: Judged) -> str:
     if effect is not None and effect.p_value is not None:
         said += f", p {_equals(p_words(effect.p_value))}"
         said += f", after Holm {_equals(p_words(judged.adjusted_p))}" if judged.adjusted_p is not None else ""
-    if effect is not None and judged.equivalent:
+    if effect is not None and judged.uncorrected == "equivalent":
         said += f", 90 % interval {interval_words(effect, EQUIVALENCE_COVERAGE)} within ±{MARGIN:g}"
+        if judged.adjusted_equivalence_p is not None:
+            said += f", p of the two tests after Holm {_equals(p_words(judged.adjusted_equivalence_p))}"
     if judged.diverged:
         said += f"; {judged.diverged} diverged runs are in it with the error of guessing"
     if judged.not_learnt:
@@ -111,7 +109,7 @@ def claim_lines(claim: Claim, judgement: Judgement) -> list[str]:
     return [
         f"### {claim.title}",
         "",
-        f"*{who}:* {claim.said}",
+        f"*{who}:* {claim.statement}",
         "",
         f"*Our test:* {claim.test}",
         "",
@@ -125,17 +123,18 @@ def claim_lines(claim: Claim, judgement: Judgement) -> list[str]:
 def _explained(claim: Claim, judgement: Judgement) -> str:
     verdict = claim.verdict(judgement)
     found = [judgement[name] for name in claim.comparisons]
-    if claim.name == "rate" and verdict.startswith(CONTRADICTED):
-        said = " Where SRS should be level with reshuffling at √3 times its rate, it is not."
-        if not any(judged.sign for judged in found[:2]):
-            said += " But neither step of the rate itself has a clear effect here, so the setting tells little of it."
-        return said
-    if claim.name == "rate" and verdict == "not testable here" and all(judged.testable for judged in found):
+    if claim.name == "control" and found[0].complete and found[0].effect is not None:
+        deviation = found[0].effect.deviation
+        floor = "" if deviation is None else f" By chance only, pairs scatter by {deviation:.2f} points."
+        return f"{floor} Ten pairs are too few to show an equivalence, which is not needed here."
+    if claim.name == "rate" and verdict == FAILED:
+        return " Where SRS should be level with reshuffling at √3 times its rate, it is not."
+    if claim.name == "rate" and verdict == NOT_TESTABLE and all(judged.testable for judged in found):
         return f" The rate itself changes the error by less than {MARGIN:g} points, so the setting cannot tell."
-    if claim.name in ("unit", "images") and verdict.startswith(CONTRADICTED):
-        return " Contradicted means: at this size the difference between SRS and reshuffling does not depend on it so."
-    if verdict == CONTRADICTED and found[0].equivalent:
-        return f" Contradicted means: whatever difference there is, at this size it is below {MARGIN:g} points."
+    if claim.name in ("unit", "images") and verdict == NOT_OBSERVED:
+        return " At this size the difference between SRS and reshuffling does not depend on it as the paper says."
+    if verdict == NOT_OBSERVED and found[0].equivalent:
+        return f" Whatever difference there is, at this size it is below {MARGIN:g} points."
     return ""
 
 

@@ -36,80 +36,95 @@ def group(order: str, errors: list[float | None], **result: Any) -> Group:
     return Group(order, config, tuple(runs))
 
 
-def settled(*differences: float | None, **result: Any) -> tuple[str, str]:
-    errors = [None if each is None else PLAIN + each for each in differences]
-    found = settle(group("srs", errors, **result), group("reshuffling", [PLAIN] * len(errors)))
+def settled(*differences: float | None, plain: float = PLAIN, **result: Any) -> tuple[str, str]:
+    errors = [None if each is None else plain + each for each in differences]
+    found = settle(group("srs", errors, **result), group("reshuffling", [plain] * len(errors)))
     return found.state, found.sentence
 
 
-def test_it_is_rows_3_and_4_of_table_3() -> None:
+def test_it_is_rows_3_and_4_of_table_3_in_stages() -> None:
     rows = {"srs": "table3/wrn-srs-b64-120-150-175", "reshuffling": "table3/wrn-b64-120-150-175"}
     for order, row in rows.items():
         config, printed = decisive_configs()[f"decisive/{order}"], find(row)[row]
-        assert set(config.differences(printed)) == {"test_every", "clean_every"}
+        assert set(config.differences(printed)) == {"clean_every"}
+        assert decisive_configs()[f"decisive-five/{order}"] == config
     assert round(PUBLISHED, 2) == -7.08
-    assert {"decisive", "decisive/srs"} <= set(names())
-    assert stated_seeds(find("decisive")) == 3
-    assert stated_seeds(find("decisive/srs")) == 3
+    assert {"decisive", "decisive/srs", "decisive-five", "decisive-beside"} <= set(names())
+    assert list(find("decisive")) == ["decisive/reshuffling", "decisive/srs"]
+    assert [stated_seeds(find(group)) for group in ("decisive", "decisive-five", "decisive-beside")] == [1, 5, 1]
+    beside = find("decisive-beside")
+    assert {config.order for config in beside.values()} == {"srs"}
 
 
 def test_what_it_costs() -> None:
-    """Fewer tests than table 3, and a clean loss now and then."""
+    """The paper's runs, and a clean loss now and then."""
     config = decisive_configs()["decisive/srs"]
     data = known_data(config)
     plain, found = run_cost(RunConfig(), data), run_cost(config, data)
-    assert found.multiply_adds / plain.multiply_adds == pytest.approx((3 * 200 * 5 + 20 * 5 + 20) / (3 * 200 * 5 + 200))
+    assert found.multiply_adds / plain.multiply_adds == pytest.approx(
+        (3 * 200 * 5 + 200 + 20 * 5) / (3 * 200 * 5 + 200)
+    )
 
 
-def test_settled_either_way_or_not() -> None:
-    state, said = settled(-7.4, -6.9, -7.1)
-    assert state == "settled"
-    assert said.startswith("Settled: the published gain is there. SRS minus reshuffling is \u22127.13 points")
-    state, said = settled(0.3, -0.2, 0.1)
-    assert state == "settled"
-    assert said.startswith("Settled: the published gain is not there.")
-    assert "smaller" not in said
-    state, said = settled(-1.1, -1.2, -1.0)
-    assert state == "settled"
-    assert said.endswith("A smaller one is: the interval leaves out 0.")
-    state, said = settled(-3.0, -4.0, HALF)
-    assert state == "open"
-    assert said.startswith("Not settled: SRS minus")
+def test_the_first_pair_says_whether_to_continue() -> None:
+    state, said = settled(-7.0)
+    assert state == "continue"
+    assert said.startswith(
+        "Stage 1: SRS ended at 12.40 %, \u22127.00 points from reshuffling. Continue with: replenish run"
+    )
+    state, said = settled(-1.0)
+    assert state == "stop"
+    assert "above 16 %, so the published gain is not there: stop." in said
+    assert settled(None)[0] == "stop"
+    assert settled()[0] == "waiting"
 
 
-def test_not_before_the_last_pair() -> None:
-    assert settled(-7.4, -6.9) == ("unknown", "Not settled yet: 2 of 3 pairs have ended; the same command continues.")
-    assert settled()[1].startswith("Not settled yet: 0 of 3 pairs")
-    assert settled(-7.0, -7.0, -7.0)[1].startswith("Not settled: all pairs have one difference")
+@pytest.mark.parametrize(
+    ("differences", "state"),
+    [
+        ((-7.4, -6.9, -7.1, -7.0, -7.2), "published size"),
+        ((-1.1, -1.2, -1.0, -1.3, -1.1), "smaller"),
+        ((0.3, -0.2, 0.1, 0.0, -0.1), "equivalent"),
+        ((-0.3, -0.25, -0.2, -0.3, -0.25), "equivalent"),  # real, and too small to matter
+        ((1.1, 1.2, 1.0, 1.3, 1.1), "worse"),
+        ((-3.0, -4.0, HALF, -3.5, -3.6), "open"),
+        ((-1.5, 1.2, -0.8, 0.9, 0.2), "open"),
+        ((-7.0,) * 5, "open"),
+    ],
+)
+def test_five_pairs_have_a_verdict(differences: tuple[float, ...], state: str) -> None:
+    assert settled(*differences)[0] == state
     # Seeds that were not stated never count.
-    assert settled(-7.4, -6.9, -7.1, 0.0, 0.0) == settled(-7.4, -6.9, -7.1)
+    assert settled(*differences, 5.0, 5.0) == settled(*differences)
 
 
 def test_a_diverged_run_counts_with_the_error_of_guessing() -> None:
-    srs, plain = group("srs", [None, PLAIN, PLAIN]), group("reshuffling", [PLAIN] * 3)
+    srs, plain = group("srs", [None, *[PLAIN] * 4]), group("reshuffling", [PLAIN] * 5)
     assert settle(srs, plain).difference.differences[0] == pytest.approx(99 - PLAIN)
     assert settle(srs, plain).state == "open"
 
 
 def test_pairs_that_were_not_executed_alike_settle_nothing() -> None:
     state, said = settled(-7.4, -6.9, -7.1, hardware={"threads": 2})
-    assert state == "unknown"
+    assert state == "waiting"
     assert said == "Not settled: the runs of a pair were not executed alike: threads (2 and 1)."
 
 
 def test_only_the_runs_of_the_experiment_count() -> None:
-    runs = [*group("srs", [12.1, 12.4, 12.6]).runs, *group("reshuffling", [19.5, 19.2, 19.6]).runs]
+    srs, plain = [12.1, 12.4, 12.6, 12.2, 12.3], [19.5, 19.2, 19.6, 19.4, 19.3]
+    runs = [*group("srs", [*srs]).runs, *group("reshuffling", [*plain]).runs]
     other = RunRecord("other/seed0", RunConfig(dataset="digits"), (), {"status": "finished", "test_error": 1.0})
-    assert settle_runs([*runs, other]).sentence.startswith("Settled: the published gain is there.")
-    assert settle_runs([*runs, other], "mini").sentence.startswith("Not settled yet: 0 of 3 pairs")
+    assert settle_runs([*runs, other]).state == "published size"
+    assert settle_runs([*runs, other], "mini").state == "waiting"
 
 
 def test_from_the_command_to_the_verdict_on_digits(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["run", "decisive", "--scale", "digits", "--runs", str(tmp_path)])
-    assert "6 runs have ended" in done.stdout, done.stderr
+    assert done.stderr.startswith("Stage 1 of 2: one pair.")
+    assert "2 runs have ended" in done.stdout, done.stderr
     done = CliRunner().invoke(app, ["decisive", str(tmp_path), "--scale", "digits"])
     assert done.exit_code == 0, done.stderr
-    assert "n = 3 pairs" in done.stdout
+    assert "Stage 1: SRS ended at" in done.stdout
     assert "It settles nothing about the paper." in done.stdout
 
 

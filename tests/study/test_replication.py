@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from made_runs import write_run
 from made_study import made_run, made_study
 
 from replenish.lab.runs import RunRecord, read_runs
 from study.replication import ARMS, CLAIMS, PRIMARY, SECONDARY, Judgement, judge_study, read_evidence
-from study.replication.text import claim_lines
 
 SRS, PLAIN = "rates/srs-paper", "rates/reshuffling-paper"
 
@@ -49,18 +49,18 @@ def test_a_gain_that_matters_supports_the_claim() -> None:
     assert found.primary.effect is not None
     assert found.primary.effect.mean == pytest.approx(-2.0)
     assert found.primary.effect.n == 20
-    assert claim("gain", found) == "supported"
+    assert claim("gain", found) == "observed here"
 
 
 @pytest.mark.parametrize(
     ("shift", "spread", "verdict", "claimed"),
     [
-        (2.0, 0.2, "worse", "contradicted"),
-        (0.0, 0.2, "equivalent", "contradicted"),
-        (-0.3, 0.2, "better, and equivalent", "contradicted"),
-        (0.3, 0.2, "worse, and equivalent", "contradicted"),
+        (2.0, 0.2, "worse", "not observed here"),
+        (0.0, 0.2, "equivalent", "not observed here"),
+        (-0.3, 0.2, "equivalent", "not observed here"),
+        (0.3, 0.2, "equivalent", "not observed here"),
         (0.0, 2.0, "undecided", "undecided"),
-        (-0.5, 0.2, "better", "supported"),  # the margin itself is not within it
+        (-0.5, 0.2, "better", "observed here"),  # the margin itself is not within it
         (-0.5, 2.0, "undecided", "undecided"),
     ],
 )
@@ -76,7 +76,7 @@ def test_before_the_last_pair_nothing_is_judged() -> None:
     assert not found.primary.sign
     assert found["unit"].effect is None
     assert claim("unit", found) == "not run yet (0 of 10)"
-    assert claim("control", found) == "supported"
+    assert claim("control", found) == "no false difference"
     nothing = judged([])
     assert claim("rate", nothing) == "not run yet (0 of 40)"
     assert {each.verdict for each in nothing.every} == {"not run yet (0 of 20)", "not run yet (0 of 10)"}
@@ -118,27 +118,24 @@ def test_a_part_that_has_not_learnt_is_not_testable() -> None:
 
     found = spoilt("unit/reshuffling", clean_error=1.04)
     assert found["unit"].verdict == claim("unit", found) == "not testable here"
-    assert claim("gain", found) == "supported"
+    assert claim("gain", found) == "observed here"
     assert claim("gain", spoilt(PLAIN, clean_error=1.04)) == "not testable here"
-    assert claim("gain", spoilt(PLAIN, clean_error=1.0)) == "supported"
+    assert claim("gain", spoilt(PLAIN, clean_error=1.0)) == "observed here"
     # SRS may learn less, and augmented networks need not learn by heart.
-    assert claim("gain", spoilt(SRS, clean_error=50.0)) == "supported"
-    assert claim("recipe", spoilt("augmented/reshuffling", clean_error=50.0)) == "contradicted"
+    assert claim("gain", spoilt(SRS, clean_error=50.0)) == "observed here"
+    assert claim("recipe", spoilt("augmented/reshuffling", clean_error=50.0)) == "not observed here"
 
 
 def test_srs_as_reshuffling_at_a_larger_rate() -> None:
     rates = {"rates/reshuffling-low": 1.5, "rates/reshuffling-high": -2.0}
     # SRS one place to the left of reshuffling: what the theory of a quadratic says.
-    assert claim("rate", judged(made_study({**rates, "rates/srs-low": 0.0, SRS: -2.0}))) == "supported"
-    assert claim("rate", judged(made_study({**rates, "rates/srs-low": 1.5, SRS: 0.0}))) == "contradicted"
+    assert claim("rate", judged(made_study({**rates, "rates/srs-low": 0.0, SRS: -2.0}))) == "held here"
+    assert claim("rate", judged(made_study({**rates, "rates/srs-low": 1.5, SRS: 0.0}))) == "did not hold here"
     assert claim("rate", judged(made_study())) == "not testable here"
     assert claim("rate", judged(made_study(rates, spread=4.0))) == "undecided"
-    weak = judged(made_study({"rates/srs-low": 0.9, "rates/reshuffling-high": 0.5}, spread=1.0))
-    assert claim("rate", weak) == "contradicted, though not after Holm"
-    assert (
-        "so the setting tells little of it"
-        in claim_lines(next(each for each in CLAIMS if each.name == "rate"), weak)[-2]
-    )
+    # A difference that Holm's correction does not leave decides nothing.
+    weak = {"rates/srs-low": 0.9, "rates/reshuffling-high": 0.5}
+    assert claim("rate", judged(made_study(weak, spread=1.0))) == "undecided"
 
 
 def test_interactions_are_differences_of_differences_on_the_first_ten_seeds() -> None:
@@ -146,28 +143,43 @@ def test_interactions_are_differences_of_differences_on_the_first_ten_seeds() ->
     assert found["unit-interaction"].effect is not None
     assert found["unit-interaction"].effect.mean == pytest.approx(2.0)
     assert found["unit-interaction"].effect.n == 10
-    assert claim("unit", found) == "supported"
-    assert claim("unit", judged(made_study({SRS: -3.0, "unit/srs": -5.0}))) == "contradicted"
-    assert claim("images", judged(made_study())) == "contradicted"
+    assert claim("unit", found) == "observed here"
+    assert claim("unit", judged(made_study({SRS: -3.0, "unit/srs": -5.0}))) == "not observed here"
+    assert claim("images", judged(made_study())) == "not observed here"
 
 
-def test_holm_is_over_all_secondary_comparisons() -> None:
+def test_holm_is_over_all_secondary_p_values() -> None:
     shifts = {"rates/replacement-paper": 0.9}
     found = judged(made_study(shifts, spread=1.0))
-    effect = found["replacement"].effect
-    assert effect is not None
-    assert effect.p_value is not None
-    assert effect.p_value < 0.05 < 12 * effect.p_value
-    assert found["replacement"].adjusted_p == pytest.approx(12 * effect.p_value)
-    assert claim("replacement", found) == "supported, though not after Holm"
-    # The same doubt where the difference has the other sign, or should not be there.
-    opposite = judged(made_study({"rates/replacement-paper": -0.9, "mini/srs": 0.9}, spread=1.0))
-    assert claim("replacement", opposite) == claim("mini", opposite) == "contradicted, though not after Holm"
-    assert found.primary.adjusted_p is None
+    replacement = found["replacement"]
+    assert replacement.effect is not None
+    p_value = replacement.effect.p_value
+    assert p_value is not None
+    assert p_value < 0.05 < 24 * p_value
+    assert replacement.adjusted_p == pytest.approx(24 * p_value)
+    assert (replacement.uncorrected, replacement.verdict, claim("replacement", found)) == (
+        "worse",
+        "undecided",
+        "undecided",
+    )
+    assert found.primary.adjusted_p is found.primary.adjusted_equivalence_p is None
     # What has not been run counts too, so that the correction does not depend on when one looks.
     part = judged(made_study(shifts, spread=1.0, seeds={name: 0 for name in ARMS if not name.startswith("rates/")}))
-    assert part["replacement"].adjusted_p == pytest.approx(12 * effect.p_value)
+    assert part["replacement"].adjusted_p == pytest.approx(24 * p_value)
     assert part["unit"].adjusted_p is None
+
+
+def test_equivalences_are_two_one_sided_tests_and_corrected_too() -> None:
+    found = judged(made_study({"mini/srs": 0.1}, spread=0.5))["mini"]
+    assert found.effect is not None
+    differences = np.array(found.effect.differences)
+    tests = (
+        stats.ttest_1samp(differences, 0.5, alternative="less").pvalue,
+        stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue,
+    )
+    assert found.equivalence_p == pytest.approx(max(tests))
+    assert found.equivalence_p < 0.05 < 12 * found.equivalence_p
+    assert (found.uncorrected, found.verdict) == ("equivalent", "undecided")
 
 
 def test_the_second_reading_is_judged_apart() -> None:

@@ -15,7 +15,17 @@ from replenish.lab.experiments import decisive
 from replenish.lab.experiments.published import EXPERIMENTS
 from replenish.lab.experiments.scales import SCALES
 
-__all__ = ["ADDED", "EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "purpose_of", "stated_seeds"]
+__all__ = [
+    "ADDED",
+    "EXPERIMENTS",
+    "SCALES",
+    "configs",
+    "decisive_configs",
+    "find",
+    "names",
+    "purpose_of",
+    "stated_seeds",
+]
 
 #: Experiments that a caller adds before it calls `find`. They have their own size, so only the scale `digits` changes
 #: them.
