@@ -50,7 +50,7 @@ def test_it_leaves_the_generator_as_it_was(finished: Path) -> None:
 
 def test_a_network_of_ones_own_is_made_by_its_function(tmp_path: Path) -> None:
     result = train(TINY, tmp_path, model=Plain, dataset=blobs())
-    with pytest.raises(ValueError, match=r"model should be given for a network of your own, .*'plain' and got None"):
+    with pytest.raises(ValueError, match=r"model should be given for your own network, .*'plain' and got None"):
         load_network(tmp_path)
     with pytest.raises(ValueError, match=r"model should make the network of .*hidden\.weight"):
         load_network(tmp_path, model=partial(Plain, width=9))
@@ -74,7 +74,7 @@ def test_unfinished_and_diverged_runs_are_refused(tmp_path: Path) -> None:
 
     hot = dataclasses.replace(TINY, learning_rate=1e30)
     assert train(hot, tmp_path / "hot", model=Plain, dataset=blobs())["status"] == "diverged"
-    with pytest.raises(ValueError, match="should be of a finished run, but that of .*hot has diverged"):
+    with pytest.raises(ValueError, match="should be of a finished run, but .*hot has status 'diverged'"):
         load_network(tmp_path / "hot", model=Plain)
 
 
@@ -92,7 +92,7 @@ def test_weights_of_another_result_are_refused(finished: Path, tmp_path: Path) -
     train(config, other)
     shutil.copytree(finished, tmp_path / "run")
     shutil.copy(other / "checkpoint.pt", tmp_path / "run" / "checkpoint.pt")
-    with pytest.raises(ValueError, match="is not that of its result"):
+    with pytest.raises(ValueError, match="does not belong to its result"):
         load_network(tmp_path / "run")
     content = bytearray((finished / "checkpoint.pt").read_bytes())
     content[len(content) // 2] ^= 1

@@ -91,7 +91,7 @@ def test_a_lost_process_is_one_sentence(typed: Typed, monkeypatch: pytest.Monkey
     code, _, err = typed("run", ROW, "--scale", "digits", "--epochs", "1")
     assert code == 1
     assert "another process of the run was lost (Connection closed by peer" in err
-    assert err.endswith("give the same command again to go on\n")
+    assert err.endswith("give the same command again to resume\n")
 
 
 def test_precision_is_a_part_of_the_run(typed: Typed, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from replenish.lab.data.image_choice import LabPurpose
 
 # Crops farther out would show more padding than image even for large images.
 MAX_PAD = 64
-# About how many draws share a key: to draw for one batch alone would cost a tenth of making it. A part of the
-# frozen stream, as in the core.
+# About how many draws share a key. A key for every batch would cost a tenth of the time to make the batch. The number
+# is part of the frozen stream, as in the core.
 DRAWS_PER_BLOCK = 16384
 
 
@@ -40,7 +40,7 @@ class Augmentation:
         checks.boolean("flip", self.flip)
         checks.boolean("alternating", self.alternating)
         if self.alternating and not self.flip:
-            raise ValueError("alternating should be with flip=True, since it says which images are mirrored")
+            raise ValueError("alternating should be with flip=True, since it chooses which images are mirrored")
 
     @property
     def outcomes(self) -> int:
@@ -53,7 +53,7 @@ class AugmentationDraws:
 
     An image's crop and mirroring are one integer, exactly uniform over the outcomes. All places of the
     *global* batch are drawn and a process takes its own, so the result does not depend on the number of
-    processes; two copies of one sample in a batch are two places, each with a crop of its own.
+    processes; two copies of one sample in a batch are two places, and each has its own crop.
 
     Example:
         >>> draws = AugmentationDraws(Augmentation(), seed=0, batch_size=64)

@@ -84,12 +84,12 @@ class Batches:
 
         Args:
             start_step: The first step; any step is reached without going through those before it.
-            stop: The step before which to stop, or None to go on without end.
+            stop: The step before which to stop, or None for an endless iterator.
         """
         return (batch for _, batch in self.steps(start_step, stop))
 
     def steps(self, start_step: int = 0, stop: int | None = None) -> Iterator[tuple[Int64Array, Batch]]:
-        """Yield what `batches` yields, each with the indices of the whole batch, those of other ranks too."""
+        """Yield what `batches` yields, each with the indices of the whole batch over all ranks."""
         start_step = checks.step(start_step, "start_step")
         indices = self.order.batches(start_step, stop)  # a wrong argument is an error here, not later
         return self._steps(start_step, indices)
@@ -101,8 +101,8 @@ class Batches:
     def ordered(self, split: Split = "test", batch_size: int = 250) -> Iterator[Batch]:
         """Yield the images and labels of a split in their own order, not augmented.
 
-        Each rank gets a part of its own, and the parts together are the split: counts of errors may be
-        added up over the ranks.
+        Each rank gets one part, and the parts together are the split, so counts of errors can be summed
+        over the ranks.
 
         Args:
             split: Which split.

@@ -47,10 +47,10 @@ def decoded_once(files: Iterable[Path], cut: Mapping[str, Any], decode: Callable
     dataset = decode()
     try:
         _write(path, dataset)
-    except OSError:  # a cache is not worth a run
+    except OSError:  # a failing cache must not stop a run
         with contextlib.suppress(OSError):
             _unfinished(path).unlink()
-    # A large one was decoded into a file of its own, which can go now.
+    # A large dataset was decoded into a separate file, which is no longer needed.
     return (_read(path) if is_large(dataset.train_images) else None) or dataset
 
 
@@ -61,10 +61,12 @@ def _key(files: Iterable[Path], cut: Mapping[str, Any]) -> str | None:
     except TypeError:  # an argument that is no plain value: numpy's number, or one that will be refused
         return None
     for file in files:
-        told = file.stat()
-        if time.time() - told.st_mtime < SECONDS_UNTIL_STILL:
+        status = file.stat()
+        if time.time() - status.st_mtime < SECONDS_UNTIL_STILL:
             return None
-        digest.update(os.fsencode(file.absolute()) + f"\n{told.st_size} {told.st_mtime_ns} {told.st_ino}\n".encode())
+        digest.update(
+            os.fsencode(file.absolute()) + f"\n{status.st_size} {status.st_mtime_ns} {status.st_ino}\n".encode()
+        )
     return digest.hexdigest()[:32]
 
 

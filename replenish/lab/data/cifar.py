@@ -27,7 +27,7 @@ MAX_FILE_BYTES = 1 << 28
 
 
 def load_cifar(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> Dataset:
-    """Read one of the CIFARs into memory, in the official order, from where `data_root` says."""
+    """Read one of the CIFARs into memory, in the official order, from the folder that `data_root` returns."""
     contents = read_verified(files, _found(files, root))
     meta = read_plain_pickle(contents.pop(files.meta[0]), f"{files.name}: {files.meta[0]}")
     if not isinstance(meta, dict) or files.names_key not in meta:
@@ -80,7 +80,7 @@ def _folder_files(files: CifarFiles, path: Path) -> Iterator[tuple[str, bytes]]:
         file = path / name
         if not file.exists():
             raise DataError(f"{path}: {name} is missing")
-        if not file.is_file() or file.stat().st_size > MAX_FILE_BYTES:  # reading a pipe would wait for ever
+        if not file.is_file() or file.stat().st_size > MAX_FILE_BYTES:  # reading a pipe would block
             raise DataError(f"{path}: {name} is not the official file (it is not a file, or far too large)")
         yield name, file.read_bytes()
 

@@ -33,7 +33,7 @@ class CifarFiles:
 
     @property
     def md5s(self) -> dict[str, str]:
-        """File name to md5, for every file that is needed."""
+        """File name to md5, of every required file."""
         return dict((*self.train, *self.test, self.meta))
 
 
@@ -67,8 +67,8 @@ CIFAR100 = CifarFiles(
     label_key=b"fine_labels",
     names_key=b"fine_label_names",
 )
-# The same images with the labels of their 20 superclasses. So many images a class are still counted by fine class:
-# the images are then those of `cifar100`, and a comparison of the two changes nothing but the labels.
+# The same images with the labels of their 20 superclasses. Images per class are still counted by fine class, so the
+# images are those of `cifar100`, and a comparison of the two changes only the labels.
 CIFAR100_COARSE = dataclasses.replace(
     CIFAR100,
     name="cifar100-coarse",

@@ -13,7 +13,7 @@ UInt8Array = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 
-# Images are counted in pieces of this many values, so that the counting needs little memory.
+# Images are counted in pieces of this many values, to keep the memory small.
 VALUES_PER_PIECE = 1 << 22
 
 # An image of so few rows and more channels is one whose axes are in another order.
@@ -37,14 +37,14 @@ class Dataset:
         train_labels: int64 array of (images,), from 0 to the number of classes less one.
         test_images: As `train_images`.
         test_labels: As `train_labels`.
-        class_names: One name a class; the label is the place in this tuple.
+        class_names: One name per class; a label is an index into this tuple.
         name: What the data is called in records and messages.
         held_out_images: Training images that were not kept, where they were asked for; see `reduce`.
         held_out_labels: Their labels.
-        train_subclasses: A finer label of each training image, from 0, if "so many images a class" is to mean so
-            many of each of these.
-        train_files: The file of each training image, where each has one: what people look for when they ask which
-            images made a step.
+        train_subclasses: A finer label of each training image, from 0, if images per class are to be
+            counted by these instead of by the classes.
+        train_files: The file of each training image, where each has one. Reports name the
+            images of a step by it.
 
     Example:
         >>> from replenish.lab.data import load
@@ -109,7 +109,7 @@ class Dataset:
         if (self.held_out_images is None) != (self.held_out_labels is None):
             raise DataError(f"{self.name}: held_out_images and held_out_labels should be given together")
         if self.held_out_images is not None:
-            # No image of a class may be left over: all that a class has can be in training.
+            # A class may have no image left to hold out, when all of them are used for training.
             images = _images(self.held_out_images, f"{self.name}: held_out_images")
             labels = _labels(self.held_out_labels, f"{self.name}: held_out_labels", self.num_classes)
             if len(images) != len(labels) or images.shape[1:] != self.train_images.shape[1:]:
@@ -149,7 +149,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """SHA-256 of everything that training can see: both splits, their shapes, and the class names.
 
-        What is held out is no part of it, so that a run is the same run whether or not those images are at hand.
+        Held-out images are not part of it, so a run is the same run whether or not they were loaded.
         """
         digest = hashlib.sha256()
         for name in self.class_names:
@@ -203,7 +203,7 @@ def _images(value: object, what: str) -> UInt8Array:
         raise DataError(f"{what} should be an array of uint8, but got {_kind(value)}")
     if value.ndim != 4 or 0 in value.shape:
         raise DataError(
-            f"{what} should have the shape (images, height, width, channels), none of it 0, but got {value.shape}"
+            f"{what} should have the shape (images, height, width, channels), all above 0, but got {value.shape}"
         )
     if value.shape[3] > MOST_LIKELY_CHANNELS >= value.shape[1]:
         raise DataError(
@@ -225,7 +225,7 @@ def _labels(value: object, what: str, classes: int) -> Int64Array:
 
 
 def whole_labels(values: npt.NDArray[np.generic], what: str) -> Int64Array:
-    """Return labels as int64, one for each image; a second axis of length 1 is taken off."""
+    """Return labels as int64, one for each image; a second axis of length 1 is removed."""
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):

@@ -1,7 +1,7 @@
 """Download, verify and unpack a CIFAR archive.
 
-Nothing gets its final name before it is whole: the archive grows as `.part`, and the folder is unpacked beside its
-place, checked file by file, and renamed. The library pooch would start a broken download of 170 MB anew.
+Nothing gets its final name before it is complete. The archive grows as `.part`, and the folder is unpacked next to its
+final place, checked file by file, and renamed. An interrupted download of 170 MB resumes, which pooch does not do.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def unpack(files: CifarFiles, archive: Path, root: Path) -> Path:
     contents = read_verified(files, archive)
     target = root / files.folder
     _clear_stale(root, files.folder)
-    # Beside the target, so that the rename at the end stays within one file system.
+    # Next to the target, so that the final rename stays within one file system.
     with tempfile.TemporaryDirectory(prefix=f".{files.folder}-", dir=root, ignore_cleanup_errors=True) as staging:
         folder = Path(staging) / files.folder
         folder.mkdir()

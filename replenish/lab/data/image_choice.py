@@ -10,12 +10,12 @@ import numpy.typing as npt
 from replenish.draws import KeyedWords
 from replenish.lab.data.dataset import DataError, Int64Array
 
-# One image in this many of each class is held out where the data has no test split of its own.
+# Where the data has no test split, one image in this many of each class is held out.
 TEST_SHARE = 5
 
 
 class LabPurpose(enum.IntEnum):
-    """What the lab's random words are for, beside the core's `Purpose`: the numbers never meet."""
+    """What the lab uses random words for; the numbers do not overlap with the core's `Purpose`."""
 
     AUGMENTATION = 7
     IMAGES_PER_CLASS = 8

@@ -25,7 +25,7 @@ TEST_FOLDERS = ("test", "val", "valid", "validation")
 
 
 def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Dataset:
-    """Read a folder of images, one subfolder a class, classes and files in the order of their names.
+    """Read a folder of images, one subfolder per class, with classes and files sorted by name.
 
     With `train` and `test` inside (or `val`, where there is no `test`), those are the splits, and must have the same
     classes; without, a fifth of every class is held out for testing, chosen by `seed`. Images become one channel if all
@@ -44,7 +44,7 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
         if odd := sorted(set(class_names) ^ set(test_names)):
             there, missing = splits if odd[0] in class_names else reversed(splits)
             raise DataError(f"{path}: class {odd[0]!r} is in {there.name} but not in {missing.name}")
-    # Read as one list, so that the two splits agree in size and in the number of channels, and are parts of one array.
+    # Both splits are read as one list, so that they agree in size and channels and are parts of one array.
     files = train_files + test_files
     with warnings.catch_warnings():
         # A warning of Pillow is about what is not needed, such as notes of a camera that end too early. Ignored here,
@@ -107,7 +107,7 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
         if odd := next((entry for entry in images if not entry.is_file()), None):
             raise DataError(f"{odd} has the name of an image, but is no file")
         if not images:
-            raise DataError(f"{folder} has no {', '.join(SUFFIXES)} images: a class may not be empty")
+            raise DataError(f"{folder} has no {', '.join(SUFFIXES)} images; every class needs at least one")
         files += images
         labels += [label] * len(images)
     return files, np.array(labels, dtype=np.int64), tuple(folder.name for folder in folders)
@@ -130,7 +130,7 @@ def _pixels(file: Path) -> UInt8Array:
             mode = "L" if image.mode in GREY_MODES else "RGB"
             ImageOps.exif_transpose(image, in_place=True)
             pixels = np.empty((image.height, image.width, len(mode)), dtype=np.uint8)
-            # In bands: Pillow makes several copies of what it converts, and those of a large image are large.
+            # In bands, since Pillow makes several copies of what it converts.
             for top in range(0, image.height, ROWS_AT_ONCE):
                 band = image.crop((0, top, image.width, min(top + ROWS_AT_ONCE, image.height)))
                 rows = np.asarray(band if band.mode == mode else band.convert(mode))

@@ -13,9 +13,9 @@ import numpy as np
 from replenish.lab.data.area_average import area_average
 from replenish.lab.data.dataset import DataError, UInt8Array
 
-#: Images that together have more bytes than this are kept in a file, of which memory holds what is being read.
+#: Images that together have more bytes than this are kept in a memory-mapped file.
 IN_MEMORY = 1 << 30
-#: Images decoded ahead of where they are stacked, so that many cannot pile up.
+#: How many images are decoded ahead of the one that is stacked next; this bounds the memory.
 _AHEAD = 256
 
 

@@ -1,9 +1,8 @@
 """Images held once on a device as padded bytes, from which standardised crops are gathered a batch at a time.
 
-A crop is a run of bytes in each of its rows. So a whole batch of crops is one `index_select` over a view
-of the memory in which every byte starts a row; mirror images are turned together; and the change to float,
-the mean and the standard deviation are one pass each. There is no Python loop over images, and the same
-operations run wherever the bytes are.
+Each row of a crop is a run of bytes. So a whole batch of crops is one `index_select` over a view of the memory in
+which every byte starts a row. Mirrored images are flipped together, and the conversion to float, the mean and the
+standard deviation take one pass each. There is no Python loop over images, and the same operations run on any device.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class ImageStore:
         else 0. To mirror the image first would give the crop that lies opposite, which is as likely.
         """
         starts = indices * self._image_stride + rows * self._row_stride + columns * self._depth
-        # Those to be mirrored are gathered in front, so that they can be turned at once, then put back.
+        # Images to be mirrored are gathered first, flipped together, and put back.
         order = np.argsort(1 - flips, kind="stable")
         images = self._gather(starts[order])
         front = images[: int(flips.sum())]
@@ -120,7 +119,7 @@ class ImageStore:
 class MappedImageStore:
     """What `ImageStore` gives, from images that are not copied: each batch is read and padded when it is asked for.
 
-    For images in a file too large for memory. Arguments are those of `ImageStore`.
+    For images in a file that is too large for memory. The arguments are the same as for `ImageStore`.
     """
 
     def __init__(self, images: UInt8Array, mean: Float64Array, std: Float64Array, **options: Any) -> None:

@@ -1,6 +1,6 @@
 """The datasets that have a name: how each is loaded, what it is, and how much of it there is.
 
-Another dataset is another entry here. Its sizes are here so that a cost can be told before anything is downloaded.
+To add a dataset, add an entry. The sizes are listed so that a cost can be estimated before anything is downloaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class KnownDataset:
     """A dataset that has a name: what it is, in a few words, and how much of it there is.
 
     `load` reads the whole of it, from a folder if one is given; `files` are those that it is in, if they are slow to
-    decode; `subclasses` are those by which so many images a class are counted, where there are any.
+    decode; `subclasses`, where given, are the classes by which images per class are counted.
     """
 
     description: str
@@ -44,7 +44,7 @@ class KnownDataset:
 
 def load_digits() -> Dataset:
     """Return the 1797 handwritten digits of 8 x 8 pixels that come with scikit-learn, in a fixed split."""
-    # Imported here: scikit-learn takes a second to import, and only these digits need it.
+    # Imported here, since scikit-learn takes a second to import and only the digits need it.
     from sklearn import datasets
 
     bunch = datasets.load_digits()

@@ -40,7 +40,7 @@ def load(
         images_per_class: As in `reduce`: training images that each class keeps.
         classes: As in `reduce`: how many classes to keep, or which.
         image_size: As in `reduce`: new height and width. Needed for a folder of images of several sizes.
-        seed: The seed of the choice of images, and of the split of data that has none of its own. The split
+        seed: The seed of the choice of images, and of the split of data that comes without a test split. The split
             of digits is fixed.
         held_out: As in `reduce`: whether to give the training images that are not kept as well.
 
@@ -75,7 +75,7 @@ class Source:
 
 
 def find_source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Source:
-    """Return where data of a name or path come from, without reading them; arguments and errors are those of `load`."""
+    """Return where the data of a name or path come from, without reading them; arguments as for `load`."""
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"name should be a str or a path, but got {name!r} of type {type(name).__name__}")
     if isinstance(name, str) and name in DATASETS:

@@ -15,7 +15,7 @@ from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Arra
 from replenish.lab.data.image_choice import held_out
 
 SPLIT_KEYS = ("train_images", "train_labels", "test_images", "test_labels")
-#: Keras's names, and those of a validation split, which is tested on where there is no test split.
+#: Keras's names, and the names of a validation split, which serves as the test split where there is none.
 KERAS_KEYS = ("x_train", "y_train", "x_test", "y_test")
 VALIDATION_KEYS = ("val_images", "val_labels")
 WHOLE_KEYS = ("images", "labels")

@@ -22,7 +22,7 @@ _CHANNELS = (1, 3)
 def as_dataset(
     data: Any, *, image_size: int | tuple[int, int] | None = None, name: str = "own data", seed: int = 0
 ) -> Dataset:
-    """Return data of your own as a `Dataset`; every image is read once, in order.
+    """Return your own data as a `Dataset`; every image is read once, in order.
 
     A split is (images, labels) arrays, a torch dataset of (image, label), or a Hugging Face dataset with a column of
     images and one of labels. Data are a split, of which a fifth of every class is held out for testing; a pair of
@@ -77,7 +77,7 @@ def _splits(data: Any) -> tuple[Any, Any]:
 
 
 def _split(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
-    """Return the images, the labels and, if it tells them, the names of the classes of one split."""
+    """Return the images, the labels and, where the data have them, the class names of one split."""
     if isinstance(split, (tuple, list)) and len(split) == 2 and all(map(_is_array, split)):
         images, labels = split
         if len(images) != len(labels):

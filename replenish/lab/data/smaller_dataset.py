@@ -1,4 +1,4 @@
-"""A dataset cut down: fewer classes, fewer training images a class, smaller images."""
+"""Smaller versions of a dataset: fewer classes, fewer training images per class, smaller images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reduce(
     seed: int = 0,
     held_out: bool = False,
 ) -> Dataset:
-    """Cut a dataset down, deterministically; this is how "few images a class" is studied on a small machine.
+    """Cut a dataset down, deterministically; for studies of few images per class on a small machine.
 
     The test split loses the classes that are left out but no other image, so that test errors of different
     `images_per_class` are measured on the same images.
@@ -85,7 +85,7 @@ def reduce(
         name=dataset.name,
         held_out_images=None if left is None else area_average(dataset.train_images[left], height, width),
         held_out_labels=None if left is None else new_label[dataset.train_labels[left]],
-        # Numbered anew: a subclass whose images are all gone leaves no gap.
+        # Renumbered, so that a subclass without images leaves no gap.
         train_subclasses=None if subclasses is None else np.unique(subclasses[train], return_inverse=True)[1],
         train_files=None if dataset.train_files is None else dataset.train_files[train],
     )
@@ -105,7 +105,7 @@ def _few_of_each(dataset: Dataset, kept: npt.NDArray[np.bool_], count: int, seed
             f"images_per_class should be at most {fewest} for {dataset.name}, "
             f"but got {count}: {what} has {sizes[scarce[0]]} training images"
         )
-    # The choice is made on the full dataset, so that it does not depend on which classes stay.
+    # Chosen on the full dataset, so that the choice does not depend on which classes stay.
     return choose(groups, np.full(len(sizes), count), seed, LabPurpose.IMAGES_PER_CLASS)
 
 

@@ -51,7 +51,7 @@ def lost_process(error: RuntimeError) -> str | None:
     reason = said.partition("\n")[0].partition(". ")[0]
     if reason.startswith("["):  # the place in gloo's source
         reason = reason.partition("] ")[2]
-    return f"another process of the run was lost ({reason:.100}); give the same command again to go on"
+    return f"another process of the run was lost ({reason:.100}); give the same command again to resume"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, and how a run goes on from one: to the same bits, on one CPU process."""
+"""The content of a checkpoint, and how a run resumes from one: bit for bit, on one CPU process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from replenish.lab.training.loop import Training
 
 CHECKPOINT_VERSION = 1
-#: What a run's seed is used for here, as words of `derived_seed`; order and augmentation draw from the seed itself.
+#: Words of `derived_seed` for what a run's seed is used for here. Order and augmentation use the seed itself.
 WEIGHTS, DROPOUT = 1, 2
 
 
 def checkpoint_of(run: Training) -> dict[str, Any]:
-    """Return where a run stands."""
+    """Return the state of a run."""
     return {
         "version": CHECKPOINT_VERSION,
         "step": run.step,
@@ -40,7 +40,7 @@ def checkpoint_of(run: Training) -> dict[str, Any]:
 
 
 def restore(run: Training, checkpoint: dict[str, Any]) -> None:
-    """Bring a run to where a checkpoint stands.
+    """Put a run into the state of a checkpoint.
 
     Raises:
         ValueError: The checkpoint is of another version, or of other data.
@@ -74,7 +74,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
 
 
 def _batches(run: Training) -> dict[str, Any]:
-    """Return what names the batches, without the order, which the sampler's state names."""
+    """Return the config of the batches without the order, which the sampler's state contains."""
     return {name: value for name, value in run.batches.config().items() if name != "order"}
 
 

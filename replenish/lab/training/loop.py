@@ -1,8 +1,8 @@
 """The trainer: one run, from a config to a result.
 
-It reads from top to bottom: `train` prepares, takes up a checkpoint if there is one, then trains epoch by epoch. A run
-is a function of its config: initial weights, order, augmentation and dropout each have a stream keyed by the seed. On
-one CPU process a run that was killed and started again ends in the same bits as one that was not.
+It reads from top to bottom: `train` prepares, restores a checkpoint if there is one, then trains epoch by epoch. A run
+is a function of its config: initial weights, order, augmentation and dropout each have a random stream keyed by the
+seed. On one CPU process, a run that was killed and resumed ends in the same bits as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
 from replenish.sharding import check_shares
 
-#: Told of everything that happens: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
+#: Called with every event: `{"event": "start" | "step" | "epoch" | "warning" | "end", ...}`.
 Watch = Callable[[dict[str, Any]], None]
 Result = dict[str, Any]
 
-#: Steps between looks at the loss. To look makes the processor wait for the device, so it is not done every step.
+#: Steps between checks of the loss. A check makes the processor wait for the device.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
-#: How the names of what is measured begin: all of the last epoch's is in the result.
+#: Prefixes of the names of measurements. The last epoch's are in the result.
 MEASURED = ("train_", "test_", "clean_", "held_out_")
 
 
@@ -56,19 +56,19 @@ def train(
     tensorboard: bool = False,
     command: str = "",
 ) -> Result:
-    """Train a run to its end, or go on with one that was stopped, and return its result.
+    """Train a run to its end, or resume one that was stopped, and return its result.
 
-    A run whose folder already has a result is not run again. Ctrl-C saves and raises `Stopped`. A loss that is
-    not a number ends the run with a result whose status is "diverged".
+    A run whose folder already has a result is not repeated. Ctrl-C saves and raises `Stopped`. A loss that is
+    not finite ends the run with the status "diverged".
 
     Args:
         config: What to run.
         folder: The run's folder; see `replenish.lab.runs`.
         hardware: What to run it on; by default one process with one thread.
-        model: Makes a network of your own, with fresh weights from torch's generator; by default the network
-            that `config.model` names.
-        dataset: Data of your own; by default what `config.dataset` names.
-        watch: Called with what happens, for a display.
+        model: A function that makes your own network, with fresh weights from torch's generator; by default the
+            network that `config.model` names.
+        dataset: Your own data; by default the dataset that `config.dataset` names.
+        watch: Called with every event, for a display.
         tensorboard: Whether to write TensorBoard events into the folder as well.
         command: The command line, for the record.
 
@@ -99,7 +99,7 @@ def train(
     fabric = start(hardware, config.precision, network)
     run_folder = RunFolder(folder)
     with ExitStack() as stack:
-        # The first process decides and writes; the others do as it does.
+        # The first process decides and writes; the others follow.
         on_first(fabric, lambda: stack.enter_context(run_folder.owned_by(config)))
         if (result := on_first(fabric, run_folder.result)) is not None:
             if result["data"]["fingerprint"] != dataset.fingerprint:
@@ -124,7 +124,7 @@ def train(
                 f"whole epoch in {folder}"
             ) from error
         on_first(fabric, lambda: run_folder.write_result(result))
-        fabric.barrier()  # nobody leaves while another still listens
+        fabric.barrier()  # no process ends while another still waits for it
         run.watch({"event": "end", "result": result})
         return result
 
@@ -138,7 +138,7 @@ def build_optimizer(config: RunConfig, network: nn.Module) -> torch.optim.Optimi
 
 
 class Training:
-    """A run under way: what a checkpoint holds, and the steps that change it."""
+    """A run in progress: the state that a checkpoint holds, and the steps that change it."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class Training:
         )
         self.steps_per_epoch = config.steps_per_epoch(self.order.num_samples)
         self.total_steps = config.epochs * self.steps_per_epoch
-        self.network = network  # kept beside the wrapped one: its state has the plain names
+        self.network = network  # kept as well as the wrapped one, since its state has the plain names
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
         self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
@@ -186,15 +186,15 @@ class Training:
         self.seconds_before, self.started = 0.0, time.perf_counter()
         self.started_at: str | None = machine.now()  # a restored run keeps the time of its first start
         self.commit = machine.commit()  # now: by the end of a long run the source may be another
-        #: What the run was executed on, the last at the end: one that was stopped may go on elsewhere.
+        #: The hardware of each part of the run, the current one last: a stopped run may resume elsewhere.
         used = {"processes": fabric.world_size, "device": fabric.device.type}
-        # Fabric takes another precision than was asked for where a device has none of that kind.
+        # Fabric falls back to another precision where a device does not support the one asked for.
         used["precision"] = fabric.strategy.precision.precision
         used |= machine.gpu(fabric.device)
         self.all_hardware = [{**hardware.to_dict(), **used}]
 
     def train(self) -> None:
-        """Train from where the run stands to its end."""
+        """Train from the current step to the end."""
         self.watch({"event": "start", "step": self.step, "total_steps": self.total_steps, "epochs": self.config.epochs})
         while self.step < self.total_steps:
             epoch = self.step // self.steps_per_epoch + 1
@@ -207,7 +207,7 @@ class Training:
                 self._stop_if_asked(saved=True)
 
     def train_until(self, stop_step: int) -> None:
-        """Train up to a step; the sums of the loss are left for `measure`."""
+        """Train up to a step. `measure` reads the sums of the loss."""
         self.model.train()
         reported, reported_step = time.perf_counter(), self.step
         for indices, (images, labels) in self.batches.steps(self.step, stop_step):
@@ -228,8 +228,8 @@ class Training:
             now = time.perf_counter()
             if now - reported > SECONDS_BETWEEN_REPORTS:
                 speed = (self.step - reported_step) * self.config.batch_size / (now - reported)
-                told = {"loss": loss.item(), "learning_rate": learning_rate, "samples_per_second": speed}
-                self.watch({"event": "step", "step": self.step, **told})
+                numbers = {"loss": loss.item(), "learning_rate": learning_rate, "samples_per_second": speed}
+                self.watch({"event": "step", "step": self.step, **numbers})
                 reported, reported_step = now, self.step
 
     def measure(self, epoch: int) -> dict[str, Any]:
@@ -251,7 +251,7 @@ class Training:
         return {**line, "unseen": int(np.count_nonzero(~self.meter.seen)), "seconds": round(self.seconds(), 3)}
 
     def result(self, status: str, command: str) -> Result:
-        """Return how the run ended; the error is that of the last epoch, whatever the best was."""
+        """Return how the run ended; the error is the last epoch's, not the best."""
         last = self.metrics[-1] if self.metrics and status == "finished" else {}
         tested = [line for line in self.metrics if line["test_error"] is not None]
         best = min(tested, key=lambda line: line["test_error"], default={})
@@ -289,7 +289,7 @@ class Training:
         return self.seconds_before + time.perf_counter() - self.started
 
     def save(self) -> None:
-        """Save where the run stands."""
+        """Save the state of the run."""
         checkpoint = checkpoint_of(self)
 
         def write() -> None:
@@ -299,7 +299,7 @@ class Training:
         on_first(self.fabric, write)
 
     def take_up_checkpoint(self) -> None:
-        """Go on from the last whole checkpoint, if there is one."""
+        """Resume from the last complete checkpoint, if there is one."""
         checkpoint, faults = on_first(self.fabric, self.folder.checkpoints.load)
         for fault in faults:
             self.watch({"event": "warning", "message": fault})
@@ -309,7 +309,7 @@ class Training:
             on_first(self.fabric, lambda: self.folder.write_metrics(self.metrics))
 
     def _weighted(self, loss: Tensor, own: int, whole: int) -> Tensor:
-        """Return the loss so that the mean of all processes' gradients is that of the whole batch."""
+        """Scale the loss so that the mean of all processes' gradients is the whole batch's gradient."""
         shares = own * self.fabric.world_size
         return loss if shares == whole else loss * (shares / whole)
 
@@ -333,7 +333,7 @@ class Training:
                 self.save()
             raise Stopped(
                 f"stopped at step {self.step} of {self.total_steps} and saved in {self.folder.path}; give the same "
-                f"command again to go on",
+                f"command again to resume",
                 number,
             )
 

@@ -1,4 +1,4 @@
-"""What is measured of a run: the loss while training, the samples seen, loss and error on whole splits."""
+"""Measurements of a run: the loss while training, the samples seen, loss and error on whole splits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DivergedError(ArithmeticError):
 
 
 class OnlineMeter:
-    """Sums over the steps of an epoch, kept on the device so that no step waits for the loss to arrive."""
+    """Sums over the steps of an epoch, kept on the device so that no step waits for the loss."""
 
     def __init__(self, fabric: Fabric, num_samples: int) -> None:
         self._fabric = fabric
@@ -54,7 +54,7 @@ class OnlineMeter:
         return float(agreed(self._fabric, self.loss_sum, "sum")), int(agreed(self._fabric, count, "sum"))
 
     def begin_epoch(self) -> None:
-        """Start the sums anew."""
+        """Reset the sums."""
         self.loss_sum.zero_()
         self.loss_count = 0
 

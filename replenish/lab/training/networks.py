@@ -1,4 +1,4 @@
-"""The network of a run: made from its config, or brought back from the folder of one that has finished."""
+"""The network of a run: made from its config, or loaded from the folder of a finished run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
 
     Args:
         run_folder: The folder of one run, such as `runs/<name>/seed0`.
-        model: Makes the network, if it is one of your own.
+        model: A function that makes the network, if it is your own.
 
     Raises:
         ValueError: The run has not finished, its folder has no whole checkpoint, or the weights are not those that
@@ -62,7 +62,7 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
             f"run_folder should be of a finished run, but {folder.path} has no result; train it to its end"
         )
     if result["status"] != "finished":
-        raise ValueError(f"run_folder should be of a finished run, but that of {folder.path} has {result['status']}")
+        raise ValueError(f"run_folder should be of a finished run, but {folder.path} has status {result['status']!r}")
     checkpoint, faults = folder.checkpoints.load()
     if checkpoint is None:
         why = "; ".join(faults) or "it has none, since records that are kept or shared leave out the weights"
@@ -74,13 +74,13 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
     try:
         network.load_state_dict(checkpoint["model"], assign=True)  # with the precision that the run had
     except RuntimeError as error:
-        said = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         raise ValueError(
-            f"model should make the network of {folder.path}, but its weights have no place: {said}"
+            f"model should make the network of {folder.path}, but its weights do not fit: {reason}"
         ) from None
     if weights_sha256(network) != result["weights_sha256"]:
         raise ValueError(
-            f"the checkpoint in {folder.path} is not that of its result; train that config in a new folder"
+            f"the checkpoint in {folder.path} does not belong to its result; train that config in a new folder"
         )
     return network.eval()
 
@@ -92,7 +92,7 @@ def _maker_of_finished(config: RunConfig, data: dict[str, Any]) -> MakeModel:
             entry(config.model)
         except ValueError:
             raise ValueError(
-                f"model should be given for a network of your own, but the run's is {config.model!r} and got None"
+                f"model should be given for your own network, but the run's is {config.model!r} and got None"
             ) from None
     return _maker(config, data["channels"], data["classes"], data["image_size"])
 

@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
-    """Return Fabric with all processes running; an accelerator that is not there is refused."""
+    """Return Fabric with all processes running; raise for an accelerator that is not available."""
     alone = hardware.devices * hardware.num_nodes == 1
     # A network that leaves out branches at random has steps in which some parameters have no gradient.
     drops_branches = any(getattr(module, "survival", 1.0) < 1.0 for module in network.modules())
     strategy: Any = "auto" if alone else DDPStrategy(find_unused_parameters=drops_branches)
-    # Gradients of 1x1 convolutions can have either of two layouts that are the same in memory.
+    # The gradients of 1x1 convolutions can have either of two layouts, which are the same in memory.
     warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides", UserWarning)
     try:
         fabric = Fabric(
@@ -33,7 +33,7 @@ def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
             strategy=strategy,
             precision=precision,  # type: ignore[arg-type]
         )
-    except Exception as error:  # Fabric and torch have many kinds of exceptions for a device that is not there
+    except Exception as error:  # Fabric and torch raise many kinds of exceptions for a missing device
         here = ["cpu", *(["cuda"] * torch.cuda.is_available()), *(["mps"] * torch.backends.mps.is_available())]
         raise ValueError(
             f"accelerator={hardware.accelerator!r} with devices={hardware.devices} cannot be used here, where there is "
@@ -54,7 +54,7 @@ def _leave() -> None:
 
 
 def on_first(fabric: Fabric, action: Callable[[], T]) -> T:
-    """Do something on the first process alone, and have its outcome, also an exception, on all."""
+    """Call `action` on the first process only, and return or raise its outcome on all."""
     if fabric.world_size == 1:
         return action()
     outcome: tuple[Any, BaseException | None] = (None, None)

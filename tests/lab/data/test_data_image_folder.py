@@ -103,7 +103,7 @@ def test_an_empty_class(tmp_path: Path):
     two_splits(tmp_path)
     for split in ("train", "test"):
         (tmp_path / split / "eel").mkdir()
-    with pytest.raises(DataError, match="eel has no .png, .*.gif images: a class may not be empty"):
+    with pytest.raises(DataError, match="eel has no .png, .*.gif images; every class needs at least one"):
         load(tmp_path)
 
 
