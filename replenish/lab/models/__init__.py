@@ -1,8 +1,8 @@
-"""The networks of the paper's table 2, each a plain `torch.nn.Module` in a file of its own.
+"""The networks of the paper's table 2, each a plain `torch.nn.Module` in its own file.
 
 `build` makes one by name; `MODELS` is the table of names. Every network maps images (batch, channels,
 height, width) to logits (batch, classes) and runs on images of 8x8 pixels and up with any number of channels.
-`docs/deviations.md` lists what their papers do not tell and we chose.
+`docs/deviations.md` lists our choices where their papers are silent.
 
 Example:
     >>> from replenish.lab.models import MODELS, build

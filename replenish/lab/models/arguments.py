@@ -1,4 +1,4 @@
-"""Checks of the networks' arguments, beside those of `replenish.checks`."""
+"""Checks of the networks' arguments, in addition to `replenish.checks`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a network costs: parameters and multiply-adds, without memory or arithmetic.
 
 Networks are built and run on torch's meta device, whose tensors have shapes and no values, so a network of
-a hundred million parameters or of a thousand layers is counted in about a second.
+a hundred million parameters or of a thousand layers takes about a second to count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def parameters(model: nn.Module) -> int:
 
 
 def cost(name: str, in_channels: int = 3, num_classes: int = 10, image_size: int = 32, **overrides: object) -> Cost:
-    """Return the cost of a network of the table, by name; the arguments are those of `build`.
+    """Return the cost of a network of the table, by name; the arguments are the same as for `build`.
 
     Example:
         >>> cost("wrn-28-10")
@@ -56,7 +56,7 @@ def cost(name: str, in_channels: int = 3, num_classes: int = 10, image_size: int
 
 
 def shapes_only(name: str, **options: Any) -> nn.Module:
-    """Return a network on the meta device; the arguments are those of `build`."""
+    """Return a network on the meta device; the arguments are the same as for `build`."""
     # Not around the forward pass: as a context the device is looked up, slowly, at every operation.
     with torch.device("meta"):
         return build(name, **options)

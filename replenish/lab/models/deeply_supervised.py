@@ -19,7 +19,7 @@ def squared_hinge(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 class SupervisedBlock(nn.Module):
-    """An mlpconv block whose first convolution, before its ReLU, feeds a classifier of its own."""
+    """An mlpconv block whose first convolution, before its ReLU, feeds a separate classifier."""
 
     def __init__(
         self, in_channels: int, kernel: int, channels: tuple[int, int, int], num_classes: int, side: int

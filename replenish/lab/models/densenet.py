@@ -52,8 +52,8 @@ class DenseNet(nn.Module):
     Three dense blocks of equal length; between them a 1x1 convolution, which keeps `compression` of the
     channels, and 2x2 average pooling; then BN, ReLU, the mean over the image and a linear layer.
     DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution, compression 0.5 and a first
-    convolution to twice the growth rate; the plain network has none of these and starts with 16 channels.
-    The paper trains DenseNet-BC 190-40: its 25.6M parameters tell that (section 3.1 writes "DenseNet").
+    convolution to twice the growth rate; the plain network has neither and starts with 16 channels.
+    The paper trains DenseNet-BC 190-40, as its 25.6M parameters show (section 3.1 writes "DenseNet").
 
     Args:
         in_channels: Channels of the images.

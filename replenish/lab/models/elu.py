@@ -38,7 +38,7 @@ class Stack(nn.Sequential):
 class ELUNetwork(nn.Module):
     """Eighteen convolutions with ELUs, without normalization; row "Exponential Linear Units" of table 2.
 
-    They stand in seven stacks, each of which ends in dropout and 2x2 max pooling. A 1x1 convolution then
+    They form seven stacks, and each stack ends in dropout and 2x2 max pooling. A 1x1 convolution then
     gives each class's logit.
 
     Args:

@@ -27,7 +27,7 @@ class HighwayConv(nn.Module):
         self.conv = nn.Conv2d(channels, 2 * channels, 3, padding=1)
 
     def start(self, gate_bias: float) -> None:
-        """Set the weights as if H and T were convolutions of their own, and the gate's bias."""
+        """Set the weights as if H and T were separate convolutions, and the gate's bias."""
         for part in self.conv.weight.detach().chunk(2):
             nn.init.xavier_uniform_(part)
         nn.init.constant_(self.conv.bias.detach()[self.conv.in_channels :], gate_bias)  # type: ignore[union-attr]
@@ -43,7 +43,7 @@ class HighwayNetwork(nn.Module):
 
     Three stages, each a plain 3x3 convolution that sets the width and four or five highway layers, with
     2x2 max pooling between them; then a 1x1 convolution to 100 channels, the mean over the image and a linear
-    layer. Widths, dropout and the gate's bias are those of the authors' published CIFAR definitions.
+    layer. Widths, dropout and the gate's bias follow the authors' published CIFAR definitions.
 
     Args:
         in_channels: Channels of the images.

@@ -1,4 +1,4 @@
-"""What tells networks apart: a hash of their weights, and for your own networks a name that changes when they do.
+"""How networks are identified: a hash of their weights, and for your own networks a name that changes when they do.
 
 The name of an own network has a digest of the source of your modules that it imports, directly or through others, of
 its initial weights, and of the values that its modules, classes and functions hold. Installed packages count with their
@@ -30,7 +30,7 @@ from torch import nn
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), PurePath, torch.dtype, torch.device, enum.Enum)
 _OF_EVERY_MODULE = frozenset(vars(nn.Module())) - {"training"}
-#: What Python puts into a class, and annotations, which change nothing.
+#: Attributes that Python adds to a class, and annotations, which change nothing.
 _OF_EVERY_CLASS = {*vars(type("Empty", (), {})), "__annotations__", "__firstlineno__", "__static_attributes__"} | {
     "__orig_bases__",
     "__parameters__",
@@ -80,7 +80,7 @@ def _class_and_digest(make: Callable[[], nn.Module]) -> tuple[str, str]:
     found.add_modules()
     if found.unknown and not isinstance(label, str):
         warnings.warn(
-            f"whether the network {type(network).__name__} has changed cannot be told with certainty: "
+            f"whether the network {type(network).__name__} has changed cannot be determined with certainty: "
             f"{'; '.join(sorted(found.unknown))}. Give the function or class that makes it an attribute "
             f"replenish_label, such as 'v1', and change that whenever you change the network",
             stacklevel=4,
@@ -168,7 +168,7 @@ class _Description:
             self._add_code(function.__code__)
 
     def _add_code(self, code: types.CodeType) -> None:
-        """Add what tells apart two functions of one name, such as two lambdas."""
+        """Add what distinguishes two functions of one name, such as two lambdas."""
         self.write(code.co_code, code.co_names)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):

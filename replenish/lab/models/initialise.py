@@ -1,6 +1,6 @@
 """How the networks' weights start.
 
-The paper says nothing about it. Where the architecture's own authors published theirs we follow them; the
+The paper does not mention it. Where the architecture's own authors published theirs we follow them; the
 rest is our choice, listed in `docs/deviations.md`.
 """
 

@@ -29,7 +29,7 @@ def is_own(name: str) -> bool:
 
 
 def own_network(name: str, channels: int, classes: int, image_size: int | tuple[int, int], **more: Any) -> MakeNetwork:
-    """Return a function that makes the network, with those of `in_channels`, `num_classes`, `image_size` that it takes.
+    """Return a function that makes the network, with whichever of `in_channels`, `num_classes`, `image_size` it takes.
 
     The name is `module:function`, found from the current folder; `torchvision:resnet18`; or `timm:resnet18`. If it ends
     in `@` and a digest, the network must have that digest. The network must take every argument of `more`.

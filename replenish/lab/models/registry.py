@@ -36,7 +36,7 @@ SMALLEST_IMAGE = 8
 class ModelEntry:
     """One network of the table: the name that `build` takes, and the class, with what the name says of its arguments.
 
-    It has the row or rows of the paper's table 2 that it stands for, and the number of parameters printed there.
+    It has the rows of the paper's table 2 that it implements, and the number of parameters printed there.
     """
 
     name: str
@@ -51,7 +51,7 @@ class ModelEntry:
 
 
 _UNIT = "|".join(unit.replace("_", "-") for unit in UNITS)
-#: (the pattern for people, the pattern, the class, its arguments beside the sizes that the match names)
+#: (the pattern for readers, the pattern, the class, its arguments other than the sizes in the name)
 _FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str]], dict[str, Any]]]] = [
     (
         "wrn-<depth>-<width>",
@@ -81,7 +81,7 @@ _FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str
         "shake-shake-<depth>-2x[<groups>x]<width>d",
         r"shake-shake-(?P<depth>\d+)-2x((?P<groups>\d+)x)?(?P<width>\d+)d",
         ShakeShakeNet,
-        # Gastaldi's result on CIFAR-100, the one in the paper's table, is that of an even backward pass.
+        # Gastaldi's result on CIFAR-100, which is in the paper's table, has an even backward pass.
         lambda match: {"cardinality": int(match["groups"]), "backward_mode": "even"} if match["groups"] else {},
     ),
 ]
@@ -120,7 +120,7 @@ def _table() -> dict[str, ModelEntry]:
     return table
 
 
-#: Every network that has a name of its own, in the order of the paper's table 2.
+#: Every named network, in the order of the paper's table 2.
 MODELS: dict[str, ModelEntry] = _table()
 
 

@@ -57,12 +57,12 @@ ModuleMaker: TypeAlias = Callable[[int, int, int], nn.Module]
 class ResidualUnit(nn.Module):
     """What the five units share: two convolutions with dropout between them, two normalizations, a shortcut.
 
-    The stride is that of the first convolution and of the shortcut, which `shortcut` makes if the shape changes.
+    The first convolution and the shortcut have the stride; `shortcut` makes the latter if the shape changes.
     """
 
-    #: Whether the first normalization stands before the first convolution.
+    #: Whether the first normalization is before the first convolution.
     normalizes_input = False
-    #: What stands before the network's first unit, behind the first convolution, and what behind its last unit.
+    #: The layers between the first convolution and the first unit, and those after the last unit.
     stem, tail = "BN ReLU", ""
 
     def __init__(

@@ -63,7 +63,7 @@ class ShiftedShortcut(nn.Module):
     """The shortcut that changes the shape: two 1x1 convolutions that sample different pixels.
 
     The second one sees the image shifted by one pixel right and down, so that with stride 2 the two
-    together see every second pixel, where one alone would see every fourth.
+    together see every second pixel; one of them would see every fourth.
     """
 
     def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
@@ -128,7 +128,7 @@ class ShakeShakeNet(nn.Module):
 
     A 3x3 convolution and BN, three stages whose width doubles, then ReLU, the mean over the image and a
     linear layer. "26 2x96d" is depth 26 with two branches of width 96: two 3x3 convolutions each, 16
-    channels in front, shaken anew for each image in both directions. "29 2x4x64d" is ResNeXt's bottleneck
+    channels in front, with new random weights for each image and direction. "29 2x4x64d" is ResNeXt's bottleneck
     with cardinality 4 and width 64, 64 channels in front, whose gradient is even (`backward_mode="even"`).
 
     Args:
@@ -176,7 +176,7 @@ class ShakeShakeNet(nn.Module):
         self.stem = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels))
         if relu == "after":
             self.stem.append(nn.ReLU(inplace=True))
-        # Without state of its own, one mix serves all units; each call draws anew.
+        # The mix has no state, so one serves all units; each call draws new weights.
         unit = partial(ShakeShakeUnit, cardinality=cardinality, mix=mix, relu=relu)
         self.stages, channels = three_stages(channels, width * (1 if cardinality is None else 4), units, unit)
         self.tail: nn.Module = nn.ReLU() if relu == "before" else nn.Identity()

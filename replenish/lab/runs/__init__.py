@@ -1,12 +1,12 @@
-"""Runs on disk: the only room that knows their folders, what is in them, and whether a run has ended.
+"""Runs on disk: the only room that knows run folders, their files, and whether a run has ended.
 
-    config.json              what is run
-    metrics.jsonl            a line an effective epoch
-    checkpoint.pt            where the run stands; while it goes on also checkpoint-previous.pt, the one before
-    result.json              how it ended; a folder without it is a run that has not
+    config.json              the config of the run
+    metrics.jsonl            one line per effective epoch
+    checkpoint.pt            the state of the run; until it ends also checkpoint-previous.pt, the one before
+    result.json              how it ended; a run without it has not ended
 
-A folder is named by its config, and in it one by the seed. Records are for ever: what a release wrote is read by all
-later ones.
+A folder is named by its config and contains one folder per seed. What a release wrote is read by all later
+ones.
 """
 
 from replenish.lab.runs.folder import RunFolder, finite, folder_of

@@ -1,4 +1,4 @@
-"""The two checkpoints of a run under way: the last, and the one before it in case that is damaged."""
+"""The two checkpoints of a run in progress: the last, and the one before it in case the last is damaged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Checkpoints:
         self._last_is_damaged = False
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
-        """Save where the run stands; the checkpoint before it is kept, and the one before that replaced.
+        """Save the state of the run. The previous checkpoint is kept; the one before it is replaced.
 
         Raises:
             OSError: It could not be written, for instance for want of space; the last checkpoint is as it was.

@@ -1,4 +1,4 @@
-"""Runs read back: any folder that is a run's, at any depth."""
+"""Read runs back from any depth of a folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replenish.lab.runs.folder import CONFIG, RunFolder, finite
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run as its folder tells it.
+    """One run, read from its folder.
 
     Attributes:
         path: The folder, relative to the directory that was read, with forward slashes; "." for that itself.
