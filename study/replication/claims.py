@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from replenish.lab.verdict import SIGNIFICANT
 from study.replication.judgement import Judged, Judgement, Sign
 
 #: Verdicts on claims: of the paper, of this project, and of either. None of them reaches beyond this setting.

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from made_runs import write_run
 from made_study import made_run, made_study
+from scipy import stats
 
 from replenish.lab.runs import RunRecord, read_runs
 from study.replication import ARMS, CLAIMS, PRIMARY, SECONDARY, Judgement, judge_study, read_evidence
