@@ -81,9 +81,10 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
             self._passes_begin = False
         if batch_idx != self._batches:
             raise ValueError(
-                f"the Trainer continues with batch {batch_idx} of an epoch, but {self._batches} of its batches were "
-                f"trained: resume an epoch that max_time, should_stop or max_steps cut short with max_steps and "
-                f"max_epochs=-1, since the Trainer would leave out its rest"
+                f"the Trainer continues with batch {batch_idx} of its epoch, but {self._batches} batches of that epoch "
+                f"were trained, so batches would be left out or repeated: resume an epoch that max_time, should_stop "
+                f"or max_steps cut short with max_steps and max_epochs=-1, and a checkpoint of an epoch's end with "
+                f"max_epochs; otherwise resume from an earlier checkpoint"
             )
         if _lacks_a_part(trainer.train_dataloader, batch):
             raise ValueError(

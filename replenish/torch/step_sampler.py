@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
+import torch
 from torch.utils.data import Sampler
 
 from replenish import checks, state
@@ -295,6 +296,11 @@ class Pass(Iterator[Item], Generic[Item]):
         self._items: Iterator[Item] | None = None
 
     def __next__(self) -> Item:
+        if torch.compiler.is_compiling():  # a loop under torch.compile, which cannot compile numpy's drawing
+            return torch.compiler.disable(self._draw)()  # type: ignore[no-any-return]
+        return self._draw()
+
+    def _draw(self) -> Item:
         with self._lock.lock:
             if self._items is None:
                 self._items = self._sampler._begin(self)

@@ -35,7 +35,7 @@ class TestLightning:
 
     def fit(self, made: Any, checkpoint: Any = None, *, carried: bool = True, keep: Any = None, **ends: Any) -> Any:
         lightning = pytest.importorskip("lightning")
-        from test_histories_lightning import Module
+        from test_resume import recorder
 
         class Data(lightning.LightningDataModule):
             start: Any = None
@@ -52,7 +52,7 @@ class TestLightning:
             def load_state_dict(self, state_dict: Any) -> None:
                 self.start = state_dict or None
 
-        module = Module(optimizers=1)
+        module = recorder()
         trainer = lightning.Trainer(
             accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
             callbacks=[] if keep is None else [keep], enable_checkpointing=keep is not None, **ends,
@@ -118,7 +118,7 @@ def test_accelerate(tmp_path: Path) -> None:
 def test_the_hugging_face_trainer(prepared: bool, workers: int, tmp_path: Path) -> None:
     """It sets the epoch of a loader that Accelerate prepared, and of no other; it skips by reading again."""
     transformers = pytest.importorskip("transformers")
-    from test_histories_transformers import Model
+    from test_resume import hugging_face_model
 
     def make(data: Any) -> Any:
         def collate(items: list[int]) -> dict[str, torch.Tensor]:
@@ -138,7 +138,7 @@ def test_the_hugging_face_trainer(prepared: bool, workers: int, tmp_path: Path) 
             output_dir=str(tmp_path), use_cpu=True, report_to="none", disable_tqdm=True, dataloader_pin_memory=False,
             logging_strategy="no", max_steps=25, **options,
         )  # fmt: skip
-        trainer = Trainer(model=Model(), args=arguments, train_dataset=dataset(), eval_dataset=dataset())
+        trainer = Trainer(model=hugging_face_model(), args=arguments, train_dataset=dataset(), eval_dataset=dataset())
         trainer.train(resume_from_checkpoint=resume)
         return trainer.model.seen
 
