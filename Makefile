@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # what its tests share is made once; in the order of their names, which has the slow ones (browser, exec, lab) first.
 TEST_OPTIONS := -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-processes test-integrations test-lowest release-check docs paper lint format bench clean
+.PHONY: shuffles demo test test-processes test-integrations test-lowest release-check docs paper lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/ready-demo
@@ -64,6 +64,19 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python benchmarks/exec.py
 	$(BIN)/python benchmarks/folder.py
+
+# What data loaders draw, as docs/shuffles.md has it. mosaicml-streaming and litdata come without the clients of clouds that
+# they name; tensorflow pins what the others do not want, and has an environment of its own.
+SHUFFLE_PACKAGES := mosaicml-streaming==0.13.0 litdata==0.2.76 boto3 botocore s3transfer jmespath tifffile obstore
+SHUFFLES := $(CURDIR)/$(VENV)-shuffles
+
+shuffles: $(VENV)-integrations/ready
+	test -d $(SHUFFLES)/beside || $(VENV)-integrations/bin/python -m pip install --quiet --no-deps --target $(SHUFFLES)/beside $(SHUFFLE_PACKAGES)
+	test -x $(SHUFFLES)/tf/bin/python || $(PYTHON) -m venv $(SHUFFLES)/tf
+	$(SHUFFLES)/tf/bin/python -m pip install --quiet --disable-pip-version-check tensorflow-cpu==2.21.0
+	PYTHONPATH=$(CURDIR) $(SHUFFLES)/tf/bin/python benchmarks/shuffles.py --only tf.data --keep $(SHUFFLES)/rows.json
+	PYTHONPATH=$(SHUFFLES)/beside $(VENV)-integrations/bin/python benchmarks/shuffles.py --keep $(SHUFFLES)/rows.json --write
+	$(VENV)-integrations/bin/python benchmarks/shuffle_false_faults.py --write
 
 $(VENV)/ready-demo: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed; name one: make PYTHON=...")'

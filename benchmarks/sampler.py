@@ -2,7 +2,7 @@
 
     python benchmarks/sampler.py            print the tables (some minutes)
     python benchmarks/sampler.py --quick    smaller sizes, fewer rounds
-    python benchmarks/sampler.py --write    also write them to docs/benchmarks.md, and a few rows to README.md
+    python benchmarks/sampler.py --write    also write them to docs/benchmarks.md
 
 The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. An epoch is timed whole, with
 everything that happens between `iter()` and its first batch; "with building" adds the sampler's constructor, which a
@@ -17,14 +17,15 @@ import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from machine import RATIOS, describe
 from pages import write_between
 
 from replenish import SequencedReplacement
-from replenish.lab.sampler_benchmark import alternately, exhaust, one_epoch, ratio, seconds, torch_batches
+from replenish.lab.sampler_benchmark import alternately, exhaust, one_epoch, ratio, torch_batches
 from replenish.torch import SRSBatchSampler
 
 
@@ -49,31 +50,50 @@ def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
 
 
 def first_batch(num_samples: int, rounds: int) -> list[str]:
+    """Time the first batch in fresh processes, alternately: memory that a process has used before costs it nothing."""
     lines = [
-        f"| the first batch at N = {num_samples:,}, B = 64 | time | ratio |",
-        "|---|---|---|",
+        f"| CPU time in a fresh process, N = {num_samples:,}, B = 64 | first batch | ratio | 1,000 batches | ratio |",
+        "|---|---|---|---|---|",
     ]
-    runs: dict[str, Callable[[], object]] = {
-        "torch": lambda: next(iter(torch_batches(num_samples, 64))),
-        "identity": lambda: next(iter(SRSBatchSampler(range(num_samples), 64, sequence="identity"))),
-        "shuffled": lambda: next(iter(SRSBatchSampler(range(num_samples), 64))),
-    }
-    times: dict[str, list[float]] = {name: [] for name in runs}
+    times: dict[str, list[tuple[float, float]]] = {kind: [] for kind in SAMPLERS}
     for _ in range(rounds):
-        for name, run in runs.items():
-            # One untimed run of the same kind comes first: what another kind has given back to the machine, a
-            # virtual one may have taken away, and whoever asks for it first would pay for having it back.
-            run()
-            times[name].append(seconds(run))
-    for name, label in [
-        ("torch", "torch"),
-        ("identity", 'SRS, `sequence="identity"`'),
-        ("shuffled", "SRS, shuffled (the default)"),
-    ]:
-        shown = statistics.median(times[name]) * 1e3
-        lines.append(f"| {label} | {shown:,.1f} ms | {ratio(times['torch'], times[name]).text(0)} |")
+        for kind, found in times.items():
+            first, thousandth = in_fresh_process("--first", kind, num_samples).split()
+            found.append((float(first), float(thousandth)))
+    for kind, label in zip(
+        SAMPLERS, ["torch", 'SRS, `sequence="identity"`', "SRS, shuffled (the default)"], strict=True
+    ):
+        cells = []
+        for torch_times, own in zip(zip(*times["torch"], strict=True), zip(*times[kind], strict=True), strict=True):
+            cells += [f"{statistics.median(own) * 1e3:,.1f} ms", ratio(list(torch_times), list(own)).text(0)]
+        lines.append(f"| {label} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     return lines
+
+
+# How each makes its batches, building included.
+SAMPLERS: dict[str, Callable[[int], Iterable[object]]] = {
+    "torch": lambda num_samples: torch_batches(num_samples, 64),
+    "identity": lambda num_samples: SRSBatchSampler(range(num_samples), 64, sequence="identity"),
+    "shuffled": lambda num_samples: SRSBatchSampler(range(num_samples), 64),
+}
+
+
+def print_first(kind: str, num_samples: int) -> None:
+    SAMPLERS[kind](100)  # what the imports of the first use cost, such as torch's generator
+    start = time.process_time()
+    batches = iter(SAMPLERS[kind](num_samples))
+    next(batches)
+    first = time.process_time() - start
+    for _ in range(999):
+        next(batches)
+    print(first, time.process_time() - start)
+
+
+def in_fresh_process(option: str, kind: str, num_samples: int) -> str:
+    """Return what this script prints with an option in a process of its own."""
+    command = [sys.executable, __file__, option, kind, str(num_samples)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def jumps(rounds: int) -> list[str]:
@@ -95,20 +115,10 @@ def jumps(rounds: int) -> list[str]:
     return lines
 
 
-def growth(kind: str, num_samples: int) -> int:
-    """Return by how many bytes a fresh process has grown after a thousand batches of 64, still drawing."""
-    command = [sys.executable, __file__, "--growth", kind, str(num_samples)]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
 def print_growth(kind: str, num_samples: int) -> None:
+    """Print by how many bytes this process grows with a thousand batches, while it can still draw."""
     before = resident_bytes()
-    sampler = {
-        "torch": lambda: torch_batches(num_samples, 64),
-        "identity": lambda: SRSBatchSampler(range(num_samples), 64, sequence="identity"),
-        "shuffled": lambda: SRSBatchSampler(range(num_samples), 64),
-    }[kind]()
-    batches = iter(sampler)
+    batches = iter(SAMPLERS[kind](num_samples))
     for _ in zip(range(1000), batches, strict=False):
         pass
     print(resident_bytes() - before)
@@ -122,8 +132,8 @@ def resident_bytes() -> int:
 def memory(num_samples: int, rounds: int) -> list[str]:
     lines = [f"| memory at N = {num_samples:,}, B = 64 | growth | ratio |", "|---|---|---|"]
     grown = {
-        kind: statistics.median(growth(kind, num_samples) for _ in range(rounds))
-        for kind in ("torch", "identity", "shuffled")
+        kind: statistics.median(int(in_fresh_process("--growth", kind, num_samples)) for _ in range(rounds))
+        for kind in SAMPLERS
     }
     for kind, size in grown.items():
         label = "torch" if kind == "torch" else f"SRS, {kind}"
@@ -137,16 +147,22 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer rounds")
     parser.add_argument("--write", action="store_true", help="write the tables to docs/benchmarks.md")
     parser.add_argument("--growth", nargs=2, metavar=("KIND", "N"), help=argparse.SUPPRESS)
+    parser.add_argument("--first", nargs=2, metavar=("KIND", "N"), help=argparse.SUPPRESS)
+    parser.add_argument("--only-first", action="store_true", help="print the table of the first batch only")
     options = parser.parse_args()
-    if options.growth:
-        print_growth(options.growth[0], int(options.growth[1]))
-        return
+    for asked, answer in ((options.growth, print_growth), (options.first, print_first)):
+        if asked:
+            answer(asked[0], int(asked[1]))
+            return
     gc.freeze()
     sizes = [50_000, 1_280_000] if options.quick else [50_000, 1_280_000, 20_000_000]
     largest, rounds = sizes[-1], 5 if options.quick else 12
+    if options.only_first:
+        first_batch(largest, 9)
+        return
     tables = [
         epochs(sizes, [64, 128, 1024], rounds),
-        first_batch(largest, 3 if options.quick else 5),
+        first_batch(largest, 9),
         memory(largest, 3),
         jumps(rounds),
     ]
@@ -155,27 +171,6 @@ def main() -> None:
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/sampler.py", text)
-        write_between("README.md", "speed", "\n".join([*in_short(*tables), "", f"`make bench`. {machine}"]))
-
-
-def in_short(
-    epoch_table: list[str], first_table: list[str], memory_table: list[str], jump_table: list[str]
-) -> list[str]:
-    """Return the README's table: an index at the smallest and the largest N, at B = 64, and the rest at the largest."""
-    lines = ["| | torch | SRS | |", "|---|---|---|---|"]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in epoch_table[2:]]
-    for size, batch, torch, lists, list_ratio, _, arrays, array_ratio, _ in rows:
-        if batch == "64" and size in (rows[0][0], rows[-1][0]):
-            lines.append(f"| an index, N = {size}, B = 64, as lists | {torch} | {lists} | {list_ratio} |")
-            lines.append(f"| ... as arrays | | {arrays} | {array_ratio} |")
-    for table, label in ((first_table, "the first batch"), (memory_table, "memory")):
-        (_, torch, _), (_, ours, times) = (
-            [cell.strip() for cell in line.strip("|").split("|")] for line in (table[2], table[-1])
-        )
-        lines.append(f"| {label}, N = {rows[-1][0]} | {torch} | {ours} | {times} |")
-    far = [cell.strip() for cell in jump_table[-1].strip("|").split("|")]
-    lines.append(f"| jump to step 10^9, N = 50,000 | | {far[1]} | {far[2]} epochs |")
-    return lines
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@
     python benchmarks/scale.py --quick    N = 10^7 for 10^8, and 10^8 for 10^9
     python benchmarks/scale.py --write    also write it to docs/integrations/many_machines.md
     python benchmarks/scale.py --jump N   only a far jump in a pool of N, beside the plain replay, alternately
+    python benchmarks/scale.py --sizes    any order at N = 10^6 to 10^12, beside the peers: see sizes.py
+    python benchmarks/scale.py --quality  how uniform computed permutations are, from 10^3 to 10^12
 
 Every rank draws whole global batches and takes its share, so that a rank of 1,024 costs what one alone costs: all
 that concerns one rank can be measured on one machine. What would take too long here is computed, and marked so.
@@ -19,17 +21,14 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import zlib
-from pathlib import Path
 
 import numpy
+import sizes
 from pages import write_between
 
 from replenish import SequencedReplacement, state
-from replenish.integrations.node import NodeOrder, serve
-from replenish.integrations.recent import KEPT_STEPS
 from replenish.lab.machine import commit, processor
 
 BATCH, RANKS, RANKS_PER_NODE, STEPS = 65_536, 1024, 8, 100
@@ -107,19 +106,6 @@ def jump_table(num_samples: int, rounds: int) -> str:
     )
 
 
-def sharing(num_samples: int) -> dict[str, float]:
-    """A step of a node whose ranks all ask one drawing process, over the time of all ranks asking in turn."""
-    with tempfile.TemporaryDirectory() as folder, serve(order(num_samples), Path(folder, "s")):
-        ranks = [NodeOrder(order(num_samples), Path(folder, "s")) for _ in range(RANKS_PER_NODE)]
-        steps = []
-        for step in range(STEPS):
-            start = time.perf_counter()
-            for rank in ranks:
-                rank.batch(step)
-            steps.append(time.perf_counter() - start)
-    return {"step": statistics.median(steps)}
-
-
 def measured(what: str, *arguments: int) -> dict[str, float]:
     """Measure in a process of its own, so that its memory is its own."""
     command = [sys.executable, __file__, "--measure", what, *map(str, arguments)]
@@ -138,13 +124,10 @@ def table(small: int, large: int) -> str:
     draws = {size: measured("drawing", size) for size in (small, large)}
     epoch = {size: measured("resuming", size, 1)["seconds"] for size in (small, large)}
     far = {size: measured("resuming", size, 1000) for size in (small, large)}
-    shared = {small: measured("sharing", small)["step"]}
-    shared[large] = shared[small] - draws[small]["step"] + draws[large]["step"]
 
     def row(label: str, a: str, b: str, computed: bool = False) -> str:
         return f"| {label} | {a} | {b}{' *' if computed else ''} |"
 
-    kept = KEPT_STEPS * BATCH * 8  # the batches that the drawing process keeps for slower readers
     small_bytes, large_bytes = draws[small]["bytes"], draws[large]["bytes"]
     lines = [
         f"| B = {BATCH:,}, {RANKS:,} ranks, {RANKS_PER_NODE} a node | N = {small:,} | N = {large:,} |",
@@ -162,20 +145,12 @@ def table(small: int, large: int) -> str:
             f"{RANKS_PER_NODE * large_bytes / 1e9:.1f} GB",
             computed=True,
         ),
-        row(
-            "memory of a node, one pool (`NodeOrder`)",
-            f"{(small_bytes + kept) / 1e9:.2f} GB *",
-            f"{(large_bytes + kept) / 1e9:.2f} GB",
-            computed=True,
-        ),
-        row("a step of a node with one pool, all ranks", seconds(shared[small]), seconds(shared[large]), computed=True),
     ]
     note = (
         f"Measured on {processor()}, {os.cpu_count()} cores, one thread but for far resumes, which use all; Python "
         f"{platform.python_version()}, numpy {numpy.__version__}; commit {commit()}. Steps: median "
         f"of n = {STEPS}; the rest: n = 1.\n\n"
-        f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}, or that of one and the batches "
-        f"kept for slower ranks. The step of a shared node differs by its draw."
+        f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}."
     )
     return "\n".join(lines) + "\n\n" + note
 
@@ -185,13 +160,25 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="sizes a tenth of the real ones")
     parser.add_argument("--write", action="store_true", help="write the table to docs/integrations/many_machines.md")
     parser.add_argument("--jump", type=float, help="only a far jump in a pool of so many")
-    parser.add_argument("--rounds", type=int, default=3, help="of the far jump")
+    parser.add_argument("--rounds", type=int, default=3, help="of the far jump, or of --sizes")
+    parser.add_argument("--sizes", action="store_true", help="only any order at any size; --rounds of it")
+    parser.add_argument("--grain", metavar="PYTHON", help="with --sizes: an interpreter that has grain")
+    parser.add_argument("--quality", action="store_true", help="only the quality of computed permutations")
     parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         what, *arguments = options.measure
-        kinds = {"drawing": drawing, "resuming": resuming, "sharing": sharing, "jumping": jumping}
+        kinds = {"drawing": drawing, "resuming": resuming, "jumping": jumping}
         print(json.dumps(kinds[what](*map(int, arguments))))
+        return
+    if options.quality:
+        print(sizes.quality(seeds=2))
+        return
+    if options.sizes:
+        text = sizes.table(options.rounds, options.grain)
+        print(text)
+        if options.write:
+            write_between("docs/orders.md", "benchmarks/scale.py --sizes", text)
         return
     if options.jump:
         print(jump_table(int(options.jump), options.rounds))

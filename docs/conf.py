@@ -20,11 +20,13 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    # The next seven are in docs/_ext.
+    # The next are in docs/_ext.
+    "command_list",
     "dead_links",
     "docstrings",
     "explorer",
     "mathml",
+    "notebooks",
     "order_list",
     "report",
     "repository",

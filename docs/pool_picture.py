@@ -1,4 +1,4 @@
-"""Draw docs/pool.svg, the picture in the README: two steps of SRS, from the trace that the explorer plays.
+"""Draw two steps of SRS (docs/pool.svg) and the pool at work (docs/pool_moving.svg), from the explorer's trace.
 
 python docs/pool_picture.py
 """
@@ -24,13 +24,20 @@ TILES = (
     ("#9be7cb", "#006047"),
     ("#a2dcff", "#0c557f"),
     ("#e8c4fd", "#623f75"),
+    ("#ffc99b", "#74420a"),
+    ("#c6d9a0", "#43581c"),
+    ("#c9ccff", "#45498a"),
 )
 
+# The moving picture: eight samples, six steps, each of so many seconds.
+MOVING_SAMPLES, MOVING_STEPS, SECONDS = 8, 6, 3.0
+MOVING_LEFT = 92
 
-def rules(ground: int) -> str:
+
+def rules(ground: int, samples: int = SAMPLES) -> str:
     """Return the colours on light (0) or dark (1) ground."""
     colour = {name: pair[ground] for name, pair in COLOURS.items()}
-    tiles = "".join(f".s{sample}{{fill:{pair[ground]}}}" for sample, pair in enumerate(TILES))
+    tiles = "".join(f".s{sample}{{fill:{pair[ground]}}}" for sample, pair in enumerate(TILES[:samples]))
     return (
         f"text{{fill:{colour['ink']}}}.quiet{{fill:{colour['soft']}}}.divide{{stroke:{colour['hair']}}}"
         f".card{{fill:{colour['sheet']}}}.draw{{stroke:{colour['draw']}}}.refill{{stroke:{colour['refill']}}}"
@@ -120,5 +127,81 @@ def picture() -> str:
     )
 
 
+def moving_picture() -> str:
+    """Return the animated SVG: a tile per position of the sequence moves from the queue to a slot to a batch."""
+    trace = compute_trace(num_samples=MOVING_SAMPLES, batch_size=2, steps=MOVING_STEPS, seed=SEED)
+    waiting = 6  # places of the queue that are shown
+    # The trace's sequence is the dataset's own order.
+    samples = [position % MOVING_SAMPLES for position in range(MOVING_SAMPLES + 2 * MOVING_STEPS + waiting)]
+    slot_of = dict(enumerate(range(MOVING_SAMPLES)))  # the slot of every position that is in the pool
+    # For each position its moves: (seconds, x, y, opacity).
+    moves: list[list[tuple[float, float, float, float]]] = [
+        [(0.0, _place(number), POOL, 1.0)]
+        if number < MOVING_SAMPLES
+        else [(0.0, _place(number - MOVING_SAMPLES), QUEUE, _seen(number - MOVING_SAMPLES, waiting))]
+        for number in range(len(samples))
+    ]
+
+    def move(position: int, start: float, x: float, y: float, opacity: float, seconds: float = 0.6) -> None:
+        last = moves[position][-1]
+        moves[position] += [(start, *last[1:]), (start + seconds, x, y, opacity)]
+
+    for number in range(MOVING_STEPS):
+        begin, taken = number * SECONDS, MOVING_SAMPLES + 2 * number
+        for place, slot in enumerate(trace.step(number).slots.tolist()):
+            drawn = next(position for position, held in slot_of.items() if held == slot)
+            del slot_of[drawn]
+            move(drawn, begin + 0.3, _place(place), BATCH, 1.0)
+            slot_of[taken + place] = slot
+            move(taken + place, begin + 1.3, _place(slot), POOL, 1.0)
+            move(drawn, begin + SECONDS - 0.3, _place(place), BATCH, 0.0, 0.25)
+        for position in range(taken + 2, len(samples)):
+            place = position - taken - 2
+            if place < waiting + 2:
+                move(position, begin + 1.5, _place(place), QUEUE, _seen(place, waiting))
+    total = MOVING_STEPS * SECONDS
+    width = MOVING_LEFT + MOVING_SAMPLES * (TILE + GAP) + 22
+    rows = (("Queue", QUEUE - 34), ("Pool", POOL - 34), ("Batch", BATCH - 34))
+    parts = [f'<rect x=".5" y=".5" width="{width - 1:g}" height="{HEIGHT - 35}" rx="10" class="card divide"/>']
+    parts += [f'<text x="20" y="{y + 21}" class="name">{name}</text>' for name, y in rows]
+    parts += [
+        f'<rect x="{_place(slot) + 2:g}" y="{POOL - 32}" width="{TILE - 4}" height="{TILE - 4}" rx="5" class="hole"/>'
+        for slot in range(MOVING_SAMPLES)
+    ]
+    keyframes = []
+    for number, (sample, path) in enumerate(zip(samples, moves, strict=True)):
+        stops = "".join(
+            f"{100 * seconds / total:.4g}%{{transform:translate({x:g}px,{y - 34:g}px);opacity:{opacity:g}}}"
+            for seconds, x, y, opacity in [*path, (total, *path[-1][1:])]
+        )
+        keyframes.append(f"@keyframes m{number}{{{stops}}}#m{number}{{animation-name:m{number}}}")
+        _, x, y, opacity = path[0]
+        parts.append(
+            f'<g id="m{number}" transform="translate({x:g} {y - 34:g})" opacity="{opacity:g}">'
+            f"{tile(0, 0, 0, sample)}</g>"
+        )
+    style = (
+        "text{font:14px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}.name{font-weight:700}"
+        ".number{font-weight:600;text-anchor:middle}"
+        f"{rules(0, MOVING_SAMPLES)}@media (prefers-color-scheme:dark){{{rules(1, MOVING_SAMPLES)}}}"
+        "@media (prefers-reduced-motion:no-preference){"
+        f"g{{animation:{total:g}s linear infinite}}{''.join(keyframes)}}}"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {HEIGHT - 34}" width="{width:g}" role="img" '
+        f'aria-label="Six steps of sequenced-replacement sampling"><style>{style}</style>{"".join(parts)}</svg>\n'
+    )
+
+
+def _place(place: int) -> float:
+    return MOVING_LEFT + place * (TILE + GAP)
+
+
+def _seen(place: int, waiting: int) -> float:
+    return 1.0 if place < waiting else 0.0
+
+
 if __name__ == "__main__":
-    (Path(__file__).parent / "pool.svg").write_text(picture(), encoding="utf-8")
+    folder = Path(__file__).parent
+    (folder / "pool.svg").write_text(picture(), encoding="utf-8")
+    (folder / "pool_moving.svg").write_text(moving_picture(), encoding="utf-8")

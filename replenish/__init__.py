@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from replenish.orders import IndependentDraws as IndependentDraws
     from replenish.orders import Jitter as Jitter
     from replenish.orders import LengthGrouped as LengthGrouped
+    from replenish.orders import Mixture as Mixture
     from replenish.orders import Order as Order
     from replenish.orders import PairedReversal as PairedReversal
     from replenish.orders import PoissonDraws as PoissonDraws
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from replenish.orders import SequencedReplacement as SequencedReplacement
     from replenish.orders import ShuffleBuffer as ShuffleBuffer
     from replenish.orders import ShuffleOnce as ShuffleOnce
+    from replenish.orders import Skipping as Skipping
     from replenish.orders import Stratified as Stratified
     from replenish.orders import WeightedDraws as WeightedDraws
     from replenish.orders import weighted_sequence as weighted_sequence
@@ -39,8 +41,8 @@ else:
     _ROOMS = ("diagnostics", "orders", "stream", "theory")
     _ORDERS = """
         BallsInBins BatchedReplacement BlockReshuffling BlockShuffle FlipFlop IndependentDraws Jitter LengthGrouped
-        Order PairedReversal PoissonDraws RandomReshuffling RepeatedAugmentation SequencedReplacement ShuffleBuffer
-        ShuffleOnce Stratified WeightedDraws weighted_sequence
+        Mixture Order PairedReversal PoissonDraws RandomReshuffling RepeatedAugmentation SequencedReplacement
+        ShuffleBuffer ShuffleOnce Skipping Stratified WeightedDraws weighted_sequence
     """
     __getattr__, __dir__, __all__ = _attributes(
         __name__, {"audit": "auditing", **{room: room for room in _ROOMS}, **dict.fromkeys(_ORDERS.split(), "orders")}

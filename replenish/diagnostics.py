@@ -20,6 +20,8 @@ from replenish.measure.mixing import residence_quantile as residence_quantile
 from replenish.measure.plots import plot as plot
 from replenish.measure.plots import plot_noise_spectra as plot_noise_spectra
 from replenish.measure.plots import plot_visit_gaps as plot_visit_gaps
+from replenish.measure.shuffle.quality import ShuffleQuality as ShuffleQuality
+from replenish.measure.shuffle.quality import shuffle_quality as shuffle_quality
 from replenish.measure.spectrum import MeasuredSpectrum as MeasuredSpectrum
 from replenish.measure.spectrum import noise_spectrum as noise_spectrum
 from replenish.measure.trace import Step as Step

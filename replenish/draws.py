@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ class Purpose(enum.IntEnum):
     BINS = 6  # which batch of an epoch a sample falls into
     WEIGHTED = 10  # draws in proportion to weights
     STRATA = 11  # where the classes of a stratified batch stand in it
+    COMPUTED = 13  # the keys of a computed permutation: stream "computed-v1"
+    MIXTURE = 14  # where the sources of a mixture stand in a batch
     DRAIN = 64  # the order in which the last items of a stream come
     DERIVED_SEED = 65  # seeds made of a seed: of a divided stream's parts, of weights, of dropout
 
@@ -56,8 +59,13 @@ class KeyedWords:
     """Random words under a key that can be moved: `at(index)` starts the words of that index anew."""
 
     def __init__(self, seed: int, purpose: int) -> None:
+        self._seed, self._purpose = seed, purpose
+        self._make_generator()
+
+    def _make_generator(self) -> None:
+        self._process = os.getpid()
         self._generator = np.random.Philox(
-            key=np.array([seed, 0], dtype=np.uint64), counter=np.array([0, 0, 0, purpose], dtype=np.uint64)
+            key=np.array([self._seed, 0], dtype=np.uint64), counter=np.array([0, 0, 0, self._purpose], dtype=np.uint64)
         )
         # Setting the state of one generator is eight times cheaper than building another.
         self._state = self._generator.state
@@ -68,6 +76,8 @@ class KeyedWords:
 
     def at(self, index: int) -> KeyedWords:
         """Go to the first word of `index`."""
+        if self._process != os.getpid():
+            self._make_generator()  # a fork may have copied numpy's lock while another thread held it
         self._key[1] = index
         self._generator.state = self._state
         return self
@@ -102,6 +112,30 @@ class KeyedWords:
         if again.size:
             values[again] = self.below(bound, again.size)
         return values
+
+    def below_within(self, bound: int, count: int, start: int, stop: int) -> Int64Array | None:
+        """Return entries `start` to `stop` of what `below(bound, count)` returns, drawing little more than these.
+
+        None means that one of them is rejected. What replaces it depends on the entries before, so draw all.
+        """
+        if bound <= 2**32:
+            half = (count + 1) // 2
+            low = self._words_between(start, min(stop, half)) & _LOW_HALF
+            high = self._words_between(max(start, half) - half, stop - half) >> _HALF
+            products = np.concatenate([low, high]) * np.uint64(bound)
+            values, rejected = products >> _HALF, (products & _LOW_HALF) < np.uint64(2**32 % bound)
+        else:
+            values = self._words_between(start, stop) >> np.uint64(64 - (bound - 1).bit_length())
+            rejected = values >= np.uint64(bound)
+        return None if rejected.any() else values.view(np.int64)
+
+    def _words_between(self, start: int, stop: int) -> UInt64Array:
+        """Return words `start` to `stop` of the current index, and stay at its first word."""
+        self._generator.state = self._state
+        self._generator.advance(start // 4)  # words come in fours
+        words = self.words(max(0, stop - start) + start % 4)[start % 4 :]
+        self._generator.state = self._state
+        return words
 
     def _scratch(self, size: int) -> tuple[UInt64Array, npt.NDArray[np.uint32]]:
         """Return memory for so many products and their low halves; it is kept where it is small."""

@@ -1,10 +1,14 @@
-"""A lock that a forked child finds free."""
+"""A lock that a forked child finds free, and a kept property that has none."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
 from weakref import WeakSet
+
+Value = TypeVar("Value")
 
 
 class ForkSafeLock:
@@ -31,3 +35,40 @@ def _free_in_the_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # not where there is no fork
     os.register_at_fork(after_in_child=_free_in_the_child)
+
+
+class kept_property(Generic[Value]):  # noqa: N801, as `property` and `functools.cached_property`
+    """A property that is computed once per instance, without a lock: threads may compute it twice.
+
+    Before Python 3.12, `functools.cached_property` has one lock for all instances of a class. A fork while another
+    thread holds it hangs the child.
+
+    Example:
+        >>> class Circle:
+        ...     @kept_property
+        ...     def area(self):
+        ...         print("computed")
+        ...         return 3.14
+        >>> circle = Circle()
+        >>> circle.area, circle.area
+        computed
+        (3.14, 3.14)
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> kept_property[Value]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+    def __get__(self, instance: object | None, owner: type) -> kept_property[Value] | Value:
+        if instance is None:
+            return self
+        value = self._compute(instance)
+        vars(instance)[self._name] = value  # found before this descriptor from now on
+        return value

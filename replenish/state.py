@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from replenish import checks
@@ -36,8 +36,17 @@ def save(order: Configured, step: int) -> State:
     return {**own, **config}
 
 
+def _is_a_place_in(order: Configured, state: Mapping[str, int | str], step: int) -> bool:
+    """Return whether the state's order has the same batches before its step: what is skipped, say, comes later."""
+    same_before: Callable[[Mapping[str, int | str], int], bool] | None = getattr(order, "_same_before", None)
+    return same_before is not None and same_before(state, step)
+
+
 def load(order: Configured, state: Mapping[str, int | str]) -> int:
     """Return the step of `state`, after checking that it belongs to an order equal to `order`.
+
+    `Skipping`, `Mixture` and rebatched orders also accept a state of the order that they change, as long as all steps
+    before the state's are the same.
 
     Raises:
         ValueError: It belongs to another order; the message names every differing field with both values.
@@ -62,6 +71,6 @@ def load(order: Configured, state: Mapping[str, int | str]) -> int:
         for name, value in expected.items()
         if name not in state or state[name] != value
     ]
-    if differing:
+    if differing and not _is_a_place_in(order, state, step):
         raise ValueError("state should be of an equal order, but " + ", ".join(differing))
     return step

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from replenish.lab.comparing.statistics import PairedDifference, paired_difference, signed
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import known_data
 from replenish.lab.experiments.decisive import PAIRS
 from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group, mixed
 from replenish.lab.runs import RunRecord
+from replenish.lab.statistics import Difference, paired_difference
+from replenish.lab.verdict import signed
 
 #: The paper's difference in points, and the half of it that has to be exceeded, or not reached.
 PUBLISHED = (published_error("table3/wrn-srs-b64-120-150-175") or 0.0) - (
@@ -36,7 +37,7 @@ class Settled:
 
     state: Literal["settled", "open", "unknown"]
     sentence: str
-    difference: PairedDifference
+    difference: Difference
 
 
 def settle(srs: Group, reshuffling: Group) -> Settled:
@@ -48,9 +49,10 @@ def settle(srs: Group, reshuffling: Group) -> Settled:
     if difference.n < PAIRS:
         missing = f"{difference.n} of {PAIRS} pairs have ended; the same command continues"
         return Settled("unknown", f"Not settled yet: {missing}.", difference)
-    if difference.interval is None or difference.mean is None:
+    interval = difference.interval()
+    if interval is None or difference.mean is None:
         return Settled("unknown", "Not settled: all pairs have one difference, which leaves no interval.", difference)
-    low, high = difference.interval.low, difference.interval.high
+    low, high = interval.low, interval.high
     size = f"SRS minus reshuffling is {signed(difference.mean)} points"
     found = f"{size} (95 % interval {signed(low)} to {signed(high)}, n = {PAIRS} pairs; the paper {signed(PUBLISHED)})"
     if high < HALF:

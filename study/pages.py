@@ -63,14 +63,14 @@ def picture(found: dict[str, Group]) -> str:
     figure = paper_figure(paper.FIGURE2, found, SCALE)
     assert figure is not None
     return figure_picture(
-        dataclasses.replace(figure, title="The paper's figure 2 at the scale mini: medians and spans of our runs")
+        dataclasses.replace(figure, title="The paper's figure 2 at the scale mini: means and spans of our runs")
     )
 
 
 def sentences(results: Path) -> list[str]:
     """Return what each comparison allows to be said; the first is SRS against reshuffling, all else equal."""
     section = scale_section(SCALE, read_runs(results), configs(SCALE))
-    return [escape(" ".join(filter(None, (found.sentence, found.paper_sentence)))) for found in section.findings]
+    return [escape(found.said) for found in section.findings]
 
 
 def study() -> Evidence:
@@ -80,7 +80,7 @@ def study() -> Evidence:
 
 def main() -> None:
     """Write every page."""
-    page, markdown = write_report(RESULTS, REPORT, experiments={scale: configs(scale) for scale in SCALES})
+    page, markdown = write_report(REPORT.parent, REPORT, experiments={scale: configs(scale) for scale in SCALES})
     table, said = table3(groups(RESULTS)), sentences(RESULTS)
     write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
     PICTURE.write_text(picture(groups(RESULTS)))

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from replenish.lab import statistics
+from replenish.lab.statistics import paired_difference
+from replenish.lab.verdict import Rule, decide
+
 LEVEL = 0.05
 #: Nats of test log-loss in part K below which a difference does not matter.
 LOG_LOSS_MARGIN = 0.03
@@ -52,24 +56,23 @@ def paired(first: Sequence[float], second: Sequence[float], margin: float | None
     Equivalence comes first, as in the first study: a difference that is real and within the margin is `equivalent`.
     """
     one, two = np.asarray(first, float), np.asarray(second, float)
-    if one.shape != two.shape or one.ndim != 1 or len(one) < 2:
+    if one.shape != two.shape or one.ndim != 1 or len(one) < 3:
         raise ValueError(
-            f"first and second should have a value for each of two or more seeds, but got {one.shape} and {two.shape}"
+            f"first and second should have a value for each of three or more seeds, but got {one.shape} and {two.shape}"
         )
-    differences = one - two
-    n, mean = len(differences), float(differences.mean())
-    error = float(differences.std(ddof=1) / np.sqrt(n))
-    half = float(stats.t.ppf(1 - LEVEL / 2, n - 1)) * error
-    p_value = float(2 * stats.t.sf(abs(mean) / error, n - 1))
-    p_equivalent = None if margin is None else float(stats.t.sf((margin - abs(mean)) / error, n - 1))
-    if p_equivalent is not None and p_equivalent < LEVEL:
-        verdict = "equivalent"
-    elif p_value < LEVEL:
-        verdict = "better" if mean < 0 else "worse"
-    else:
-        verdict = "undecided"
+    difference = paired_difference(dict(enumerate(one.tolist())), dict(enumerate(two.tolist())))
+    verdict = decide(difference, Rule(margin, equivalence_coverage=1 - 2 * LEVEL))
+    assert difference.mean is not None
+    if verdict.interval is None or difference.p_value is None:
+        raise ValueError(
+            "first and second should differ by more at some seeds than at others, but their differences are equal"
+        )
+    p_equivalent = None if margin is None else difference.p_above(margin - abs(difference.mean))
+    interval = (verdict.interval.low, verdict.interval.high)
     correlation = float(np.corrcoef(one, two)[0, 1])
-    return Judgement(verdict, n, mean, (mean - half, mean + half), p_value, p_equivalent, correlation)
+    return Judgement(
+        verdict.outcome, difference.n, difference.mean, interval, difference.p_value, p_equivalent, correlation
+    )
 
 
 def trend(values: Values, order: Sequence[str]) -> float:
@@ -100,8 +103,4 @@ def k4(test_loss: Values) -> Judgement:
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values after Holm's correction over all secondary tests, those of equivalences included."""
-    corrected, largest = {}, 0.0
-    for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, p_values[name] * (len(p_values) - rank)))
-        corrected[name] = largest
-    return corrected
+    return dict(zip(p_values, statistics.holm(list(p_values.values())), strict=True))

@@ -25,7 +25,7 @@ DOCUMENTED = [
     "replenish.torch",
     "replenish.lab.data",
     "replenish.lab.models",
-    "replenish.lab.comparing.statistics",
+    "replenish.lab.statistics",
 ]
 
 

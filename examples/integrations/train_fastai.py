@@ -1,9 +1,9 @@
-"""SRS with fastai: its own DataLoaders and Learner, and one line for the order.
+"""SRS with fastai: its Learner with a loader of torch, and a callback for the position.
 
     python train_fastai.py run --epochs 2
-    python train_fastai.py run --epochs 1    # goes on after the second epoch
+    python train_fastai.py run --epochs 1    # continues after the second epoch
 
-Which samples were seen at which step is written to `run/rank0.jsonl`.
+The samples of each step are written to `run/rank0.jsonl`.
 """
 
 from __future__ import annotations
@@ -17,26 +17,31 @@ from fastai.callback.core import Callback
 from fastai.data.core import DataLoaders
 from fastai.learner import Learner
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
-from replenish.torch import reorder
+from replenish.torch import SRSBatchSampler
 
 
-class WriteDown(Callback):
-    """Writes which samples a step has."""
+class Position(Callback):
+    """Counts the steps trained, and lets every epoch begin there. Writes the samples of each step."""
 
-    def __init__(self, file: Path, step: int) -> None:
-        self.file, self.step = file, step
+    def __init__(self, sampler: SRSBatchSampler, file: Path) -> None:
+        self.sampler, self.file = sampler, file
+        self.step = sampler.state_dict()["step"]
+
+    def before_train(self) -> None:
+        self.sampler.seek(self.step)
 
     def before_batch(self) -> None:
+        inputs, numbers = self.xb
+        self.learn.xb = (inputs,)
         if self.training:
-            inputs, numbers = self.xb
             with open(self.file, "a") as log:
                 print(json.dumps([self.step, numbers.tolist()]), file=log)
-            self.learn.xb = (inputs,)
+
+    def after_batch(self) -> None:
+        if self.training:
             self.step += 1
-        else:
-            self.learn.xb = self.xb[:1]
 
 
 def main() -> None:
@@ -50,17 +55,19 @@ def main() -> None:
     torch.manual_seed(0)
     features = torch.randn(1000, 8)
     dataset = TensorDataset(features, torch.arange(1000), features.sum(1, keepdim=True))
-    dls = DataLoaders.from_dsets(dataset, dataset, bs=40, num_workers=2, device=torch.device("cpu"))
-    dls.train = reorder(dls.train, order="srs", seed=3)
+    sampler = SRSBatchSampler(dataset, 40, seed=3)
+    train = DataLoader(dataset, batch_sampler=sampler, num_workers=2)
+    dls = DataLoaders(train, DataLoader(dataset, batch_size=200), device=torch.device("cpu"))
+    dls.n_inp = 2
 
     learn = Learner(dls, nn.Linear(8, 1), loss_func=nn.MSELoss(), path=options.folder)
     if position.exists():
         learn.load("trained")
-        dls.train.sampler.load_state_dict(json.loads(position.read_text()))
-    step = dls.train.sampler.state_dict()["step"]
-    learn.fit(options.epochs, lr=0.01, cbs=WriteDown(options.folder / "rank0.jsonl", step))
+        sampler.load_state_dict(json.loads(position.read_text()))
+    counted = Position(sampler, options.folder / "rank0.jsonl")
+    learn.fit(options.epochs, lr=0.01, cbs=counted)
     learn.save("trained")
-    position.write_text(json.dumps(dls.train.sampler.state_dict()))
+    position.write_text(json.dumps(sampler.state_dict(counted.step)))
 
 
 if __name__ == "__main__":

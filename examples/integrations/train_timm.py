@@ -1,9 +1,9 @@
 """SRS with timm: its own loader, network and optimizer, and one line for the order.
 
     python train_timm.py run --until 30
-    python train_timm.py run --until 60    # goes on at step 30
+    python train_timm.py run --until 60    # continues at step 30
 
-Which samples were seen at which step is written to `run/rank0.jsonl`.
+The samples of each step are written to `run/rank0.jsonl`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
 
     with open(options.folder / "rank0.jsonl", "a") as log:
         while step < options.until:
-            for inputs, numbers in loader:  # the rest of an effective epoch
+            for inputs, numbers in loader:  # the rest of an epoch
                 loss = torch.nn.functional.cross_entropy(model(inputs), numbers % 10)
                 optimizer.zero_grad()
                 loss.backward()
@@ -68,7 +68,7 @@ def main() -> None:
                 step += 1
                 if step == options.until:
                     break
-    # timm's PrefetchLoader is a batch ahead, so the step is told.
+    # timm's PrefetchLoader is a batch ahead of the training; the step is the number of batches trained.
     position = loader.sampler.state_dict(step)
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "sampler": position}, checkpoint)
 

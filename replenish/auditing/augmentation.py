@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from replenish.auditing.findings import FINE, LOOK, WRONG, Finding
-from replenish.auditing.record import as_it_is, item_hash, loader_class
-from replenish.auditing.untouched import left_as_it_was
+from replenish.auditing.findings import FAULT, OK, WARNING, Finding
+from replenish.auditing.hashing import item_hash
+from replenish.auditing.preserve_state import preserved_state
+from replenish.auditing.reading import loader_class, uncollated
 
 _CALLS = 3  # of each worker
 
@@ -29,16 +30,16 @@ def augmentation(loader: Any) -> Finding | None:
     dataset: Any = getattr(loader, "dataset", None)
     if not hasattr(dataset, "__getitem__") or not hasattr(loader, "num_workers"):
         return None
-    with left_as_it_was(loader):
+    with preserved_state(loader):
         try:
             here = {item_hash(dataset[0]) for _ in range(4)}
         except Exception as error:  # whatever a user's dataset raises
             text = f"Not known: dataset[0] raised {type(error).__name__}: {error}"
-            return Finding("augmentation", LOOK, text, {})
+            return Finding("augmentation", WARNING, text, {})
         if len(here) == 1:
-            return Finding("augmentation", FINE, "A sample is the same each time: there is no random augmentation.", {})
+            return Finding("augmentation", OK, "A sample is the same each time: there is no random augmentation.", {})
         if loader.num_workers == 0:
-            return Finding("augmentation", FINE, "A sample is another each time: augmentation is random.", {})
+            return Finding("augmentation", OK, "A sample is another each time: augmentation is random.", {})
         workers, passes = loader.num_workers, []
         probe = loader_class(loader)(
             Probe(dataset),
@@ -48,7 +49,7 @@ def augmentation(loader: Any) -> Finding | None:
             worker_init_fn=loader.worker_init_fn,
             multiprocessing_context=loader.multiprocessing_context,
             persistent_workers=loader.persistent_workers,
-            collate_fn=as_it_is,
+            collate_fn=uncollated,
         )
         for _ in range(2):
             drawn = list(probe)  # the samples go to the workers in turn
@@ -59,11 +60,11 @@ def augmentation(loader: Any) -> Finding | None:
             f"Workers augment alike: of {workers} workers only {len(set(passes[0]))} differ in their random numbers; "
             f"seed each by torch.initial_seed(), not with one number for all."
         )
-        return Finding("augmentation", WRONG, text, numbers)
+        return Finding("augmentation", FAULT, text, numbers)
     if set(passes[0]) & set(passes[1]):
         text = (
             "Augmentation repeats in every epoch: workers begin each time with the same random state; make the "
             "generator in the worker, or seed it by torch.initial_seed()."
         )
-        return Finding("augmentation", WRONG, text, numbers)
-    return Finding("augmentation", FINE, f"Augmentation is random, and another in each of {workers} workers.", numbers)
+        return Finding("augmentation", FAULT, text, numbers)
+    return Finding("augmentation", OK, f"Augmentation is random, and another in each of {workers} workers.", numbers)

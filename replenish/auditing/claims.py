@@ -1,4 +1,4 @@
-"""What a loader claims to do: the order that its sampler stands for, as far as its type says."""
+"""What a loader claims to do: the order that its sampler promises, as far as its type and public attributes say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from replenish.orders import IndependentDraws, RandomReshuffling
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.protocol import Order
+from replenish.orders.rebuilding import order_from_config
 from replenish.orders.repeated_augmentation import RepeatedAugmentation
 from replenish.orders.shuffle_once import ShuffleOnce
 from replenish.theory.noise_laws import NoiseLaw
@@ -16,19 +17,29 @@ from replenish.theory.order_laws import NoLawError, noise_law
 
 @dataclass(frozen=True)
 class Claim:
-    """What the types of a loader and its sampler promise."""
+    """What the types of a loader and its sampler promise: plain values, which a recorder can write as JSON."""
 
-    name: str  # what to call it
+    name: str  # the sampler's class
     # Whether samples may come more than once in an epoch, and others not at all; None if nothing says.
     repeats: bool | None = None
     fixed: bool | None = None  # whether all epochs are meant to be alike; None if nothing says
-    set_epoch: str | None = None  # who has a `set_epoch` that must be called before each epoch, or None
+    set_epoch: str | None = None  # the class whose `set_epoch` must be called before each epoch, or None
     replicas: int = 1  # among how many processes the samples are divided
     workers: int = 0  # how many workers read for it
     chosen: bool = False  # whether the sampler was given a list of the samples to draw
+    weighted: bool = False  # whether it draws by weights
     copies: int = 1  # how often a sample is meant to be in its batch
-    is_order: bool = False  # whether it is an order of this library, so that what it does is meant
-    law: NoiseLaw | None = None  # the law of its noise, where it is known
+    is_order: bool = False  # whether it is an order of this library, so that what it does is intended
+    config: dict[str, Any] | None = None  # names the order whose noise law should hold
+
+    def law(self) -> NoiseLaw | None:
+        """Return the law of the noise of the claimed order, or None where it is not known."""
+        if self.config is None:
+            return None
+        try:
+            return noise_law(order_from_config(self.config))
+        except (NoLawError, ValueError):  # it has no law, or its config names arrays that are not at hand
+            return None
 
 
 def claim_of(source: Any, num_samples: int, batch_size: int) -> Claim:
@@ -36,48 +47,50 @@ def claim_of(source: Any, num_samples: int, batch_size: int) -> Claim:
     if isinstance(source, Order):
         return _claim_of_order(source)
     batch_sampler = getattr(source, "batch_sampler", None)
-    outer = source if batch_sampler is None else batch_sampler
-    inner = getattr(outer, "sampler", None) or outer
+    outer = getattr(source, "sampler", source) if batch_sampler is None else batch_sampler
+    inner = getattr(outer, "sampler", outer)
+    workers = int(getattr(source, "num_workers", 0) or 0)
     for sampler in (outer, inner):
         if isinstance(getattr(sampler, "order", None), Order):
             replicas = getattr(sampler, "num_replicas", 1)
-            claim = _claim_of_order(sampler.order)
-            return claim if replicas == 1 else replace(claim, replicas=replicas, law=None)
+            claim = replace(_claim_of_order(sampler.order), workers=workers)
+            return claim if replicas == 1 else replace(claim, replicas=replicas, config=None)
     name = type(inner).__name__
     dataset = getattr(source, "dataset", None)
     owner = next((part for part in (outer, inner, dataset, source) if hasattr(part, "set_epoch")), None)
     plain = type(outer).__name__ == "BatchSampler" and type(inner).__module__.startswith("torch.utils.data")
-    law, repeats, fixed = None, None, None
+    weighted = plain and name == "WeightedRandomSampler"
+    config, repeats, fixed = None, None, None
     if plain and name == "RandomSampler":
         repeats = bool(inner.replacement)
-        if num_samples > 1 and len(inner) == num_samples:
+        if num_samples > 1 and len(inner) == num_samples and not (repeats and num_samples % batch_size):
+            drop_last = outer.drop_last and batch_size <= num_samples
             kind: Order = (
                 IndependentDraws(num_samples, batch_size)
                 if repeats
-                else RandomReshuffling(num_samples, batch_size, drop_last=outer.drop_last and batch_size <= num_samples)
+                else RandomReshuffling(num_samples, batch_size, drop_last=drop_last)
             )
-            law = None if repeats and num_samples % batch_size else noise_law(kind)
-    elif plain and name == "WeightedRandomSampler":
+            config = dict(kind.config())
+    elif weighted:
         repeats = bool(inner.replacement)
     elif plain and name == "SequentialSampler":
         repeats, fixed = False, True
+    elif name == "SubsetRandomSampler":
+        repeats = False
     return Claim(
         name=name,
         repeats=repeats,
         fixed=fixed,
         set_epoch=None if owner is None else type(owner).__name__,
         replicas=int(getattr(inner, "num_replicas", 1) or 1),
-        workers=int(getattr(source, "num_workers", 0) or 0),
+        workers=workers,
         chosen=hasattr(inner, "indices"),
-        law=law,
+        weighted=weighted,
+        config=config,
     )
 
 
 def _claim_of_order(order: Order) -> Claim:
-    try:
-        law = noise_law(order) if order.num_samples > 1 else None
-    except NoLawError:
-        law = None
     copies = order.repeats if isinstance(order, RepeatedAugmentation) else 1
     return Claim(
         type(order).__name__,
@@ -85,5 +98,5 @@ def _claim_of_order(order: Order) -> Claim:
         fixed=isinstance(order, ShuffleOnce),
         copies=copies,
         is_order=True,
-        law=law,
+        config=dict(order.config()) if order.num_samples > 1 else None,
     )

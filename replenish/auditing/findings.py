@@ -1,4 +1,4 @@
-"""What an audit found: a verdict and a sentence for each question, and ways to show them."""
+"""The answer of an audit: a level and a sentence for each question, as text, HTML and JSON."""
 
 from __future__ import annotations
 
@@ -6,24 +6,11 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-FINE, LOOK, WRONG = VERDICTS = ("fine", "worth a look", "wrong")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The answer to one question.
-
-    Attributes:
-        question: What was asked, in a word or two.
-        verdict: `"fine"`, `"worth a look"` or `"wrong"`.
-        sentence: What was found, with numbers, and what to do about it.
-        numbers: The numbers, by name.
-    """
-
-    question: str
-    verdict: str
-    sentence: str
-    numbers: dict[str, int | float]
+from replenish.measure.findings import FAULT as FAULT
+from replenish.measure.findings import OK as OK
+from replenish.measure.findings import WARNING as WARNING
+from replenish.measure.findings import Finding as Finding
+from replenish.measure.findings import worst_level
 
 
 @dataclass(frozen=True)
@@ -39,39 +26,39 @@ class Audit:
     findings: tuple[Finding, ...]
 
     @property
-    def verdict(self) -> str:
-        """The worst verdict of all findings."""
-        return max((finding.verdict for finding in self.findings), key=VERDICTS.index, default=FINE)
+    def level(self) -> str:
+        """The worst level of all findings."""
+        return worst_level(self.findings)
 
-    def __getitem__(self, question: str) -> Finding:
+    def __getitem__(self, name: str) -> Finding:
         for finding in self.findings:
-            if finding.question == question:
+            if finding.name == name:
                 return finding
-        asked = ", ".join(finding.question for finding in self.findings)
-        raise KeyError(f"question should be one of {asked}, but got {question!r}")
+        asked = ", ".join(finding.name for finding in self.findings)
+        raise KeyError(f"name should be one of {asked}, but got {name!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain strings, numbers, lists and dicts, ready for JSON."""
         findings = [asdict(finding) for finding in self.findings]
-        return {"subject": self.subject, "verdict": self.verdict, "findings": findings}
+        return {"subject": self.subject, "level": self.level, "findings": findings}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Audit:
-        """Return the audit of which `to_dict` returned this."""
+        """Return the audit whose `to_dict` returned this."""
         return cls(plain["subject"], tuple(Finding(**each) for each in plain["findings"]))
 
     def __repr__(self) -> str:
-        wide = max((len(finding.question) for finding in self.findings), default=0)
-        lines = [f"{self.subject}: {self.verdict}"]
-        lines += [f"  {found.verdict:12}  {found.question:{wide}}  {found.sentence}" for found in self.findings]
+        wide = max((len(finding.name) for finding in self.findings), default=0)
+        lines = [f"{self.subject}: {self.level}"]
+        lines += [f"  {found.level:7}  {found.name:{wide}}  {found.sentence}" for found in self.findings]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        colours = {FINE: "#2e7d32", LOOK: "#b26a00", WRONG: "#c62828"}
+        colours = {OK: "#2e7d32", WARNING: "#b26a00", FAULT: "#c62828"}
         rows = "".join(
-            f'<tr><td style="color:{colours[found.verdict]};white-space:nowrap"><b>{escape(found.verdict)}</b></td>'
-            f'<td style="white-space:nowrap">{escape(found.question)}</td>'
+            f'<tr><td style="color:{colours[found.level]};white-space:nowrap"><b>{escape(found.level)}</b></td>'
+            f'<td style="white-space:nowrap">{escape(found.name)}</td>'
             f'<td style="text-align:left">{escape(found.sentence)}</td></tr>'
             for found in self.findings
         )
-        return f"<p>{escape(self.subject)}: <b>{escape(self.verdict)}</b></p><table>{rows}</table>"
+        return f"<p>{escape(self.subject)}: <b>{escape(self.level)}</b></p><table>{rows}</table>"

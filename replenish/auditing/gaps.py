@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from replenish.auditing.findings import FINE, Finding
+from replenish.auditing.findings import OK, Finding
 from replenish.auditing.record import Record
 from replenish.draws import Int64Array
 from replenish.measure.gaps import gaps_of
@@ -20,7 +20,7 @@ def gaps(record: Record) -> Finding:
     found = gaps_of(draws)
     number = int(found.counts.sum())
     if not number:
-        return Finding("gaps", FINE, "No sample came twice, so there are no gaps.", {})
+        return Finding("gaps", OK, "No sample came twice, so there are no gaps.", {})
     visited = len(np.unique(draws.samples))
     steps_per_pass = visited * draws.steps / len(draws.samples)
     reshuffled = max(0.0, 1 - steps_per_pass**-2) / 6
@@ -33,7 +33,7 @@ def gaps(record: Record) -> Finding:
         f"The gap between two visits is {found.mean:.2f} epochs on average, with a variance of {relative:.2f} of its "
         f"square: {like}."
     )
-    return Finding("gaps", FINE, text, {"mean": found.mean, "variance": found.variance, "relative_variance": relative})
+    return Finding("gaps", OK, text, {"mean": found.mean, "variance": found.variance, "relative_variance": relative})
 
 
 def _likeness(relative: float, error: float, reshuffled: float, independent: float) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish.auditing.findings import FINE, LOOK, WRONG, Finding
+from replenish.auditing.findings import FAULT, OK, WARNING, Finding
 from replenish.auditing.record import Record
 from replenish.measure.spectrum import batch_means, random_signs
 from replenish.theory.arguments import Floats
@@ -21,8 +21,8 @@ _MANY_LABELS = 2**12
 _ENOUGH = 0.1  # the excess over a good shuffle that a buffer is asked to stay below
 
 
-def sample_labels(record: Record, labels: Labels) -> Floats:
-    """Return a number for each sample, several times over: random contrasts of classes, or the values themselves."""
+def label_values(record: Record, labels: Labels) -> np.ndarray[Any, Any]:
+    """Return the label of each sample, and refuse labels that do not fit."""
     if callable(labels):
         asked = record.items if record.is_stream else range(record.num_samples)
         values = np.asarray([labels(each) for each in asked])
@@ -39,6 +39,11 @@ def sample_labels(record: Record, labels: Labels) -> Floats:
         )
     if values.dtype.kind not in "iubfUS":
         raise TypeError(f"labels should be numbers or strings, but got an array of dtype {values.dtype}")
+    return values
+
+
+def _contrasts(values: np.ndarray[Any, Any]) -> Floats:
+    """Return a number for each sample, several times over: random contrasts of classes, or the values themselves."""
     kinds, codes = np.unique(values, return_inverse=True)
     if values.dtype.kind == "f" or len(kinds) > _MANY_LABELS:  # lengths, say: how long, not which
         numbers = (values if values.dtype.kind in "iuf" else codes).astype(np.float64)[:, None]
@@ -50,15 +55,15 @@ def sample_labels(record: Record, labels: Labels) -> Floats:
     return (numbers - numbers.mean(axis=0))[:, spread > 0] / spread[spread > 0]
 
 
-def label_mixing(record: Record, labels: Labels, copies: int = 1) -> Finding:
+def label_mixing(record: Record, labels: np.ndarray[Any, Any], copies: int = 1) -> Finding:
     """Ask whether a batch is as mixed as one drawn from all samples at random, each `copies` times.
 
     Its measure is the mean square of a batch's mean label over that of a good shuffle: 1 if well mixed, up to the batch
     size if a batch is all alike.
     """
-    values = sample_labels(record, labels)
+    values = _contrasts(labels)
     if not values.shape[1]:
-        return Finding("labels", FINE, "All labels are the same.", {})
+        return Finding("labels", OK, "All labels are the same.", {})
     draws = record.draws()
     weights = np.bincount(draws.samples, minlength=record.num_samples) / len(draws.samples)
     values = values - weights @ values  # off the mean of what is drawn, weights and all
@@ -70,9 +75,9 @@ def label_mixing(record: Record, labels: Labels, copies: int = 1) -> Finding:
     numbers: dict[str, int | float] = {"spread": 1 + excess}
     chance = 6 * math.sqrt(2 / draws.steps)
     if excess < max(_ENOUGH, chance):
-        return Finding("labels", FINE, f"Labels are mixed as by a good shuffle (spread {1 + excess:.2f}).", numbers)
+        return Finding("labels", OK, f"Labels are mixed as by a good shuffle (spread {1 + excess:.2f}).", numbers)
     # In the order in which the samples are kept; a stream's is nearly that of its first epoch.
-    passed = _Passed(values[record.samples(0)] if record.is_stream else values, record.batch_size)
+    passed = _Passed(values[record.passes[0].samples] if record.is_stream else values, record.batch_size)
     wanted = passed.buffer_for(_ENOUGH)
     now = _displacement(record) if record.is_stream else passed.buffer_for(excess)
     numbers["buffer_wanted"] = wanted
@@ -81,21 +86,27 @@ def label_mixing(record: Record, labels: Labels, copies: int = 1) -> Finding:
         numbers["buffer_like"] = now
         text += f", as by a shuffle buffer of about {now}" if now > 1 else ", as without any"
     advice = "shuffle all of it" if wanted >= record.num_samples else f"a buffer of {wanted} would do"
-    return Finding("labels", WRONG if excess > 1 else LOOK, f"{text}; {advice}.", numbers)
+    return Finding("labels", FAULT if excess > 1 else WARNING, f"{text}; {advice}.", numbers)
 
 
 def _displacement(record: Record) -> int | None:
-    """Return the size of the buffer by which two epochs of a stream differ, or None if they do not.
+    """Return the size of the buffer by which two epochs of a stream differ, or None if they do not differ.
 
-    In a buffer of M an item waits about M on average, exponentially; two such waits differ by M on average.
+    In a buffer of M an item waits for a time that is exponential with mean M. Two neighbours of one epoch are apart in
+    another by four such waits, two with each sign: by 1.146 M in the median. The median of neighbours does not change
+    where whole shards come in another order.
     """
-    places = np.full((2, record.num_samples), -1)
-    for epoch, place in enumerate(places):
-        samples = record.samples(epoch)
-        place[samples] = np.arange(len(samples))
-    both = (places >= 0).all(axis=0)
-    moved = float(np.abs(places[0] - places[1])[both].mean()) if both.any() else 0.0
-    return round(moved) if moved >= 1 else None
+    if len(record.passes) < 2:
+        return None
+    first, second = (each.samples for each in record.passes[:2])
+    place = np.full(record.num_samples, -1)
+    place[second] = np.arange(len(second))
+    neighbours = place[first[:-1]], place[first[1:]]
+    both = (neighbours[0] >= 0) & (neighbours[1] >= 0)
+    if not both.any():
+        return None
+    apart = float(np.median(np.abs(neighbours[0] - neighbours[1])[both]))
+    return None if apart <= 1 else round(apart / 1.146)
 
 
 class _Passed:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.findings import FINE, LOOK, Finding
+from replenish.auditing.findings import OK, WARNING, Finding
 from replenish.auditing.record import Record
 from replenish.measure.spectrum import expected_density, spectrum_of
 
@@ -18,13 +18,15 @@ _STANDARD_ERRORS = 8.0  # of one sample of a distribution with long tails, eight
 def noise(record: Record, claim: Claim) -> Finding | None:
     """Ask whether the noise of the order has the spectrum of what it claims to be; None where no law is known."""
     draws = record.draws()
-    if claim.law is None or record.cut or draws.steps < 16:
+    whole = all(each.whole for each in record.passes)
+    law = claim.law() if whole and draws.steps >= 16 else None
+    if law is None:
         return None
     numbers = int(np.clip(_VALUES // len(draws.samples), 8, 128))
     found = spectrum_of(draws, numbers)
-    expected = expected_density(claim.law, draws.steps)
+    expected = expected_density(law, draws.steps)
     # A pool that has just been filled is not yet in its steady state, which shows below a cycle an epoch.
-    first = 0 if claim.law.block is not None else len(record.epochs) - 1
+    first = 0 if law.block is not None else len(record.passes) - 1
     edges = np.unique(np.round(np.geomspace(1, len(expected) + 1, 9)).astype(int)) - 1
     worst, text = 0.0, ""
     for low, high in pairwise(edges):
@@ -43,9 +45,9 @@ def noise(record: Record, claim: Claim) -> Finding | None:
             )
     slow = float(found.density[0])
     if worst:
-        return Finding("noise", LOOK, text, {"slow_noise": slow, "standard_errors": worst})
+        return Finding("noise", WARNING, text, {"slow_noise": slow, "standard_errors": worst})
     text = (
         f"The noise has the spectrum that the law of {claim.name} says: {slow:.2f} of independent draws' at one cycle "
-        f"in {len(record.epochs)} epochs."
+        f"in {len(record.passes)} epochs."
     )
-    return Finding("noise", FINE, text, {"slow_noise": slow})
+    return Finding("noise", OK, text, {"slow_noise": slow})

@@ -1,22 +1,34 @@
-"""Does a stream that is resumed go on where it was? Shuffle buffers are often lost."""
+"""Does a stream or a sampler with a state continue where it was? Shuffle buffers and places are often lost."""
 
 from __future__ import annotations
 
+import copy
 from itertools import islice
 from typing import Any
 
-from replenish.auditing.findings import FINE, LOOK, WRONG, Finding
-from replenish.auditing.record import Key, item_hash
-from replenish.auditing.untouched import left_as_it_was
+from replenish.auditing.findings import FAULT, OK, WARNING, Finding
+from replenish.auditing.hashing import item_hash
+from replenish.auditing.preserve_state import preserved_state
+from replenish.auditing.reading import Key, sampler_chain
 
 
 def resuming(source: Any, key: Key | None, at_most: int) -> Finding | None:
-    """Ask a stream with a `state_dict` for the rest of an epoch, then again after a resume; None if it has none."""
+    """Read half an epoch of what has a `state_dict`, resume it and compare; None if nothing has one."""
     stream = getattr(source, "dataset", source)
-    if not all(hasattr(stream, name) for name in ("state_dict", "load_state_dict", "__iter__")):
-        return None
+    if _has_state(stream) and hasattr(stream, "__iter__") and not hasattr(stream, "seek"):
+        return _stream(source, stream, key, at_most)
+    # This library's samplers have `seek`, and take the step from whoever counts it: nothing to be lost.
+    sampler = next((each for each in sampler_chain(source) if _has_state(each) and not hasattr(each, "seek")), None)
+    return None if sampler is None or hasattr(sampler, "batch_sampler") else _sampler(source, sampler)
+
+
+def _has_state(part: Any) -> bool:
+    return hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
+
+
+def _stream(source: Any, stream: Any, key: Key | None, at_most: int) -> Finding | None:
     name = item_hash if key is None else key
-    with left_as_it_was(source):
+    with preserved_state(source):
         length = sum(1 for _ in islice(stream, at_most))
         if length == at_most or length < 4:
             return None
@@ -26,16 +38,45 @@ def resuming(source: Any, key: Key | None, at_most: int) -> Finding | None:
         rest = [name(item) for item in items]
         stream.load_state_dict(state)
         resumed = [name(item) for item in stream]
-    lost, again = len(set(rest) - set(resumed)), len(set(resumed) & set(before))
+    return _compare(before, rest, resumed, "the stream", "items", "its shuffle buffer is not in its state")
+
+
+def _sampler(source: Any, sampler: Any) -> Finding | None:
+    """Resume a copy of a sampler, as torchdata does: by the state of its iterator if that has one, else by its own."""
+    data = [getattr(part, name, None) for part in (source, sampler) for name in ("dataset", "data_source")]
+    shared = {id(each): each for each in data if each is not None}  # which a copy need not copy
+    with preserved_state(source):
+        try:
+            one, other = (copy.deepcopy(sampler, dict(shared)) for _ in range(2))
+        except Exception:  # whatever a user's sampler holds that cannot be copied: then it is not asked
+            return None
+        length = sum(1 for _ in copy.deepcopy(sampler, dict(shared)))
+        indices = iter(one)
+        before = [repr(each) for each in islice(indices, length // 2)]
+        by_iterator = _has_state(indices)
+        state = copy.deepcopy((indices if by_iterator else one).state_dict())
+        rest = [repr(each) for each in indices]
+        if by_iterator:
+            again = iter(other)
+            again.load_state_dict(state)
+        else:
+            other.load_state_dict(state)
+            again = iter(other)
+        resumed = [repr(each) for each in again]
+    name = type(sampler).__name__
+    return None if length < 4 else _compare(before, rest, resumed, name, "draws", "its place is not in its state")
+
+
+def _compare(before: list[Any], rest: list[Any], resumed: list[Any], who: str, what: str, why: str) -> Finding:
+    lost, again = len(set(rest) - set(resumed)), len(set(resumed) & set(before) - set(rest))
     numbers: dict[str, int | float] = {"lost": lost, "again": again}
     if resumed == rest:
-        return Finding(
-            "resuming", FINE, "Resumed in the middle of an epoch, the stream goes on item for item.", numbers
-        )
+        return Finding("resuming", OK, f"Resumed in the middle of an epoch, {who} continues exactly.", numbers)
     if lost or again:
         text = (
-            f"Resumed in the middle of an epoch, the stream leaves out {lost} of the {len(rest)} items that were to "
-            f"come and repeats {again}: its shuffle buffer is not in its state."
+            f"Resumed in the middle of an epoch, {who} leaves out {lost} of the {len(rest)} {what} that were to come "
+            f"and repeats {again}: {why}."
         )
-        return Finding("resuming", WRONG, text, numbers)
-    return Finding("resuming", LOOK, "Resumed, the stream has the same items left, but in another order.", numbers)
+        return Finding("resuming", FAULT, text, numbers)
+    text = f"Resumed in the middle of an epoch, {who} has the same {what} left, in another order."
+    return Finding("resuming", WARNING, text, numbers)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,66 +13,117 @@ from replenish.cli.console import command_line, first_process
 from replenish.cli.errors import errors_as_sentences
 from replenish.cli.script import Script, check_script, interpreter_options
 
-#: Exit codes beside 0: something is wrong; wrong arguments, or there was nothing to audit.
-SOMETHING_WRONG, NOTHING_AUDITED = 1, 2
+if TYPE_CHECKING:
+    from replenish.exec.resume_test import ResumeTest
+
+#: Exit codes beside 0: there is a fault; wrong arguments, or there was nothing to audit.
+FAULT_FOUND, NOTHING_AUDITED = 1, 2
 
 
 def audit(
     script: Script,
-    epochs: Annotated[int, typer.Option(help="epochs of a loader to look at")] = 3,
-    steps: Annotated[
-        int, typer.Option(help="batches of training after which the script is ended; 0 lets it go on to its end")
-    ] = 100,
+    epochs: Annotated[
+        int, typer.Option(help="end the script after so many epochs of a training loader; 0 lets it run to its end")
+    ] = 3,
+    steps: Annotated[int, typer.Option(help="end the script after so many training batches; 0 sets no limit")] = 0,
     html: Annotated[Path | None, typer.Option(help="also write a page to this file")] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="also write everything, for a program, to this file")
     ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="instead test a resume: the command that resumes, with {checkpoint} for the checkpoint's path",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="with --resume: where checkpoints are written, such as out/*.bin"),
+    ] = None,
+    stop: Annotated[
+        int, typer.Option(help="with --resume: batches before the stop; 0 is the middle of the middle epoch")
+    ] = 0,
+    link: Annotated[
+        list[Path] | None,
+        typer.Option(help="with --resume: a file or folder that the script reads, to link into its scratch folder"),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
+    ] = None,
 ) -> None:
-    """Say what the training loaders of a script really do, with a verdict for each question.
+    """Report what the training loaders of a script really do, with a level for each question: ok, warning or fault.
 
-    The script runs as by `python`. When it first trains with a loader, the loader is audited as the script has made it:
-    of a map-style dataset the indices are read and no data, a stream is read and its items are known by their hash. A
-    loader that is iterated with gradients off is one of an evaluation, and left alone. After some batches of training
-    the script is ended.
+    The script runs as by `python`, and trains as without an audit: what its loaders draw in its own epochs is recorded
+    and judged at the end. A loader that is iterated with gradients off, or without a step of an optimizer, is one of an
+    evaluation.
 
-    Exit code 0 if all is fine or worth a look, 1 if something is wrong, 2 for wrong arguments or if no loader was
-    trained with. A script that fails before that ends the audit with its own code.
+    With --resume, the script runs to its end, is stopped by SIGTERM and by SIGKILL, and is resumed; the batches after
+    the resume are compared with those of the run that was not stopped. Each run has an empty scratch folder as its
+    working folder, so the script should write to relative paths and read from absolute ones, or from those of --link.
+
+    With torchrun: torchrun [...] -m replenish audit train.py; the ranks of one machine are judged together.
+
+    Exit code 0 without a fault, 1 with one, 2 for wrong arguments or if no loader was trained with. A script that fails
+    before it trains ends the audit with its own code.
     """
     with errors_as_sentences():
         check_script(script)  # before numpy is loaded
-    import tempfile
-
     from replenish import checks
     from replenish.exec import run_script
-    from replenish.exec.audit_task import AuditTask, read_found
+    from replenish.exec.flight_record import finish_record, start_record
+    from replenish.exec.recorded_run import recorded_run
+    from replenish.exec.resume_test import CHECKPOINTS, ResumeTest
     from replenish.lab.atomic_files import check_place
 
     with errors_as_sentences():
-        checks.integer("--epochs", epochs, minimum=2)
+        checks.integer("--epochs", epochs, minimum=0)
         checks.integer("--steps", steps, minimum=0)
         if html is not None:
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:
             check_place("--json", json_file, ".json")
+        if resume is not None:
+            limit = steps or None
+            test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))
+            raise typer.Exit(_report_resume(test, json_file))
+        kept = None
+        if record is not None:
+            kept = start_record(record)
         words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
         sys.stdout.flush()
-        with tempfile.TemporaryDirectory(prefix="replenish-audit-", ignore_cleanup_errors=True) as records:
-            task = AuditTask(epochs, steps or None, records)
-            code = subprocess.run(words, env=task.environment(), check=False).returncode
-            found = read_found(records)
-        raise typer.Exit(_report(found, code, html, json_file) if first_process() else code)
+        with recorded_run(words, kept, epochs=epochs or None, steps=steps or None) as (code, records):
+            if not first_process():
+                raise typer.Exit(code)
+            code = _report(records, code, html, json_file)
+            if record is not None:
+                typer.echo(f"{finish_record(record):,} training batches recorded in {record}")
+            raise typer.Exit(code)
 
 
-def _report(found: list[dict[str, Any]], code: int, html: Path | None, json_file: Path | None) -> int:
-    """Print and write what was found, and return the exit code."""
-    from replenish.auditing import Audit
-    from replenish.auditing.findings import WRONG
+def _report_resume(test: ResumeTest, json_file: Path | None) -> int:
+    """Run the test of a resume, print what was found, and return the exit code."""
+    from replenish.auditing.findings import FAULT
     from replenish.lab.atomic_files import write_atomically
 
-    audits = [(each["place"], Audit.from_dict(each["audit"])) for each in found if "audit" in each]
-    others = [f"{each['place']}: {_why_not(each)}" for each in found if "audit" not in each]
-    for place, one in audits:
-        typer.echo(f"{place}: {one!r}")
+    found = test.run(lambda line: typer.echo(f"replenish: {line}", err=True))
+    typer.echo(repr(found))
+    if json_file is not None:
+        plain = {"command": command_line(), **found.to_dict()}
+        write_atomically(json_file, (json.dumps(plain, indent=1) + "\n").encode())
+    return FAULT_FOUND if found.level == FAULT else 0
+
+
+def _report(records: Path, code: int, html: Path | None, json_file: Path | None) -> int:
+    """Print and write what was found, and return the exit code."""
+    from replenish.auditing.findings import FAULT
+    from replenish.exec.judge_run import judge_run
+    from replenish.lab.atomic_files import write_atomically
+
+    audits, others = judge_run(records)
+    for name, one in audits:
+        typer.echo(f"{name}\n{one!r}")
     for line in others:
         typer.echo(line)
     if html is not None and audits:
@@ -82,25 +132,16 @@ def _report(found: list[dict[str, Any]], code: int, html: Path | None, json_file
         write_atomically(html, page(audits, others, command_line()).encode())
         typer.echo(f"written to {html}")
     if json_file is not None and audits:
-        write_atomically(
-            json_file, (json.dumps({"command": command_line(), "loaders": found}, indent=1) + "\n").encode()
-        )
+        loaders: list[dict[str, Any]] = [{"name": name, **one.to_dict()} for name, one in audits]
+        plain = {"command": command_line(), "loaders": loaders, "others": others}
+        write_atomically(json_file, (json.dumps(plain, indent=1) + "\n").encode())
         typer.echo(f"written to {json_file}")
-    if any(one.verdict == WRONG for _, one in audits):
-        return SOMETHING_WRONG
+    if any(one.level == FAULT for _, one in audits):
+        return FAULT_FOUND
     if audits:
         return 0
     if code == 0:
-        why = "it made no DataLoader" if not found else "it trained with none of its loaders"
-        typer.echo(f"replenish: nothing was audited: {why}; a --steps of 0 lets the script go on to its end", err=True)
+        made = any(records.iterdir())
+        why = "it trained with none of its loaders" if made else "it made no DataLoader"
+        typer.echo(f"replenish: nothing was audited: {why}", err=True)
     return code or NOTHING_AUDITED
-
-
-def _why_not(loader: dict[str, Any]) -> str:
-    if "refused" in loader:
-        return f"not audited: {loader['refused']}"
-    reasons = {
-        "made": "it was not iterated",
-        "evaluated": "it was iterated with gradients off alone, as in an evaluation",
-    }
-    return f"not audited, {reasons[loader['state']]}"

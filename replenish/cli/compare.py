@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +12,11 @@ import typer
 
 from replenish.cli import options
 from replenish.cli.commands import given_flags
+from replenish.cli.console import PROGRAM, command_line
 from replenish.cli.errors import errors_as_sentences
 
 #: Arguments that a comparison of commands has alone, and those that both have; the others are of the lab's training.
-OF_COMMANDS = ("command", "metric_json", "higher_is_better")
+OF_COMMANDS = ("command", "metric_json", "metric_name", "higher_is_better", "check")
 OF_BOTH = (
     *("data", "orders", "seeds", "metric", "margin", "until_decided", "max_seeds", "budget"),
     *("runs", "jobs", "launcher", "as_json"),
@@ -52,9 +55,19 @@ def compare(
     metric_json: Annotated[
         str | None, typer.Option(metavar="FILE:KEY", help="a JSON file that it writes, and a key in it")
     ] = None,
+    metric_name: Annotated[
+        str | None, typer.Option(help="the metric's name, by default the text before the group, or the key")
+    ] = None,
     higher_is_better: Annotated[
-        bool, typer.Option("--higher-is-better", help="its metric is an accuracy, say, and no error")
+        bool, typer.Option("--higher-is-better", help="larger is better, as for accuracy")
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--checks/--no-checks",
+            help="look for the metric's words in the script first, and repeat one run with another {seed}",
+        ),
+    ] = True,
     image_size: Annotated[int | None, typer.Option(min=1, help="reduce images to this height and width")] = None,
     images_per_class: Annotated[int | None, typer.Option(min=1, help="training images to keep of each class")] = None,
     pad: Annotated[int | None, typer.Option(min=0, help="padding of crops; by default an eighth of the image")] = None,
@@ -120,56 +133,91 @@ def compare(
     made as by `replenish exec`.
     """
     given = given_flags(context)
-    with errors_as_sentences():
+    stopped = "stopped; runs that had ended are kept, so give the same command again"
+    with errors_as_sentences(stopped, flags=given):
         _check_given(given, data, command, launcher, until_decided)
-        chosen_seeds = max_seeds if until_decided else options.parse_seeds(seeds)
-    names = [name.strip() for name in orders.split(",")]
-    if command is not None and "orders" not in given:
-        names = ["reshuffling", "srs"]
-    asked: dict[str, Any] = {"margin": margin, "until_decided": until_decided, "max_seeds": max_seeds}
-    asked |= {"orders": names, "seeds": chosen_seeds, "budget": budget, "as_json": as_json}
-    asked |= {"runs": runs, "jobs": jobs, "launcher": launcher, "flags": given}
-    if command is not None:
-        from replenish.cli.compare_command import compare_command
+        options.check_launcher(launcher, devices * num_nodes)
+        names = [name.strip() for name in orders.split(",")]
+        asked: dict[str, Any] = {
+            "seeds": max_seeds if until_decided else options.parse_seeds(seeds),
+            "margin": margin,
+            "until_decided": until_decided,
+            "max_seeds": max_seeds,
+            "ask_again": _ask_again(margin),
+        }
+        if data is not None:
+            from replenish.lab.data.load import find_source
 
-        asked |= {"accelerator": accelerator, "threads": threads, "higher_is_better": higher_is_better}
-        compare_command(command, metric=metric, metric_json=metric_json, **asked)
-        return
-    from replenish.cli.compare_data import compare_data
-    from replenish.lab.config import Hardware
+            find_source(data)  # an unknown name fails before torch is loaded, which takes seconds
+        from replenish.lab.comparing.question import ask, parse_duration
+        from replenish.lab.config import Hardware
+        from replenish.lab.jobs import Execution
 
-    each: dict[str, tuple[str, list[str] | None, Callable[[str], Any]]] = {
-        "learning_rate": ("--learning-rate", learning_rate, float),
-        "schedule": ("--schedule", schedule, str),
-        "decay_epochs": ("--decays", decay_epochs, _epochs),
-        "warm_up_epochs": ("--warm-up", warm_up_epochs, float),
-    }
-    fields = {
-        "image_size": image_size,
-        "images_per_class": images_per_class,
-        "pad": pad,
-        "flip": flip,
-        "optimizer": optimizer,
-        "decay_factor": decay_factor,
-        "momentum": momentum,
-        "nesterov": nesterov,
-        "weight_decay": weight_decay,
-        "label_smoothing": label_smoothing,
-        "dropout": dropout,
-        "test_every": test_every,
-        "clean_every": clean_every,
-    }
-    recipe: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "precision": precision}
-    with errors_as_sentences(flags=given):
+        execution = Execution(
+            runs,
+            launcher,
+            jobs,
+            Hardware(accelerator, devices, num_nodes, threads, compile_model),
+            None if budget is None else parse_duration(budget),
+            tensorboard,
+            command_line(),
+        )
+        if command is not None:
+            from replenish.cli.compare_command import command_metric, compare_command
+
+            if "orders" not in given:
+                names = ["reshuffling", "srs"]
+            found = command_metric(metric, metric_json, metric_name or "")
+            question = ask(names, **asked, higher_is_better=higher_is_better, metric=found.name)
+            compare_command(command, found, question, execution, check=check, as_json=as_json)
+            return
+        from replenish.cli.compare_data import compare_data
+        from replenish.lab.comparing.data import lab_question
+
+        each: dict[str, tuple[str, list[str] | None, Callable[[str], Any]]] = {
+            "learning_rate": ("--learning-rate", learning_rate, float),
+            "schedule": ("--schedule", schedule, str),
+            "decay_epochs": ("--decays", decay_epochs, _epochs),
+            "warm_up_epochs": ("--warm-up", warm_up_epochs, float),
+        }
+        fields = {
+            "image_size": image_size,
+            "images_per_class": images_per_class,
+            "pad": pad,
+            "flip": flip,
+            "optimizer": optimizer,
+            "decay_factor": decay_factor,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "weight_decay": weight_decay,
+            "label_smoothing": label_smoothing,
+            "dropout": dropout,
+            "test_every": test_every,
+            "clean_every": clean_every,
+        }
+        recipe: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "precision": precision}
         recipe |= {name: value for name, value in fields.items() if value is not None}
         for name, (flag, words, read) in each.items():
             if words:
                 recipe[name] = options.by_order(flag, words, names, read)
-        hardware = Hardware(accelerator, devices, num_nodes, threads, compile_model)
-    assert data is not None
-    compare_data(
-        data, model=model, metric=metric or "error", hardware=hardware, tensorboard=tensorboard, recipe=recipe, **asked
-    )
+        assert data is not None
+        question = lab_question(names, metric=metric or "error", **asked)
+        compare_data(data, model, question, execution, recipe, as_json=as_json)
+
+
+def _ask_again(margin: float | None) -> str:
+    """Return the command that was typed, changed to look after every seed."""
+    words = [*PROGRAM]
+    left = iter(sys.argv[1:])
+    for word in left:
+        if word == "--seeds":
+            next(left, None)
+        elif not word.startswith("--seeds="):
+            words.append(word)
+    words.append("--until-decided")
+    if margin is None:
+        return f"{shlex.join(words)} --margin M, with the largest difference that does not matter for M"
+    return shlex.join(words)
 
 
 def _epochs(text: str) -> tuple[float, ...]:

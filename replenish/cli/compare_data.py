@@ -9,70 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from replenish.cli import options
-from replenish.cli.console import command_line, first_process, print_json, working
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import first_process, print_json, working
 from replenish.cli.run import display_of
 
 if TYPE_CHECKING:
+    from replenish.lab.comparing.answer import Answer
     from replenish.lab.comparing.data import PlannedComparison
-    from replenish.lab.comparing.question import Answer
-    from replenish.lab.config import Hardware
+    from replenish.lab.comparing.question import Question
+    from replenish.lab.jobs import Execution
 
 #: Until a run's first step: torch is loaded, data are read, the network is built.
 SECONDS_TO_START = 5
 
 
 def compare_data(
-    data: str,
-    *,
-    model: str,
-    metric: str,
-    orders: list[str],
-    seeds: int | list[int],
-    margin: float | None,
-    until_decided: bool,
-    max_seeds: int,
-    budget: str | None,
-    runs: Path,
-    jobs: int,
-    launcher: str,
-    hardware: Hardware,
-    tensorboard: bool,
-    recipe: dict[str, Any],
-    as_json: bool,
-    flags: Mapping[str, str],
+    data: str, model: str, question: Question, execution: Execution, recipe: Mapping[str, Any], *, as_json: bool
 ) -> None:
     """Train with every order and seed, and print the verdict."""
-    from replenish.lab.data.load import find_source
+    from replenish.lab.comparing.data import plan_comparison
 
-    with errors_as_sentences(flags=flags):
-        find_source(data)  # a name that nothing has is told before torch is loaded, which takes seconds
-        from replenish.lab.comparing.data import plan_comparison
-        from replenish.lab.comparing.question import parse_duration
-
-        options.check_launcher(launcher, hardware)
-        seconds = None if budget is None else parse_duration(budget)
-        with working(f"reading {data}"):
-            planned = plan_comparison(
-                data,
-                model=model,
-                orders=orders,
-                seeds=seeds,
-                metric=metric,
-                margin=margin,
-                until_decided=until_decided,
-                max_seeds=max_seeds,
-                runs=runs,
-                hardware=hardware,
-                tensorboard=tensorboard,
-                command=command_line(),
-                **recipe,
-            )
-        if first_process():
-            typer.echo(_announcement(planned, jobs), err=True)
-        with display_of([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
-            found = planned.run(launcher, jobs, display.watch, seconds)
+    with working(f"reading {data}"):
+        planned = plan_comparison(data, question, execution, model=model, recipe=recipe)
+    if first_process():
+        typer.echo(_announcement(planned), err=True)
+    with display_of([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
+        found = planned.run(display.watch)
     if first_process():
         print_answer(found.answer, found.page, found.to_dict() if as_json else None)
     if found.diverged:
@@ -80,7 +41,7 @@ def compare_data(
 
 
 def print_answer(answer: Answer, page: Path, as_json: dict[str, Any] | None) -> None:
-    """Print what was found: doubts first, on standard error; then verdicts, numbers and where the page is; or JSON."""
+    """Print warnings to standard error, then verdicts, numbers and the page's path; or JSON."""
     for warning in answer.warnings:
         typer.echo(f"Warning: {warning}.", err=True)
     if as_json is not None:
@@ -91,7 +52,7 @@ def print_answer(answer: Answer, page: Path, as_json: dict[str, Any] | None) -> 
     typer.echo(f"Page: {page}")
 
 
-def _announcement(planned: PlannedComparison, parallel: int) -> str:
+def _announcement(planned: PlannedComparison) -> str:
     """Return what is going to be run, and about how long it takes."""
     from replenish.lab.experiments.costs import DataSize, run_cost
     from replenish.lab.models.own_network import is_own
@@ -105,12 +66,14 @@ def _announcement(planned: PlannedComparison, parallel: int) -> str:
         dataset.image_size[0],
     )
     left = sum(job.ended() is None for job in planned.jobs)
-    most = "at most " if planned.question.until_decided else ""
+    most = "at most " if planned.question.rule.anytime else ""
     runs = f"{most}{len(planned.jobs)} runs of {config.model}"
     if left < len(planned.jobs):
         runs += f", {left} of them still to be run"
     if not is_own(config.model):
-        seconds = math.ceil(left / parallel) * (run_cost(config, size).cpu_hours * 3600 + SECONDS_TO_START)
+        seconds = math.ceil(left / planned.execution.parallel) * (
+            run_cost(config, size).cpu_hours * 3600 + SECONDS_TO_START
+        )
         told = f"{seconds / 3600:,.1f} h" if seconds >= 7200 else f"{max(math.ceil(seconds / 60), 1)} min"
         runs += f", about {told} in all on CPU threads"
     return (

@@ -1,9 +1,10 @@
-"""`replenish exec`: a script that nobody edits, run with another order."""
+"""`replenish exec`: run a script, unmodified, with a different data order."""
 
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,21 +18,32 @@ from replenish.cli.script import Script, check_script, interpreter_options
 def exec_(
     context: typer.Context,
     script: Script,
-    order: Annotated[
-        str, typer.Option(help="its name, such as srs or reshuffling; a wrong one is answered with all")
-    ] = "srs",
-    seed: Annotated[int, typer.Option(help="chooses the order's draws; the script's own seed is its own matter")] = 0,
-    pool_size: Annotated[int | None, typer.Option(help="slots of the pool of SRS; by default the samples")] = None,
+    order: Annotated[str, typer.Option(help="the order's name; see `replenish list orders`")] = "srs",
+    seed: Annotated[
+        int, typer.Option(help="seed of the first loader trained on; the script's own seed is not changed")
+    ] = 0,
+    everything: Annotated[
+        bool, typer.Option("--all", help="also reorder training loaders that do not shuffle")
+    ] = False,
+    start_epoch: Annotated[
+        int, typer.Option(help="epoch of the order to begin with, for a script that resumes after so many epochs")
+    ] = 0,
+    pool_size: Annotated[int | None, typer.Option(help="slots of SRS's pool; by default the number of samples")] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="an option of the order: sequence=identity, labels=labels.npy"),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
+    ] = None,
 ) -> None:
-    """Run a script that nobody edits with another order of the data.
+    """Run your script, unmodified, with a different data order.
 
-    The script runs as by `python`, and every DataLoader in it that shuffles draws with the order instead: with its own
-    batch sizes and lengths, on its own processes, also in Lightning, Accelerate and Transformers. In the end a line on
-    standard error says of each loader what became of it. Exit code 2 if there was none that shuffles.
+    The script runs as by `python`, and every DataLoader in it that shuffles draws from the order instead: with its own
+    batch sizes and lengths, on its own processes, also in Lightning, Accelerate, Transformers and fastai. Every
+    `iter()` of a loader draws an epoch of its own. At the end, standard error has a line for each loader. Exit code 2
+    if no loader that shuffles was trained on.
 
     With torchrun: torchrun [...] -m replenish exec --order srs train.py
     """
@@ -41,23 +53,32 @@ def exec_(
 
     from replenish import checks
     from replenish.exec import run_script
-    from replenish.exec.environment import Assignment
-    from replenish.orders.fitted import check_fittable
+    from replenish.exec.audit_task import AuditTask
+    from replenish.exec.environment import OrderRequest
+    from replenish.exec.flight_record import start_record
+    from replenish.orders.by_name import check_fittable, is_file
 
     with errors_as_sentences(flags=given_flags(context)):
-        given = parse_order_options(option or [])
-        for name, value in given.items():
+        options = parse_order_options(option or [])
+        for name, value in options.items():
             if option_value(name, value) is not value:  # an array's file, which can be read
-                given[name] = os.path.abspath(str(value))  # also where the script has gone elsewhere
+                options[name] = os.path.abspath(str(value))  # the script may change the working folder
         if pool_size is not None:
-            given["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
-        check_fittable(order, given)
+            options["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
+        if is_file(order):
+            order = os.path.abspath(order)
+        check_fittable(order, options)
         checks.seed(seed)
-        told = Assignment(order, seed, tempfile.mkdtemp(prefix="replenish-exec-"), given)
+        checks.integer("start_epoch", start_epoch, minimum=0)
+        records = tempfile.mkdtemp(prefix="replenish-exec-")
+        request = OrderRequest(order, seed, records, options, everything, start_epoch)
+        environment = request.environment()
+        if record is not None:
+            environment = AuditTask(str(start_record(record)), facts=False).beside(environment)
         words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
         if os.name == "posix":  # in this very process, so that signals and exit codes are the script's
             sys.stdout.flush()
-            os.execve(sys.executable, words, told.environment())
+            os.execve(sys.executable, words, environment)
     import subprocess
 
-    raise typer.Exit(subprocess.run(words, env=told.environment(), check=False).returncode)
+    raise typer.Exit(subprocess.run(words, env=environment, check=False).returncode)

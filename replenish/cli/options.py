@@ -11,7 +11,6 @@ import typer
 from replenish.cli.commands import given_flags
 
 if TYPE_CHECKING:
-    from replenish.lab.config import Hardware
     from replenish.lab.order_source import OrderSource
 
 T = TypeVar("T")
@@ -97,9 +96,12 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
 Source = Annotated[
     Path | None,
     typer.Argument(
-        help="a run's folder, or a file with a sampler's saved state or an order's config (JSON, or as torch.save "
-        "wrote it)"
+        help="a run's folder, a record of `exec --record`, or a file with a sampler's saved state or an order's config "
+        "(JSON, or as torch.save wrote it)"
     ),
+]
+RecordedLoader = Annotated[
+    int | None, typer.Option("--loader", help="of a record: which training loader, counted from 0")
 ]
 OrderName = Annotated[
     str | None,
@@ -161,6 +163,13 @@ def order_source(
     return of_order(built, repr(built), dataset)
 
 
+def is_record(path: Path) -> bool:
+    """Say whether a path is a flight recorder's file."""
+    from replenish.exec import flight_record
+
+    return flight_record.is_record(path)
+
+
 def order_options(words: list[str] | None) -> dict[str, Any]:
     """Return the options of an order from NAME=VALUE, with arrays read from their files."""
     return {name: option_value(name, value) for name, value in parse_order_options(words or []).items()}
@@ -209,20 +218,16 @@ def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -
             )
 
 
-def check_launcher(name: str, hardware: Hardware) -> None:
-    """Refuse what no launcher of that name does.
-
-    Raises:
-        ValueError: There is no such launcher, or it cannot start so many processes.
-    """
+def check_launcher(name: str, processes: int) -> None:
+    """Refuse a launcher that does not exist, or cannot start so many processes for a run."""
     from replenish import checks
     from replenish.lab.launch import LAUNCHERS
 
     checks.one_of("--launcher", name, LAUNCHERS)
-    if name == "ray" and hardware.devices * hardware.num_nodes > 1:
+    if name == "ray" and processes > 1:
         raise ValueError(
-            f"--launcher ray gives each run one process, but got --devices {hardware.devices} and --num-nodes "
-            f"{hardware.num_nodes}; use --launcher slurm, or torchrun with --launcher local"
+            f"--launcher ray gives each run one process, but got {processes}, --devices times --num-nodes; use "
+            f"--launcher slurm, or torchrun with --launcher local"
         )
 
 

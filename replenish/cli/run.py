@@ -79,7 +79,7 @@ def run(
         if epochs is not None:
             chosen = {name: config.for_epochs(epochs) for name, config in chosen.items()}
         hardware = Hardware(accelerator, devices, num_nodes, threads, compile_model)
-        options.check_launcher(launcher, hardware)
+        options.check_launcher(launcher, hardware.devices * hardware.num_nodes)
         planned = plan(
             chosen.values(),
             list(range(stated_seeds(chosen))) if chosen_seeds is None else chosen_seeds,

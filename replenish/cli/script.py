@@ -18,10 +18,11 @@ class ScriptCommand(TyperCommand):
     """A command whose own options end where the script begins, or `-m`: what follows is the script's."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the mark that ends options before `-m`, which would else be taken for one."""
+        """Put the mark that ends options before `-m`, which would otherwise be read as an option."""
+        flags = {name for each in self.params if getattr(each, "is_flag", False) for name in each.opts}
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] not in ("-m", "--", "--help"):
-            place += 1 if "=" in args[place] else 2
+            place += 1 if "=" in args[place] or args[place] in flags else 2
         if args[place : place + 1] == ["-m"]:
             args = [*args[:place], "--", *args[place:]]
         return super().parse_args(ctx, args)

@@ -1,4 +1,4 @@
-"""What a run's environment says if its loaders are to be audited, and what was found of them."""
+"""What a run's environment says if the draws of its loaders are to be recorded, for an audit or for themselves."""
 
 from __future__ import annotations
 
@@ -6,47 +6,45 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
-from replenish.exec.environment import VARIABLE, environment_with
+from replenish.exec.environment import RECORD_VARIABLE, VARIABLE, environment_with
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where a run is to be stopped, for the test of its resume."""
+
+    batch: int  # after so many training batches
+    kill: bool  # by SIGKILL, once there is a checkpoint; else by SIGTERM, whatever there is
+    checkpoints: tuple[str, ...]  # patterns of the checkpoints' names, below the working folder
 
 
 @dataclass(frozen=True)
 class AuditTask:
-    """The audit of a run."""
+    """The recording of a run's draws."""
 
-    epochs: int  # how many epochs of a loader are looked at
-    steps: int | None  # after how many batches of training the script ends; None lets it go on to its own end
-    records: str  # the folder in which every process of the run writes what it found
+    records: str  # the folder in which every process of the run writes what its loaders draw
+    epochs: int | None = None  # after how many epochs of a loader the script ends; None lets it run to its own end
+    steps: int | None = None  # after how many training batches the script ends
+    facts: bool = True  # whether labels and what the samplers promise are recorded too, for an audit
+    stop: Stop | None = None
 
     def environment(self, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the environment of a process whose loaders are to be audited, and all that it starts."""
+        """Return the environment of a process whose loaders are recorded, as are those of all that it starts."""
         return environment_with({"audit": asdict(self)}, inherited)
+
+    def beside(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment with another request, in which loaders are recorded as well."""
+        return {**environment, RECORD_VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def from_environment(cls) -> AuditTask | None:
-        """Return what `environment` told this process; None if it was told an order."""
-        told = json.loads(os.environ[VARIABLE]).get("audit")
-        return None if told is None else cls(**told)
-
-    def write(self, number: int, found: dict[str, Any]) -> None:
-        """Write what is known of this process's `number`-th loader, in place of what was."""
-        path = Path(self.records) / f"{os.getpid()}-{number}.json"
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(found))
-        new.replace(path)
-
-
-def read_found(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Return what the processes of a run have written, in the order of the loaders; processes that agree count once.
-
-    Each has `place`, `state` ("audited", "evaluated" or "made") and, if audited, `audit`, or why that was `refused`.
-    """
-    paths = sorted(Path(folder).glob("*.json"), key=lambda path: [int(part) for part in path.stem.split("-")][::-1])
-    found = []
-    for path in paths:
-        each = json.loads(path.read_text())
-        if each not in found:
-            found.append(each)
-    return found
+        """Return the task in this process's environment; None if there is none."""
+        if RECORD_VARIABLE in os.environ:
+            fields = json.loads(os.environ[RECORD_VARIABLE])
+        else:
+            fields = json.loads(os.environ[VARIABLE]).get("audit")
+        if fields is None:
+            return None
+        stop = fields.pop("stop", None)
+        return cls(**fields, stop=None if stop is None else Stop(**{**stop, "checkpoints": tuple(stop["checkpoints"])}))

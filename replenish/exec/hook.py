@@ -1,56 +1,98 @@
-"""The order of this process's loaders, or their audit, as its environment says; called by `site/sitecustomize.py`."""
+"""What happens to the loaders of this process, as its environment says; called by `site/sitecustomize.py`."""
 
 from __future__ import annotations
 
+import atexit
 import functools
+import json
 import os
 import sys
 from typing import Any
 
-import numpy as np
 from torch.utils.data import DataLoader
 
-from replenish.exec.audit_task import AuditTask
-from replenish.exec.auditor import Auditor
-from replenish.exec.environment import FIRST_PROCESS, Assignment
-from replenish.exec.records import write_record
+from replenish.exec.environment import FIRST_PROCESS, RECORD_VARIABLE, VARIABLE, OrderRequest
+from replenish.exec.records import RecordWriter
 from replenish.exec.sources import write_sources
-from replenish.torch.replacement import Replacement
-from replenish.torch.using import to_iterate
+from replenish.torch.shuffle_patch import ShufflePatch
 
 
-def index_sampler(loader: DataLoader[Any], own: Any) -> Any:
-    """Return what a loader of this process is to iterate instead of `own`.
+def seen(loader: Any) -> None:
+    """Give the order to a loader that the script has just made, and record what it draws, as the environment says.
 
-    An order that cannot be had in a loader's sizes ends the script with a sentence: it is not the script's fault.
+    An order that does not fit the loader's sizes ends the script with a sentence: it is not the script's fault.
     """
-    if (auditor := _auditor()) is not None:
-        return auditor.index_sampler(loader, own)
     try:
-        return to_iterate(loader, own, _replacement())
+        if (patch := _shuffle_patch()) is not None:
+            patch.see(loader)
+        if (recorder := _recorder()) is not None and isinstance(loader, DataLoader):
+            recorder.see(loader)
     except (TypeError, ValueError, OSError) as error:
         print(f"replenish: {error}", file=sys.stderr)
         raise SystemExit(2) from None
 
 
-@functools.cache
-def _auditor() -> Auditor | None:
-    task = AuditTask.from_environment()
-    return None if task is None else Auditor(task)
+def write_records() -> None:
+    """Write the latest counts and draws of this process's loaders, if it has made any."""
+    if _writer.cache_info().currsize:
+        _writer().write()
+    if _recorder.cache_info().currsize and (recorder := _recorder()) is not None:
+        recorder.close()
+
+
+def forget() -> None:
+    """Give the loaders their own shuffling back, and read the environment again."""
+    if _shuffle_patch.cache_info().currsize and (patch := _shuffle_patch()) is not None:
+        patch.remove()
+    for each in (_shuffle_patch, _recorder, _writer):
+        each.cache_clear()
 
 
 @functools.cache
-def _replacement() -> Replacement:
-    told = Assignment.from_environment()
-    write_sources(told.records)
-    options = {
-        name: np.load(value, allow_pickle=False) if str(value).endswith(".npy") else value
-        for name, value in told.options.items()
-    }
-    recorder = functools.partial(write_record, told.records)
-    return Replacement(told.order, told.seed, options, recorder, _was_started_by_another)
+def _recorder() -> Any:
+    """Return the `Recorder` of this process's loaders; None if they are not recorded."""
+    if RECORD_VARIABLE not in os.environ and "audit" not in json.loads(os.environ[VARIABLE]):
+        return None  # before the audit is imported
+    from replenish.exec.auditor import process_auditor
+
+    patch = _shuffle_patch()
+    return process_auditor(None if patch is None else patch.hook)
+
+
+@functools.cache
+def _shuffle_patch() -> ShufflePatch | None:
+    """Return what gives the order to this process's loaders; None if they keep theirs."""
+    if "audit" in json.loads(os.environ[VARIABLE]):
+        return None
+    request = OrderRequest.from_environment()
+    write_sources(request.records)
+    atexit.register(write_records)
+    return ShufflePatch(
+        request.order,
+        request.seed,
+        {name: _loaded(value) for name, value in request.options.items()},
+        everything=request.everything,
+        first_epoch=request.first_epoch,
+        changed=lambda: _writer().changed(),
+        draws_alone=_was_started_by_another,
+    )
+
+
+@functools.cache
+def _writer() -> RecordWriter:
+    patch = _shuffle_patch()
+    assert patch is not None
+    return RecordWriter(OrderRequest.from_environment().records, patch.records)
+
+
+def _loaded(option: Any) -> Any:
+    if not str(option).endswith(".npy"):
+        return option
+    import numpy as np
+
+    return np.load(option, allow_pickle=False)
 
 
 def _was_started_by_another() -> bool:
-    """Tell whether another Python process of the run has started this one, in whatever way: others may be beside it."""
+    """Whether another Python process of the run has started this one, in whatever way: others may be beside it."""
     return os.environ[FIRST_PROCESS] != str(os.getpid())

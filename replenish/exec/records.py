@@ -1,32 +1,71 @@
-"""What became of the loaders of a run, over all its processes: written as it happens, read when the run has ended."""
+"""What happened to the loaders of a run: each of its processes writes a file, which is read when the run has ended."""
 
 from __future__ import annotations
 
 import json
 import os
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# Counts are written at every change of the first so many, and then at most once in so many seconds: a loop may begin a
+# pass at every step. The last counts are written when the process ends.
+CHANGES, SECONDS = 100, 0.5
 
-def write_record(folder: str, number: int, record: Any) -> None:
-    """Write a `LoaderRecord`, this process's `number`-th, to the process's own file in the folder of the run.
 
-    It is a line for every change: so that a process that is killed has told them.
+class RecordWriter:
+    """Writes the records of this process: again whenever they change, since the process may be killed.
+
+    Args:
+        folder: The folder of the run.
+        records: The `LoaderRecord`s of the process.
     """
-    line = json.dumps({"number": number, **vars(record), "said": record.said(), "replaced": record.replaced})
-    # Opened anew: a fork would share the file, and so its place in it.
-    with Path(folder, f"{os.getpid()}.jsonl").open("a") as file:
-        file.write(line + "\n")
+
+    def __init__(self, folder: str, records: Sequence[Any]) -> None:
+        self.records = records
+        self._folder = folder
+        self._changes, self._written = 0, 0.0
+        self._process, self._inherited = os.getpid(), list[dict[str, Any]]()
+
+    def changed(self) -> None:
+        """Write the records, unless they were written just now."""
+        self._changes += 1
+        if self._changes <= CHANGES or time.monotonic() - self._written > SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write the records, if the run has not ended. After a fork, those that the parent has written are left out."""
+        if not os.path.isdir(self._folder):
+            return
+        lines = [_to_dict(record) for record in self.records]
+        if os.getpid() != self._process:
+            self._process, self._inherited = os.getpid(), lines[:-1]
+        lines = [line for line in lines if line not in self._inherited]
+        path = Path(self._folder, f"{self._process}.json")
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps({"rank": _rank(), "loaders": lines}))
+        new.replace(path)
+        self._written = time.monotonic()
+
+
+def _to_dict(record: Any) -> dict[str, Any]:
+    return {**vars(record), "summary": record.summary, "replaced": record.replaced, "is_unused": record.is_unused}
+
+
+def _rank() -> int:
+    rank = os.environ.get("RANK", "")
+    return int(rank) if rank.isdigit() else 0
 
 
 @dataclass(frozen=True)
 class RunRecords:
-    """What became of the loaders of a run.
+    """What happened to the loaders of a run.
 
     Attributes:
-        loaders: A dict for each: the fields of `LoaderRecord`, with `said` and `replaced`. Those that several processes
-            have alike are there once, those that a framework has made anew only as it made them.
+        loaders: A dict for each: the fields of `LoaderRecord`, with `summary` and `replaced`. A loader that several
+            processes have is listed once. Records of earlier releases have `said` instead of `summary`.
     """
 
     loaders: tuple[dict[str, Any], ...]
@@ -36,24 +75,47 @@ class RunRecords:
         """Whether the order was used at all."""
         return any(loader["replaced"] for loader in self.loaders)
 
+    def summaries(self) -> list[str]:
+        """Return a line for each loader; those that were never iterated are named only if no order was used."""
+        hidden = self.replaced
+        return [
+            loader.get("summary") or loader["said"]
+            for loader in self.loaders
+            if not (hidden and loader.get("is_unused"))
+        ]
+
     def why_nothing(self) -> str:
         """Return in a line why the order was not used, if it was not."""
         if not self.loaders:
             return "it never made a DataLoader"
-        return "of its loaders " + "; ".join(loader["said"] for loader in self.loaders)
+        return "of its loaders " + "; ".join(self.summaries())
 
     def sizes(self) -> list[tuple[int, ...]]:
-        """Return what the loaders with the order draw, which runs that are compared should have alike."""
+        """Return what the loaders with the order draw, which must be equal in runs that are compared."""
         names = ("num_samples", "batch_size", "num_replicas")
-        return sorted(tuple(loader[name] for name in names) for loader in self.loaders if loader["replaced"])
+        return sorted(tuple(loader[name] or 0 for name in names) for loader in self.loaders if loader["replaced"])
 
 
 def read_records(folder: str | os.PathLike[str]) -> RunRecords:
-    """Return what the processes of a run have written; a line that was cut off is left out."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in sorted(Path(folder).glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
-        lines = [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        for loader in {loader["number"]: loader for loader in lines}.values():  # the latest of each
-            if not loader["rebuilt"]:
-                found.setdefault(loader["said"], loader)
-    return RunRecords(tuple(found.values()))
+    """Return what the processes of a run have written, the first processes' first."""
+    processes = []
+    for path in Path(folder).glob("*.json"):
+        found = json.loads(path.read_text())
+        processes.append((found["rank"], path.stat().st_mtime_ns, found["loaders"]))
+    by_identity: dict[str, list[dict[str, Any]]] = {}
+    for _, _, loaders in sorted(processes, key=lambda each: each[:2]):
+        for loader in loaders:
+            names = ("dataset", "num_samples", "batch_size", "num_replicas", "order", "seed", "reason", "replaced")
+            by_identity.setdefault(json.dumps([loader[name] for name in names]), []).append(loader)
+    return RunRecords(tuple(_merged(loaders) for loaders in by_identity.values()))
+
+
+def _merged(loaders: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the first process's record of a loader, with a warning if others began another number of passes."""
+    first = loaders[0]
+    passes = sorted({loader["passes"] for loader in loaders})
+    if first["num_replicas"] == 1 or len(passes) == 1:
+        return first
+    counts = " and ".join(f"{count:,}" for count in passes)
+    warning = f"; warning: processes began {counts} passes, so their batches belong to different epochs"
+    return {**first, "summary": first["summary"] + warning}

@@ -1,10 +1,10 @@
-"""Runs a script as `python` would, and says in the end what became of its loaders.
+"""Runs a script as `python` would, and prints at the end what happened to its loaders.
 
     python run_script.py SCRIPT [ARGUMENT ...]
     python run_script.py -m MODULE [ARGUMENT ...]
 
-Started by its path, with an environment of `replenish.exec.environment`. Before the script has ended it imports the
-standard library alone, since a script may set what numpy and torch read when they are loaded.
+Started by its path, with an environment of `replenish.exec.environment`. Before the script has ended it imports
+only the standard library, since a script may set what numpy and torch read when they are loaded.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import importlib.machinery
 import importlib.util
+import json
 import os
 import runpy
 import shutil
@@ -37,7 +38,7 @@ def main() -> None:
     except BaseException as error:
         _complain(error)
         _report(failed=True)
-        # Python ends as after any exception: with code 1, or as by Ctrl-C; it has been said.
+        # Python ends as after any exception, with code 1 or as by Ctrl-C, but the traceback is printed already.
         sys.excepthook = lambda *ignored: None
         raise
     if not _report(failed=False):
@@ -90,29 +91,34 @@ def _complain(error: BaseException) -> None:
 
 
 def _report(failed: bool) -> bool:
-    """Print a line for each loader, from the first process alone, and return whether one got the order.
+    """Print a line for each loader, in the first process only, and return whether one got the order.
 
-    Of an audit nothing is said here: whoever started it reads what was found.
+    An audit prints nothing here: the process that started it reads the results.
     """
-    from replenish.exec.audit_task import AuditTask
-    from replenish.exec.environment import Assignment
+    from replenish.exec.environment import VARIABLE, OrderRequest
     from replenish.exec.records import read_records
 
-    if AuditTask.from_environment() is not None:
+    if "audit" in json.loads(os.environ[VARIABLE]):
         return True
-    told = Assignment.from_environment()
-    found = read_records(told.records)
-    shutil.rmtree(told.records, ignore_errors=True)
+    request = OrderRequest.from_environment()
+    if (hook := sys.modules.get("replenish.exec.hook")) is not None:
+        hook.write_records()
+    found = read_records(request.records)
+    shutil.rmtree(request.records, ignore_errors=True)
     if os.environ.get("RANK", "0") in ("", "0"):
-        for loader in found.loaders:
-            _say(loader["said"])
+        if "REPLENISH_RECORD" in os.environ:
+            from replenish.exec.flight_record import finish_record_of_exec
+
+            _print(finish_record_of_exec(request, found.loaders))
+        for line in found.summaries():
+            _print(line)
         if not found.replaced and not failed:
             why = "no loader that shuffles was trained with" if found.loaders else found.why_nothing()
-            _say(f"the order {told.order} was not used: {why}")
+            _print(f"the order {request.order} was not used: {why}")
     return found.replaced
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.flush()
     print(f"replenish: {line}", file=sys.stderr)
 

@@ -1,7 +1,7 @@
 """Which files of the user's own a run was made with: so that results from before a change are not taken for new.
 
-They are the sources that its processes import, and the files that its command line names. Of what a script opens by
-itself, only what other runs of the comparison may have left behind is noted.
+They are the sources that its processes import, and the files that its command line names. A file that a script opens
+by itself is not looked at, except that files which other runs have left in the working folder are found.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pathlib import Path
 _ENDING = ".sources"  # of a process's file in the folder of the run
 #: Larger files, which are data, are known by size and time: to read them would cost more than many a run.
 _LARGE = 2**28
+# In a working folder with more files, data for instance, leftovers are looked for among so many.
+_MOST_FILES = 20_000
 
 #: A digest for each path; None for a file that was written while the run went on, as its own output is.
 Digests = Mapping[str, str | None]
@@ -43,9 +45,29 @@ def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:
     return found
 
 
-def read_leftovers(folder: str | os.PathLike[str]) -> list[str]:
-    """Return the files that the processes of a run have read and that other runs may have written."""
-    return sorted({line for path in Path(folder).glob("*.leftovers") for line in path.read_text().splitlines()})
+def find_leftovers(folder: str, since: float, until: float, *, apart: str) -> list[str]:
+    """Return the files that others have written below a folder in some time: perhaps checkpoints to resume from.
+
+    Args:
+        folder: The folder.
+        since: The earliest time.
+        until: The latest time.
+        apart: A folder that is left out, besides hidden ones and Python's caches.
+    """
+    found: list[str] = []
+    looked_at = 0
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [
+            name
+            for name in sorted(folders)
+            if not name.startswith(".") and name != "__pycache__" and os.path.join(parent, name) != apart
+        ]
+        paths = [os.path.join(parent, name) for name in sorted(names) if not name.startswith(".")]
+        found += [path for path in paths if os.path.isfile(path) and since <= os.stat(path).st_mtime < until]
+        looked_at += len(names)
+        if looked_at > _MOST_FILES:
+            break
+    return found
 
 
 class NamedFiles:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from replenish import __version__
 from replenish.auditing import Audit, Finding
-from replenish.auditing.findings import LOOK, WRONG
+from replenish.auditing.findings import FAULT, WARNING
 from replenish.lab.show import Cell, Column, Fact, Notice, Page, Section, Table
 from replenish.lab.show.page import page_html
 
@@ -17,12 +17,12 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
     `audits` are where each loader was made and what was found of it; `others`, lines on those that were not audited.
     """
     findings = [finding for _, one in audits for finding in one.findings]
-    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in (WRONG, LOOK)}
+    counts = {level: sum(finding.level == level for finding in findings) for level in (FAULT, WARNING)}
     wrong = tuple(
-        f"{place}, {finding.question}: {finding.sentence}"
+        f"{place}, {finding.name}: {finding.sentence}"
         for place, one in audits
         for finding in one.findings
-        if finding.verdict == WRONG
+        if finding.level == FAULT
     )
     sections = [
         Section(f"loader-{number}", place, (f"{one.subject}.",), blocks=(_table(number, one),))
@@ -39,11 +39,11 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
             kicker="Replenish · audit",
             facts=(
                 Fact(str(len(audits)), "loaders audited" if len(audits) > 1 else "loader audited"),
-                Fact(str(counts[WRONG]), "wrong"),
-                Fact(str(counts[LOOK]), "worth a look", f"of {len(findings)} questions"),
+                Fact(str(counts[FAULT]), "faults"),
+                Fact(str(counts[WARNING]), "warnings", f"of {len(findings)} questions"),
             ),
             sections=tuple(sections),
-            notices=(Notice("Wrong", wrong),) if wrong else (),
+            notices=(Notice("Faults", wrong),) if wrong else (),
         )
     )
 
@@ -51,13 +51,13 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
 def _table(number: int, one: Audit) -> Table:
     columns = (
         Column(
-            "verdict", lambda finding: Cell(finding.verdict, muted=finding.verdict not in (LOOK, WRONG)), numeric=False
+            "level", lambda finding: Cell(finding.level, muted=finding.level not in (WARNING, FAULT)), numeric=False
         ),
-        Column("question", lambda finding: finding.question, numeric=False),
+        Column("question", lambda finding: finding.name, numeric=False),
         Column("what was found", lambda finding: finding.sentence, numeric=False),
         Column("in numbers", _numbers, numeric=False),
     )
-    return Table(f"findings-{number}", "Findings", columns, [(each.question, each) for each in one.findings])
+    return Table(f"findings-{number}", "Findings", columns, [(each.name, each) for each in one.findings])
 
 
 def _numbers(finding: Finding) -> Cell:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import derived_seed
 from replenish.orders import ORDERS, Order, build_order
+from replenish.theory import sorted_data_warning
 
 #: The paper trains for 200 effective epochs and drops the learning rate at these (section 3.1).
 PAPER_EPOCHS = 200
@@ -187,7 +189,10 @@ class RunConfig:
         options = {name: getattr(self, name) for name in ORDERS[self.order].options if hasattr(self, name)}
         if "labels" in ORDERS[self.order].needs:
             options["labels"] = labels
-        return build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
+        order = build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
+        if self.sequence == "identity" and labels is not None and (message := sorted_data_warning(order, labels)):
+            warnings.warn(message, stacklevel=2)
+        return order
 
     def steps_per_epoch(self, num_samples: int) -> int:
         """Return how many steps an effective epoch of the run has, whatever its order."""

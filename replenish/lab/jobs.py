@@ -2,16 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import importlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from replenish import checks
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.runs import RunFolder, folder_of
 
+
+@dataclass(frozen=True)
+class Execution:
+    """Where runs are executed and how.
+
+    Attributes:
+        runs: The folder of the runs' folders.
+        launcher: "local", "slurm" or "ray".
+        parallel: How many runs at once.
+        hardware: The hardware of each run.
+        budget: Seconds for all runs together; None for no limit.
+        tensorboard: Whether runs also write TensorBoard events.
+        command: The command as it was typed, for the records.
+    """
+
+    runs: Path = Path("runs")
+    launcher: str = "local"
+    parallel: int = 1
+    hardware: Hardware = field(default_factory=Hardware)
+    budget: float | None = None
+    tensorboard: bool = False
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", Path(self.runs))
+        checks.integer("parallel", self.parallel, minimum=1)
+        object.__setattr__(self, "budget", checked_budget(self.budget))
+
+
 #: Told of a job's events (see `replenish.lab.training.Watch`) with the job's place in the list.
 WatchJobs = Callable[[int, dict[str, Any]], None]
+
+
+class Record(Protocol):
+    """What reads the folder of a run."""
+
+    def result(self) -> dict[str, Any] | None:
+        """Return how the run ended, or None if it has not."""
+
+    def metrics(self) -> tuple[dict[str, Any], ...]:
+        """Return a line for each effective epoch that has ended."""
+
+
+class Work(Protocol):
+    """What a launcher executes: a training of the lab (`Job`), or a command of the user's."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it is recorded; all machines see it."""
+
+    @property
+    def hardware(self) -> Hardware:
+        """What it needs."""
+
+    @property
+    def record(self) -> Record:
+        """What reads the folder."""
+
+    def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+        """Execute it here and now, and return how it ended."""
+
+    def claim(self) -> None:
+        """Make the folder."""
+
+    def environment(self) -> dict[str, str]:
+        """Return what its process needs in its environment."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; "module" names the module whose `job_from` reads them."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +124,45 @@ class Job:
         folder.check(self.config)
         return folder.result()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**asdict(self), "config": self.config.to_dict(), "folder": str(self.folder)}
+    @property
+    def record(self) -> RunFolder:
+        """The folder, to read how the run goes."""
+        return RunFolder(self.folder)
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Job:
-        """Return the job that `to_dict` wrote."""
-        config, folder = RunConfig.from_dict(values["config"]), Path(values["folder"])
-        return cls(**{**values, "config": config, "folder": folder, "hardware": Hardware(**values["hardware"])})
+    def claim(self) -> None:
+        """Make the folder, or refuse one that another config has."""
+        self.record.claim(self.config)
+
+    def environment(self) -> dict[str, str]:
+        """Return what a process of the run needs in its environment: libraries read it when they are loaded."""
+        return {"OMP_NUM_THREADS": str(self.hardware.threads)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with the module that makes the job of them again."""
+        return {"module": __name__, **asdict(self), "config": self.config.to_dict(), "folder": str(self.folder)}
+
+
+def job_from(values: Mapping[str, Any]) -> Work:
+    """Return the job that `to_dict` wrote."""
+    fields = dict(values)
+    module = fields.pop("module")
+    if module != __name__:
+        made: Work = importlib.import_module(module).job_from(fields)
+        return made
+    config, folder = RunConfig.from_dict(fields["config"]), Path(fields["folder"])
+    return Job(**{**fields, "config": config, "folder": folder, "hardware": Hardware(**fields["hardware"])})
+
+
+def checked_budget(budget: object) -> float | None:
+    """Return a budget in seconds, or raise if it is not a positive number; None for none."""
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, Real):
+        raise TypeError(f"budget should be a number of seconds, but got {budget!r}")
+    number = float(budget)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"budget should be above 0 seconds, but got {budget!r}")
+    return number
 
 
 def plan(

@@ -15,8 +15,9 @@ from replenish import state
 from replenish.lab.data import DataError, Dataset, load
 from replenish.lab.runs import RunFolder
 from replenish.lab.runs.folder import CONFIG
+from replenish.orders.mixture import mixture_in
 from replenish.orders.protocol import Order
-from replenish.orders.rebuilding import order_from_config
+from replenish.orders.rebuilding import COMPOSED, order_from_config
 
 #: The fields by which an order's config is known, and a saved state, among other things of a checkpoint.
 OF_A_CONFIG = {"stream", "order", "num_samples", "batch_size"}
@@ -39,8 +40,11 @@ class OrderSource:
     remark: str = ""
 
     def sample(self, index: int) -> dict[str, Any]:
-        """Return what is known of a sample: its index, label, class and file."""
+        """Return what is known of a sample: its index, label, class and file; in a mixture also its dataset."""
         known: dict[str, Any] = {"sample": index}
+        if (mixture := mixture_in(self.order)) is not None:
+            sources, indices = mixture.locate([index])
+            known |= {"dataset": int(sources[0]), "index": int(indices[0])}
         if self.dataset is not None:
             label = int(self.dataset.train_labels[index])
             known |= {"label": label, "class": self.dataset.class_names[label]}
@@ -133,6 +137,8 @@ def _content(path: Path) -> object:
 def _states(content: object) -> list[dict[str, Any]]:
     """Return the different saved states of a file's content, or if there are none, the configs of orders."""
     found = list(_dicts_with(OF_A_STATE, content)) or list(_dicts_with(OF_A_CONFIG, content))
+    if not found and isinstance(content, Mapping) and content.get("order") in COMPOSED:
+        found = [dict(content)]  # written by hand: `read_order` says what may be missing
     return list({json.dumps(each, sort_keys=True): each for each in found}.values())
 
 

@@ -18,6 +18,14 @@ class Stopped(KeyboardInterrupt):
         self.signal_number = signal_number
 
 
+class GivenUpError(Exception):
+    """Whoever waits for runs wants none of them any more: they are ended, on a cluster too."""
+
+
+class OutOfTimeError(GivenUpError):
+    """The budget of time was spent."""
+
+
 class StopRequest:
     """The signal that asked the run to stop, or 0."""
 

@@ -50,7 +50,13 @@ def read_draws(source: IndexSource, epochs: int, *, start: int = 0, num_samples:
     """
     epochs = checks.integer("epochs", epochs, minimum=1)
     start = checks.step(start, "start")
+    if num_samples is not None:
+        num_samples = checks.integer("num_samples", num_samples, minimum=1)
     if isinstance(source, Order):
+        if num_samples not in (None, source.num_samples):
+            raise ValueError(
+                f"num_samples should be left out for an order, which has {source.num_samples}, but got {num_samples}"
+            )
         batches: Iterable[Any] = source.batches(start, start + epochs * source.steps_per_epoch)
         return _draws(batches, source.num_samples)
     if start:

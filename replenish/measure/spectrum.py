@@ -99,13 +99,22 @@ def spectrum_of(draws: Draws, numbers: int, seed: int = 0) -> MeasuredSpectrum:
 
 
 def random_signs(num_samples: int, numbers: int, seed: int) -> Floats:
-    """Return random signs, (num_samples, numbers), less their mean over samples and scaled to variance 1."""
-    words = KeyedWords(derived_seed(seed, "signs"), Purpose.INDEPENDENT).words(-(-num_samples * numbers // 64))
-    bits = np.unpackbits(words.astype("<u8").view(np.uint8), count=num_samples * numbers)
-    signs = 2.0 * bits.reshape(num_samples, numbers) - 1
+    """Return random signs, (num_samples, numbers), less their mean over samples and scaled to variance 1.
+
+    Columns of equal signs, which would have no variance, are drawn again.
+    """
+    words = KeyedWords(derived_seed(seed, "signs"), Purpose.INDEPENDENT)
+    signs = _drawn_signs(words, num_samples, numbers)
+    while (equal := np.flatnonzero((signs == signs[0]).all(axis=0))).size:
+        signs[:, equal] = _drawn_signs(words, num_samples, equal.size)
     signs -= signs.mean(axis=0)
-    spread = signs.std(axis=0)
-    return signs / np.where(spread > 0, spread, 1.0)
+    return np.asarray(signs / signs.std(axis=0), dtype=np.float64)
+
+
+def _drawn_signs(words: KeyedWords, num_samples: int, numbers: int) -> Floats:
+    drawn = words.words(-(-num_samples * numbers // 64))
+    bits = np.unpackbits(drawn.astype("<u8").view(np.uint8), count=num_samples * numbers)
+    return np.asarray(2.0 * bits.reshape(num_samples, numbers) - 1, dtype=np.float64)
 
 
 def batch_means(draws: Draws, values: Floats) -> Floats:

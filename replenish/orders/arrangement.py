@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterable
 from typing import Any
@@ -47,13 +48,49 @@ def shuffle_stretches(words: KeyedWords, values: Int64Array, sizes: Iterable[int
 
 
 def permutation(words: KeyedWords, size: int) -> Int64Array:
-    """Return what `words.permutations(1, size)[0]` returns, in half the time where the size is large."""
+    """Return what `words.permutations(1, size)[0]` returns, several times as fast where the size is large.
+
+    It takes 8 bytes per sample: each place replaces the low bits of its word, and the words are sorted where they are.
+    """
     if size < _LEAST_ALONE:
         return words.permutations(1, size)[0]
-    drawn = words.words(size)
-    order, near = _by_counting(drawn.reshape(1, size), bits=64)
-    all_differ = (drawn[order[0, near]] != drawn[order[0, near + 1]]).all()
-    return order[0] if all_differ else words.permutations(1, size)[0]
+    again = copy.deepcopy(words)
+    low_bits = np.uint64((1 << (size - 1).bit_length()) - 1)
+    packed = np.empty(size, dtype=np.uint64)
+    for first in range(0, size, _AT_ONCE):
+        part = packed[first : first + _AT_ONCE]
+        part[:] = words.words(len(part))
+        part &= ~low_bits
+        part |= np.arange(first, first + len(part), dtype=np.uint64)
+    packed.sort()
+    pieces = (packed[first : first + _AT_ONCE + 1] for first in range(0, size, _AT_ONCE))
+    near = [((part[1:] ^ part[:-1]) <= low_bits).nonzero()[0] + k * _AT_ONCE for k, part in enumerate(pieces)]
+    packed &= low_bits
+    order = packed.view(np.int64)
+    all_differ = _order_by_whole_words(order, np.concatenate(near), again)
+    return order if all_differ else words.permutations(1, size)[0]
+
+
+def _order_by_whole_words(order: Int64Array, near: Int64Array, words: KeyedWords) -> bool:
+    """Sort the places `near` of `order` and the next ones by their whole words; return whether these all differ.
+
+    Their words are equal in the bits that were kept. The words are drawn again to find the others.
+    """
+    if not near.size:
+        return True
+    places = np.union1d(near, near + 1)
+    wanted = np.sort(order[places])
+    found = np.empty(len(wanted), dtype=np.uint64)
+    for first in range(0, len(order), _AT_ONCE):
+        part = words.words(min(_AT_ONCE, len(order) - first))
+        mine = slice(*np.searchsorted(wanted, [first, first + len(part)]).tolist())
+        found[mine] = part[wanted[mine] - first]
+    whole = found[np.searchsorted(wanted, order[places])]
+    group = np.cumsum(~np.isin(places - 1, near))
+    by_word = np.lexsort((whole, group))
+    order[places] = order[places[by_word]]
+    repeated = (whole[by_word][1:] == whole[by_word][:-1]) & (group[1:] == group[:-1])
+    return not repeated.any()
 
 
 def spread_order(keys: Int64Array, bound: int) -> Int64Array:

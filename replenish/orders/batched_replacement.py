@@ -24,6 +24,8 @@ class BatchedReplacement(CursorOrder):
         5
     """
 
+    _shaped_by_its_batches = "the samples of each batch are distinct"
+
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
         super().__init__(num_samples, batch_size, seed=seed)
         self._refuse_batches_larger_than_the_data(", since the samples of a batch are distinct")

@@ -8,6 +8,9 @@ from typing import ClassVar, Protocol
 from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
 from replenish.orders.cursor import Cursor, CursorOrder
 
+# Blocks of more draws are drawn step by step: several steps share a key where a batch is larger than the data.
+MOST_DRAWS_PER_BLOCK = 2**20
+
 
 class BlockDraws(Protocol):
     """Draws that come in blocks of steps, each found by its number."""
@@ -15,7 +18,7 @@ class BlockDraws(Protocol):
     steps_per_block: int
 
     def block(self, index: int) -> Int64Array:
-        """Return the draws of block `index`, one step a row."""
+        """Return the draws of block `index`, one step per row."""
         ...
 
 
@@ -38,11 +41,18 @@ class BlockOrder(CursorOrder):
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        return BlockCursor(_Words(self))
+        draws = _Words(self)
+        large = draws.steps_per_block * self.batch_size > MOST_DRAWS_PER_BLOCK
+        return _StepCursor(draws) if large else BlockCursor(draws)
 
+    @property
     @abstractmethod
-    def _draws(self, words: KeyedWords, count: int) -> Int64Array:
-        """Return the next `count` draws."""
+    def _bound(self) -> int:
+        """What the draws are below."""
+
+    def _samples(self, draws: Int64Array) -> Int64Array:
+        """Return the samples that draws in [0, bound) stand for: here themselves."""
+        return draws
 
 
 class _Words:
@@ -54,5 +64,23 @@ class _Words:
         self.steps_per_block = steps_per_block(order.num_samples, order.batch_size)
 
     def block(self, index: int) -> Int64Array:
-        size = self._order.batch_size
-        return self._order._draws(self._words.at(index), self.steps_per_block * size).reshape(-1, size)
+        order, count = self._order, self.steps_per_block * self._order.batch_size
+        return order._samples(self._words.at(index).below(order._bound, count)).reshape(-1, order.batch_size)
+
+    def row(self, index: int, place: int) -> Int64Array:
+        """Return one step of block `index`, as an array of one row."""
+        order, size = self._order, self._order.batch_size
+        words, count = self._words.at(index), self.steps_per_block * size
+        drawn = words.below_within(order._bound, count, place * size, (place + 1) * size)
+        return self.block(index)[place : place + 1] if drawn is None else order._samples(drawn).reshape(1, -1)
+
+
+class _StepCursor(Cursor):
+    """Blocks too large to be drawn whole where one step is asked for."""
+
+    def __init__(self, draws: _Words) -> None:
+        self._draws = draws
+
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Return (step, its samples as the only row)."""
+        return step, self._draws.row(*divmod(step, self._draws.steps_per_block))

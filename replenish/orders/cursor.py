@@ -6,17 +6,19 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from replenish import checks
 from replenish.draws import STREAM, Int64Array
-from replenish.locks import ForkSafeLock
+from replenish.locks import ForkSafeLock, kept_property
 from replenish.notebook import html_table
 from replenish.orders.per_sample import digest
 from replenish.orders.visits import Visits, add_visits
+
+if TYPE_CHECKING:
+    from replenish.orders.rebatched import Rebatched
 
 # The arguments that come first wherever an order is named.
 FIRST_ARGUMENTS = ("num_samples", "batch_size", "seed", "drop_last")
@@ -76,7 +78,7 @@ class CursorOrder(ABC):
         """Return the arguments that make an equal order."""
         return {name: getattr(self, name) for name in _argument_names(type(self))}
 
-    @functools.cached_property
+    @kept_property
     def _named_arguments(self) -> dict[str, Any]:
         """The arguments, with arrays named by their SHA-256."""
         return {
@@ -116,8 +118,7 @@ class CursorOrder(ABC):
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
         """Yield the indices of steps start, start + 1, ... up to but not with `stop`, or without end."""
-        blocks = self.blocks(start, stop)  # a wrong argument is an error here, not at the first batch
-        return chain.from_iterable(blocks)
+        return _rows_of(self.blocks(start, stop))  # a wrong argument is an error here, not at the first batch
 
     def visits(self, step: int) -> Int64Array:
         """Return for each place of the batch of `step` how often its sample was drawn before, exactly.
@@ -129,6 +130,55 @@ class CursorOrder(ABC):
             if self._counted_visits is None:
                 self._counted_visits = Visits(self)
         return self._counted_visits.at(step)
+
+    def draws_before(self, step: int) -> int:
+        """Return how many samples the steps before `step` draw."""
+        return checks.step(step) * self.batch_size
+
+    def _step_of_draw(self, draw: int) -> tuple[int, int]:
+        """Return (step, place): where draw number `draw` of all is."""
+        epoch, rest = divmod(draw, self.steps_per_epoch * self.batch_size)
+        step, place = divmod(rest, self.batch_size)
+        return epoch % 2**62 * self.steps_per_epoch + step, place
+
+    def samples(self, start: int, stop: int) -> Int64Array:
+        """Return draws `start` to `stop`, not included, of the order as one sequence, which ignores the batches.
+
+        `draws_before(step)` is the number of the first draw of a step.
+
+        Example:
+            >>> from replenish import RandomReshuffling
+            >>> order = RandomReshuffling(num_samples=10, batch_size=4)
+            >>> order.samples(0, 10).tolist() == [index for batch in order.batches(0, 3) for index in batch.tolist()]
+            True
+        """
+        from replenish.orders.samples import SampleReader
+
+        start = checks.integer("start", start, minimum=0)
+        stop = checks.integer("stop", stop, minimum=start)
+        return SampleReader(self).read(start, stop - start)
+
+    # Why another batch size would break what the order promises of a batch, or None.
+    _shaped_by_its_batches: ClassVar[str | None] = None
+
+    def rebatched(self, batch_size: int, at_step: int) -> Rebatched:
+        """Return this order, read with another batch size from step `at_step` on.
+
+        The steps before `at_step` stay as they are. Later batches continue the same sequence of samples, so that none
+        is lost or repeated. They are all full, and may hold the end of one epoch and the start of the next.
+
+        Raises:
+            ValueError: The order promises something of each batch that another batch size would break.
+        """
+        from replenish.orders.rebatched import Rebatched
+
+        return Rebatched(self, batch_size, at_step)
+
+    def _rebatched_cursor(self, batch_size: int, at_step: int) -> Cursor:
+        """Return a cursor for the steps from `at_step` on, with batches of another size."""
+        from replenish.orders.rebatched import NewBatches
+
+        return NewBatches(self, batch_size, at_step)
 
     @property
     def has_every_sample_once(self) -> bool:
@@ -184,6 +234,12 @@ class CursorOrder(ABC):
         shown = ", ".join(map(str, first[:10].tolist())) + (", ..." if len(first) > 10 else "")
         rows += [("steps of an effective epoch", f"{self.steps_per_epoch:,}"), ("first batch", shown)]
         return html_table(type(self).__name__, rows)
+
+
+def _rows_of(blocks: Iterator[Int64Array]) -> Iterator[Int64Array]:
+    # A generator refuses a second thread with an error. `itertools.chain` over a generator crashed the interpreter.
+    for block in blocks:
+        yield from block
 
 
 @functools.cache

@@ -30,6 +30,20 @@ class EpochOrder(CursorOrder):
         return min(self.batch_size, self.num_samples - (self.steps_per_epoch - 1) * self.batch_size)
 
     @property
+    def _draws_per_epoch(self) -> int:
+        return (self.steps_per_epoch - 1) * self.batch_size + self.last_batch_size
+
+    def draws_before(self, step: int) -> int:
+        """Return how many samples the steps before `step` draw."""
+        epoch, place = divmod(checks.step(step), self.steps_per_epoch)
+        return epoch * self._draws_per_epoch + place * self.batch_size
+
+    def _step_of_draw(self, draw: int) -> tuple[int, int]:
+        epoch, rest = divmod(draw, self._draws_per_epoch)
+        step, place = divmod(rest, self.batch_size)
+        return epoch % 2**62 * self.steps_per_epoch + step, place
+
+    @property
     def has_every_sample_once(self) -> bool:
         """Whether every epoch has every sample once: none is dropped."""
         return self.num_samples <= self.steps_per_epoch * self.batch_size
@@ -74,6 +88,7 @@ class _Epochs(Cursor):
         order, size = self._order, self._order.batch_size
         epoch, place = divmod(step, order.steps_per_epoch)
         if (number := order._permutation_number(epoch)) != self._current[0]:
+            self._current = self._arranged = (-1, np.empty(0, dtype=np.int64))  # free the old one before drawing
             self._current = (number, order._permutation(self._words.at(number)))
         if epoch != self._arranged[0]:
             self._arranged = (epoch, order._arranged(self._current[1], epoch))

@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.orders.cursor import Cursor, CursorOrder
-from replenish.orders.registry import ORDERS, build_order
-
-
-def check_fittable(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse an order that cannot be fitted to any loader, by its name and options alone.
-
-    Raises:
-        ValueError: There is no such order, or it has other options, or batches of random sizes.
-    """
-    if name not in ORDERS or set(options) - set(ORDERS[name].options):
-        build_order(name, 1, 1, **options)  # which says what is wrong
-    if "drop_last" in options:
-        raise ValueError(f"drop_last should not be given, for loaders have their own, but got {options['drop_last']!r}")
-    entry = ORDERS[name]
-    if missing := [need for need in entry.needs if need not in options]:
-        raise ValueError(f"{missing[0]} should be given for the order {name!r}, which needs it, but got none")
-    if entry.batch_sizes_vary:
-        raise ValueError(f"order should have batches of the loaders' sizes, but those of {name!r} have random ones")
 
 
 class FittedOrder(CursorOrder):
@@ -58,6 +37,8 @@ class FittedOrder(CursorOrder):
     def steps_per_epoch(self) -> int:
         """How many steps the loader has in an epoch."""
         return self.steps
+
+    _shaped_by_its_batches = "the loader that it is fitted to has batches of its own"
 
     def config(self) -> dict[str, int | str]:
         """Return plain ints and strings that name the order completely."""

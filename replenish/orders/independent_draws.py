@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replenish.draws import Int64Array, KeyedWords, Purpose
+from replenish.draws import Purpose
 from replenish.orders.blocks import BlockOrder
 
 
@@ -23,5 +23,6 @@ class IndependentDraws(BlockOrder):
 
     purpose = Purpose.INDEPENDENT
 
-    def _draws(self, words: KeyedWords, count: int) -> Int64Array:
-        return words.below(self.num_samples, count)
+    @property
+    def _bound(self) -> int:
+        return self.num_samples

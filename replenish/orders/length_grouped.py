@@ -10,7 +10,7 @@ from replenish.draws import Int64Array, KeyedWords
 from replenish.orders import per_sample
 from replenish.orders.arrangement import shuffle_stretches
 from replenish.orders.epochs import EpochOrder
-from replenish.orders.protocol import Order
+from replenish.orders.protocol import Order, check_order
 
 
 class LengthGrouped(EpochOrder):
@@ -35,6 +35,8 @@ class LengthGrouped(EpochOrder):
         >>> sorted(sorted(batch.tolist()) for batch in order.batches(0, 2))
         [[0, 2, 4, 6], [1, 3, 5, 7]]
     """
+
+    _shaped_by_its_batches = "each window of batches is sorted by length"
 
     def __init__(
         self,
@@ -96,7 +98,7 @@ def padding_share(order: Order, lengths: npt.ArrayLike, *, start: int = 0, stop:
         >>> round(padding_share(grouped, lengths), 3), round(padding_share(shuffled, lengths), 3)
         (0.03, 0.467)
     """
-    each = per_sample.whole_numbers("lengths", lengths, order.num_samples)
+    each = per_sample.whole_numbers("lengths", lengths, check_order(order).num_samples)
     start = checks.step(start, "start")
     used = computed = 0
     for batch in order.batches(start, start + order.steps_per_epoch if stop is None else stop):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose, UInt64Array, steps_per_block
+from replenish.locks import kept_property
 from replenish.orders.ragged import RaggedOrder
 
 
@@ -44,7 +43,7 @@ class PoissonDraws(RaggedOrder):
     def _steps_per_block(self) -> int:
         return steps_per_block(self.num_samples, self.batch_size)
 
-    @functools.cached_property
+    @kept_property
     def _limits(self) -> tuple[int, UInt64Array]:
         return binomial_limits(self.num_samples, self.batch_size)
 

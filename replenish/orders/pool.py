@@ -47,16 +47,22 @@ class Pool(Cursor):
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
         """Return (first step, samples) of the block that `step` is in, and leave the pool behind it."""
         block = step // self._draws.steps_per_block
-        positions = self._moved_to(block)
+        # A large pool is not made for the first block: of one that nothing was drawn from, only the slots drawn matter.
+        is_made = block > 0 or self._draws.num_slots < LARGE
+        positions = self._moved_to(block) if is_made else None
         slots, refill = self._draws.block(block), self._refill(block)
         shape, slots = slots.shape, slots.ravel()
+        if positions is None:
+            drawn, slots = np.unique(slots, return_inverse=True)
+            positions = (drawn % self._sequence.period).astype(self._position_type)
         found = np.empty(self._draws_per_block, dtype=self._position_type)
         self._found = None  # an interrupt in the loop must not leave a half-drawn pool
         draws_per_run = self._steps_per_run * self._draws.batch_size
         for start in range(0, self._draws_per_block, draws_per_run):
             run = slice(start, start + draws_per_run)
             self._draw_run(positions, slots[run], refill[run], found[run])
-        self._found = (positions, block + 1)
+        if is_made:
+            self._found = (positions, block + 1)
         return block * self._draws.steps_per_block, self._sequence.at(found.reshape(shape))
 
     def _choose_steps_per_run(self) -> int:

@@ -18,6 +18,7 @@ class RaggedOrder(CursorOrder):
     """
 
     batch_sizes_vary = True
+    _shaped_by_its_batches = "its batches have random sizes"
     purpose: ClassVar[Purpose]
 
     @property
@@ -28,6 +29,14 @@ class RaggedOrder(CursorOrder):
     @abstractmethod
     def _block(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
         """Return (samples, ends): the batches of a block after each other, and where each one ends."""
+
+    def draws_before(self, step: int) -> int:
+        """Raise: only drawing the batches shows their sizes."""
+        raise ValueError(f"order should have batches of one size, but those of {type(self).__name__} have random sizes")
+
+    def samples(self, start: int, stop: int) -> Int64Array:
+        """Raise: draws have no numbers where batches have random sizes."""
+        raise ValueError(f"order should have batches of one size, but those of {type(self).__name__} have random sizes")
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start; it has one step at a time, since a row of an array has one length."""

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from replenish.draws import derived_seed
 from replenish.orders.cursor import CursorOrder
 from replenish.orders.fitted import FittedOrder
-from replenish.orders.registry import ORDERS
+from replenish.orders.mixture import Mixture
+from replenish.orders.nested import from_json, to_json
+from replenish.orders.registry import ORDERS, OrderEntry
+from replenish.orders.skipping import Skipping
 
 
-def order_from_config(config: Mapping[str, int | str], **facts: Any) -> CursorOrder:
+def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
     """Return the order that `order.config()` named, or a state of a sampler.
 
     Args:
         config: What `config()` returned; a state's own fields may be among it.
-        **facts: The arrays that a config names by their checksums alone: `labels`, `weights`, `lengths`, `shard_size`
+        **facts: The arrays that a config names only by their checksums: `labels`, `weights`, `lengths`, `shard_size`
             or `sequence`.
 
     Raises:
+        TypeError: `config` is not a dict.
         ValueError: There is no such order, an array is missing, or one is another than the config's.
 
     Example:
@@ -28,25 +35,150 @@ def order_from_config(config: Mapping[str, int | str], **facts: Any) -> CursorOr
         >>> order_from_config(order.config()) == order
         True
     """
+    if not isinstance(config, Mapping):
+        raise TypeError(f"config should be a dict that config() returned, but got a {type(config).__name__}")
     by_class = {entry.order_class.__name__: entry for entry in ORDERS.values()}
-    if (kind := config.get("order")) not in by_class:
+    kind = config.get("order")
+    if kind in COMPOSED:
+        order = COMPOSED[str(kind)](config, facts)
+    elif kind in by_class:
+        order = _listed(by_class[str(kind)], config, facts)
+    else:
         raise ValueError(f"order should be the name of one of replenish's orders, but the config has {kind!r}")
-    entry = by_class[str(kind)]
+    if "loader_last_batch_size" in config:  # as `exec` and `reorder` fit it to a loader
+        order = FittedOrder(order, int(config["steps"]), int(config["loader_last_batch_size"]))
+    for name, value in order.config().items():
+        if kind in COMPOSED and (name not in config or name in ("of", "orders")):
+            continue  # a config written by hand may leave out what follows, and inner orders were checked already
+        if _as_named(config.get(name, "missing")) != value:
+            raise ValueError(
+                f"{name} is {config.get(name, 'missing')!r} in the config, but what it names has {value!r}"
+            )
+    return order
+
+
+def read_order(path: str | Path, **facts: Any) -> CursorOrder:
+    """Return the order that a JSON file names: a config as `config()` returns it, or a shorter one written by hand.
+
+    In a file written by hand, the lists of a mixture may be JSON lists, the order within another one a JSON object,
+    and what follows from the rest (`num_samples`, `stream`, a seed of 0) may be missing.
+
+    Args:
+        path: The file.
+        **facts: As in `order_from_config`.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It does not hold JSON, or names no order.
+
+    Example:
+        >>> import json, tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp(), "mix.json")
+        >>> _ = path.write_text(json.dumps({"order": "Mixture", "sizes": [90, 10], "weights": [3, 1], "batch_size": 8}))
+        >>> read_order(path).source_counts(10)
+        [60, 20]
+    """
+    try:
+        config = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path} should hold the config of an order as JSON, but is garbled") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"{path} should hold the config of an order as a JSON object, but holds a {_kind(config)}")
+    return order_from_config(config, **facts)
+
+
+def order_of_file(path: str | Path, num_samples: int, batch_size: int, *, seed: int = 0, **options: Any) -> CursorOrder:
+    """Return the order that a config file names, with the sizes and the seed of a training.
+
+    This is how `exec` and `compare` take a mixture: the file has the sizes of the datasets and their weights, and the
+    training has the batch size and the seed. Orders within the order get seeds derived from it.
+
+    Raises:
+        ValueError: The file names an order of another number of samples, or of several batch sizes.
+    """
+    if options:
+        raise ValueError(f"{next(iter(options))} should be in {path}, which names the whole order")
+    config = read_order(path).config()
+    order = order_from_config(_refitted(config, batch_size, seed, str(path)))
+    if order.num_samples != num_samples:
+        raise ValueError(
+            f"{path} should name an order of the {num_samples} samples there are, but its order has {order.num_samples}"
+        )
+    return order
+
+
+def _refitted(config: Mapping[str, Any], batch_size: int, seed: int, path: str) -> dict[str, Any]:
+    """Return a config with another batch size and seed, which also the orders in it get."""
+    if config["order"] == "Rebatched":
+        raise ValueError(f"{path} should leave the batch size to the training, but names a rebatched order")
+    changed = {**config, "batch_size": batch_size, "seed": seed}
+    if "of" in changed:
+        changed["of"] = _refitted(from_json("of", changed["of"]), batch_size, seed, path)
+    if orders := from_json("orders", changed.get("orders")):
+        # Each keeps its batch size, which a mixture ignores.
+        changed["orders"] = [
+            own and {**own, "seed": derived_seed(seed, "source", number)} for number, own in enumerate(orders)
+        ]
+    return changed
+
+
+def _kind(value: object) -> str:
+    return "list" if isinstance(value, list) else type(value).__name__
+
+
+def _listed(entry: OrderEntry, config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
+    """Return an order of the list."""
+    kind = entry.order_class.__name__
     if missing := [name for name in ("num_samples", "batch_size", "seed") if name not in config]:
         raise ValueError(f"{missing[0]} should be in the config of an order, but it has {', '.join(sorted(config))}")
     if unknown := [name for name in facts if name not in entry.options]:
         raise ValueError(f"{unknown[0]} should not be given for {kind}, which has no such option")
     options = {name: _option(entry.order_class, name, config, facts) for name in entry.options}
     sizes = {name: config[name] for name in ("num_samples", "batch_size", "seed")}
-    order = entry.order_class(**sizes, **options)  # type: ignore[arg-type]
-    if "loader_last_batch_size" in config:  # as `exec` and `reorder` fit it to a loader
-        order = FittedOrder(order, int(config["steps"]), int(config["loader_last_batch_size"]))
-    for name, value in order.config().items():
-        if config.get(name) != value:
-            raise ValueError(
-                f"{name} is {config.get(name, 'missing')!r} in the config, but what it names has {value!r}"
-            )
-    return order
+    return entry.order_class(**sizes, **options)
+
+
+def _as_named(value: object) -> object:
+    """Return a value of a config as an order names it: lists and dicts as JSON."""
+    return to_json(value) if isinstance(value, (list, dict)) else value
+
+
+def _mixture(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
+    if facts:
+        raise ValueError(f"{next(iter(facts))} should not be given for a mixture, whose orders name their own arrays")
+    named = {name: from_json(name, config[name]) for name in ("sizes", "weights", "stages", "orders") if name in config}
+    if named.get("orders") is not None:
+        if not isinstance(named["orders"], list):
+            raise ValueError(f"orders in the config should be a list, but got {named['orders']!r}")
+        named["orders"] = [each if each is None else order_from_config(each) for each in named["orders"]]
+    sizes, weights = _needed(named, "sizes", "Mixture"), _needed(named, "weights", "Mixture")
+    options = {name: named[name] for name in ("stages", "orders") if name in named}
+    return Mixture(sizes, weights, _needed(config, "batch_size", "Mixture"), seed=config.get("seed", 0), **options)
+
+
+def _skipping(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
+    inner = order_from_config(from_json("of", _needed(config, "of", "Skipping")), **facts)
+    return Skipping(inner, from_json("ranges", _needed(config, "ranges", "Skipping")))
+
+
+def _rebatched(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
+    inner = order_from_config(from_json("of", _needed(config, "of", "Rebatched")), **facts)
+    batch_size, at_step = _needed(config, "batch_size", "Rebatched"), _needed(config, "at_step", "Rebatched")
+    return inner.rebatched(batch_size, at_step)
+
+
+COMPOSED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], CursorOrder]] = {
+    "Mixture": _mixture,
+    "Skipping": _skipping,
+    "Rebatched": _rebatched,
+}
+
+
+def _needed(config: Mapping[str, Any], name: str, kind: str) -> Any:
+    if name not in config:
+        raise ValueError(f"{name} should be in the config of a {kind}, but is missing")
+    return config[name]
 
 
 def _option(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Any
 
-from replenish import checks
 from replenish.orders.balls_in_bins import BallsInBins
 from replenish.orders.batched_replacement import BatchedReplacement
 from replenish.orders.block_reshuffling import BlockReshuffling
@@ -107,32 +105,3 @@ ORDERS: dict[str, OrderEntry] = {
         LengthGrouped, "length-grouped", "a new permutation in every epoch, windows of it sorted by length"
     ),
 }
-
-
-def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, **options: Any) -> CursorOrder:
-    """Return the order that `name` stands for in `ORDERS`.
-
-    Args:
-        name: One of the names of `ORDERS`.
-        num_samples: How many samples there are.
-        batch_size: How many a step draws, over all processes.
-        seed: Chooses the draws.
-        **options: Arguments that not all orders have; one that this order does not have is an error.
-
-    Example:
-        >>> build_order("reshuffling", 10, 4, drop_last=True).steps_per_epoch
-        2
-    """
-    entry = ORDERS[checks.one_of("order", name, ORDERS)]
-    if unknown := [option for option in options if option not in entry.options]:
-        known = f"only {', '.join(entry.options)}" if entry.options else "none"
-        raise ValueError(
-            f"{unknown[0]} should not be given for the order {name!r}, which has {known} of such options, but got "
-            f"{unknown[0]}={options[unknown[0]]!r}"
-        )
-    if missing := [need for need in entry.needs if options.get(need) is None]:
-        raise ValueError(
-            f"{missing[0]} should be given for the order {name!r}, which needs {' and '.join(entry.needs)} of the "
-            f"data, but got none"
-        )
-    return entry.order_class(num_samples, batch_size, seed=seed, **options)

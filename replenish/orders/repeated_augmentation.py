@@ -30,6 +30,8 @@ class RepeatedAugmentation(EpochOrder):
         True
     """
 
+    _shaped_by_its_batches = "each batch has several copies of a sample"
+
     def __init__(
         self, num_samples: int, batch_size: int, *, seed: int = 0, repeats: int = 3, drop_last: bool = False
     ) -> None:
@@ -46,8 +48,9 @@ class RepeatedAugmentation(EpochOrder):
         full, rest = divmod(self.num_samples, self.batch_size)
         # A batch begins with some copy of a sample; from that follows which of its draws is which copy.
         first = np.arange(full) * self.batch_size
-        by_copy = np.stack([_by_copy(copy, self.batch_size, self.repeats) for copy in range(self.repeats)])
-        draws = (by_copy[first % self.repeats] + first[:, np.newaxis]).ravel()
+        copies, which = np.unique(first % self.repeats, return_inverse=True)
+        by_copy = [_by_copy(copy, self.batch_size, self.repeats) for copy in copies.tolist()]
+        draws = (np.array(by_copy, dtype=np.int64).reshape(-1, self.batch_size)[which] + first[:, np.newaxis]).ravel()
         last = full * self.batch_size + _by_copy(full * self.batch_size % self.repeats, rest, self.repeats)
         return samples[np.concatenate([draws, last]) // self.repeats]
 

@@ -14,8 +14,8 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from replenish.orders.team import ALONE, Hit, Team
 from replenish.orders.wanted import WantedSlots
 
 Refill = Callable[[int], IntegerArray]  # the positions that refill the slots drawn in a block, all different
+
+Result = TypeVar("Result")
 
 # The least pool that is worth several threads.
 LARGE = 2**20
@@ -65,6 +67,16 @@ def last_draws(
     return positions
 
 
+def _submit(pool: ThreadPoolExecutor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+    """Let a thread call a function; or call it here while the interpreter exits, when no thread can be started."""
+    try:
+        return pool.submit(function, *arguments)
+    except RuntimeError:
+        done: Future[Result] = Future()
+        done.set_result(function(*arguments))
+        return done
+
+
 def _replayed(
     draws: DistinctDraws, refill: Refill, start: int, stop: int, dtype: type[np.signedinteger[Any]]
 ) -> IntegerArray:
@@ -74,11 +86,11 @@ def _replayed(
     positions = np.full(draws.num_slots, -1, dtype=dtype)
     with ThreadPoolExecutor(threads) as pool:
         first = range(start, min(start + threads, stop))
-        drawn = deque(pool.submit(own[block % threads].block, block) for block in first)
+        drawn = deque(_submit(pool, own[block % threads].block, block) for block in first)
         for block in range(start, stop):
             slots = drawn.popleft().result()
             if block + threads < stop:  # by the one that is free now
-                drawn.append(pool.submit(own[block % threads].block, block + threads))
+                drawn.append(_submit(pool, own[block % threads].block, block + threads))
             scatter.assign_in_turn(positions, slots.ravel(), refill(block))
     return positions
 
@@ -95,7 +107,7 @@ def _search(draws: DistinctDraws, positions: IntegerArray, refill: Refill, start
         while wanted.left and start > 0:
             stop, start = start, max(0, start - (many if wanted.are_few else min(some, many)))
             mine = range(start, stop)[team.rank :: team.size]
-            parts = [pool.submit(wanted.hits, own[k], mine[k::threads]) for k in range(threads)]
+            parts = [_submit(pool, wanted.hits, own[k], mine[k::threads]) for k in range(threads)]
             hits = team.gather([hit for part in parts for hit in part.result()])
             _fill(positions, refill, hits)
             wanted.take_off([hit.slots for hit in hits])

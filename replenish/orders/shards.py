@@ -11,7 +11,7 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
 from replenish.orders.per_sample import kept
-from replenish.orders.protocol import Order
+from replenish.orders.protocol import Order, check_order
 
 SHARDS_PER_WINDOW = 10  # where no window is given; what the makers of `py1b` and `py1e` advise at least
 
@@ -96,7 +96,7 @@ def shard_opens(
         True
     """
     open_shards = checks.integer("open_shards", open_shards, minimum=1)
-    shards = Shards(shard_size, order.num_samples)
+    shards = Shards(shard_size, check_order(order).num_samples)
     start = checks.step(start, "start")
     used: OrderedDict[int, None] = OrderedDict()
     opens = 0

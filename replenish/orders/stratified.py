@@ -12,6 +12,7 @@ from replenish.orders.arrangement import stable_order
 from replenish.orders.cursor import Cursor, CursorOrder
 from replenish.orders.quotas import Quotas, whole_shares
 from replenish.orders.random_reshuffling import RandomReshuffling
+from replenish.orders.samples import SampleReader
 from replenish.orders.sequenced_replacement import SequencedReplacement
 
 WITHIN: dict[str, type[CursorOrder]] = {"reshuffling": RandomReshuffling, "srs": SequencedReplacement}
@@ -43,6 +44,8 @@ class Stratified(CursorOrder):
         >>> [sorted(batch.tolist())[2] >= 6 and sorted(batch.tolist())[1] < 6 for batch in order.batches(0, 3)]
         [True, True, True]
     """
+
+    _shaped_by_its_batches = "each batch has every class's share"
 
     def __init__(
         self,
@@ -115,19 +118,12 @@ class _ClassStream:
     """The samples of a class in the order in which they are drawn, by the number of the draw."""
 
     def __init__(self, order: CursorOrder, members: Int64Array) -> None:
-        self._cursor = order.cursor()
+        self._reader = SampleReader(order)
         self._members = members
 
     def drawn(self, start: int, count: int) -> Int64Array:
         """Return draws start ... start + count - 1."""
-        start %= len(self._members) << 62  # keys have 64 bits; no run comes near
-        pieces, stop = [], start + count
-        while start < stop:
-            first, rows = self._cursor.rows_at(start)
-            piece = rows[start - first : stop - first, 0]
-            pieces.append(piece)
-            start += len(piece)
-        return self._members[pieces[0] if len(pieces) == 1 else np.concatenate(pieces)]
+        return self._members[self._reader.read(start, count)]
 
 
 class _Strata(Cursor):

@@ -99,13 +99,13 @@ class Visits:
             counts = counted[1]
             add_visits(counts, self.order, counted[0], step)
             batch = self.order.batch(step)
-            visits = counts[batch] + _earlier_in(batch)
+            visits = counts[batch] + earlier_in(batch)
             np.add.at(counts, batch, 1)
             self._counted = (step + 1, counts)
         return visits
 
 
-def _earlier_in(batch: Int64Array) -> Int64Array:
+def earlier_in(batch: Int64Array) -> Int64Array:
     """Return how often each entry stands at earlier places."""
     by_sample = np.argsort(batch, kind="stable")
     in_order = batch[by_sample]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import numpy.typing as npt
 
-from replenish.draws import Int64Array, KeyedWords, Purpose
+from replenish.draws import Int64Array, Purpose
+from replenish.locks import kept_property
 from replenish.orders import per_sample
 from replenish.orders.blocks import BlockOrder
 
@@ -41,7 +40,7 @@ class WeightedDraws(BlockOrder):
         super().__init__(num_samples, batch_size, seed=seed)
         self.weights = per_sample.weights("weights", weights, self.num_samples)
 
-    @functools.cached_property
+    @kept_property
     def _tables(self) -> tuple[Int64Array, int, Int64Array]:
         """Where the stretches end; how many points, in bits, are between two posts; the stretch of each post."""
         ends = np.cumsum(on_a_line(self.weights))
@@ -49,15 +48,18 @@ class WeightedDraws(BlockOrder):
         posts = np.arange((int(ends[-1]) >> shift) + 1) << shift
         return ends, shift, np.searchsorted(ends, posts, side="right")
 
-    def _draws(self, words: KeyedWords, count: int) -> Int64Array:
+    @property
+    def _bound(self) -> int:
+        return int(self._tables[0][-1])
+
+    def _samples(self, draws: Int64Array) -> Int64Array:
         ends, shift, guide = self._tables
-        points = words.below(int(ends[-1]), count)
         # The stretch of the last guide post before the point, or a later one; on average the next but one has it.
-        found = guide.take(points >> shift)
+        found = guide.take(draws >> shift)
         for _ in range(2):
-            found += ends.take(found) <= points
-        beyond = np.flatnonzero(ends.take(found) <= points)
-        found[beyond] = np.searchsorted(ends, points[beyond], side="right")
+            found += ends.take(found) <= draws
+        beyond = np.flatnonzero(ends.take(found) <= draws)
+        found[beyond] = np.searchsorted(ends, draws[beyond], side="right")
         return found
 
 

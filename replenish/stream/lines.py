@@ -32,6 +32,8 @@ class TextLines:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, every: int = 1024, encoding: str = "utf-8") -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"path should name one text file, but got {path!r} of type {type(path).__name__}")
         self.path = Path(path)
         self.every = checks.integer("every", every, minimum=1)
         self.encoding = encoding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from replenish import checks, state
 from replenish.draws import STREAM, DistinctDraws, Int64Array
+from replenish.locks import ForkSafeLock
+from replenish.stream.checksum import checksum
 from replenish.stream.sources import Opener, Reader, Source
 from replenish.stream.window import MAX_POSITION, drain_order, full_steps, gather, positions_before
 
@@ -18,7 +21,10 @@ T = TypeVar("T")
 # Slots become Python ints this many at a time: more than fit the cache cost twice as much each.
 SLOTS_PER_LIST = 4096
 
-# What a state says of the items that it holds.
+# How many items of the pool a state has a checksum of.
+CHECKED_ITEMS = 8
+
+# The fields of the items in a state.
 ITEM_FIELDS = {"held", "incoming", "filled", "draining", "offset"}
 
 
@@ -96,6 +102,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self.seek_cost = checks.integer("seek_cost", seek_cost, minimum=1)
         if self._opener.length == 0:
             raise ValueError("source should give at least one item, but its length is 0")
+        self._lock = ForkSafeLock()  # threads may share a stream: each batch goes to one of them
         self._reader = Reader(self._opener, self.repeat)
         self._draws = DistinctDraws(self.pool_size, self.batch_size, self.seed)
         self._rows: list[list[int]] = []  # the slots of some steps that follow each other
@@ -112,6 +119,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._filled_for = -1  # the step for which all slots are full
         self._rest: list[T] | None = None  # at the end: what is left, the next item last
         self._items = items  # as in a state
+        self._checksum: int | None = None  # of a state, to be compared with what is read again
         self._probe = False
 
     @property
@@ -124,7 +132,23 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         """Whether the source can begin at any position."""
         return self._opener.seekable
 
+    @property
+    def is_over(self) -> bool:
+        """Whether every item was drawn, as far as it is known: a source of unknown length may have no more either."""
+        length = self._reader.length
+        return not self.repeat and length is not None and self._step * self.batch_size >= length
+
     def __next__(self) -> list[T]:
+        with self._lock.lock:
+            return self._draw()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_lock": None}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        vars(self).update(saved, _lock=ForkSafeLock())
+
+    def _draw(self) -> list[T]:
         if self._pool is None:
             self._restore()
             assert self._pool is not None
@@ -221,7 +245,17 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             saved["items"] = self._items
         elif self.store_items and not (self.seekable and self._pool is None):  # after seek() none are held yet
             saved["items"] = self._items_held()
+        seen = self._checksum if self._pool is None else self._checksum_of_pool()
+        if seen is not None and "items" not in saved:
+            saved["checksum"] = seen
         return saved
+
+    def _checksum_of_pool(self) -> int | None:
+        """Return a checksum of items that a resumed stream reads again, or None if there are none."""
+        drawn = set(self._drawn)
+        left = (item for slot, item in enumerate(self._pool or ()) if slot not in drawn)
+        items = list(islice(left, CHECKED_ITEMS) if self._rest is None else self._rest[-CHECKED_ITEMS:])
+        return checksum(items) if items else None
 
     def _items_held(self) -> dict[str, Any]:
         held: list[Any] = list(self._pool or []) if self._rest is None else list(self._rest)
@@ -235,6 +269,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             "filled": int(filled),
             "draining": int(self._rest is not None),
             "offset": self._reader.offset,
+            "head": list(self._reader.head),
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -265,7 +300,9 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             raise ValueError(f"items in state should be what state_dict() put there, but got a {type(items).__name__}")
         self._check_position(step)
         self._reader.length = length or self._opener.length
+        seen = state_dict.get("checksum")
         self._begin_at(step, items)
+        self._checksum = None if seen is None or items is not None else int(seen)
         self._probe = bool(state_dict.get("sought")) and self._reader.length is None
 
     def seek(self, step: int) -> None:
@@ -290,13 +327,31 @@ class PooledStream(Iterator[list[T]], Generic[T]):
 
     def _restore(self) -> None:
         """Find the pool for the present step."""
+        seen, self._checksum = self._checksum, None
+        try:
+            self._find_pool()
+            # A state just before the drain is of the pool, which is found drained already.
+            length = self._reader.length or 0
+            drains = self._rest is not None and self._step == full_steps(length, self.pool_size, self.batch_size)
+            if not drains and seen not in (None, self._checksum_of_pool()):
+                self._pool = self._rest = None
+                raise ValueError(
+                    "source should give the items of the run that was saved, but those of its pool are others when "
+                    "they are read again; give the same items in the same order in every run (seed what shuffles "
+                    "them), or save them with store_items=True"
+                )
+        except BaseException:
+            self._checksum = seen
+            raise
+
+    def _find_pool(self) -> None:
         self._drawn = self._row(self._step - 1) if self._step else []
         if self._items is not None:
             items, held = self._items, list(self._items["held"])
             if items["draining"]:
                 self._rest = held
             else:
-                self._reader.go_to(items["offset"], skip=not self.source_continues)
+                self._reader.go_to(items["offset"], skip=not self.source_continues, head=items.get("head"))
             self._incoming = list(items["incoming"])
             self._filled_for = self._step if items["filled"] else -1
             self._pool, self._items = held, None
@@ -307,11 +362,11 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._probe = False
         length = self._reader.length
         full = None if self.repeat or length is None else full_steps(length, self.pool_size, self.batch_size)
-        if full is not None and self._step >= full and length is not None:
-            self._restore_draining(full, length)
-        elif self._step == 0:
+        if self._step == 0:  # reading to the end checks a known length
             self._reader.go_to(0)
             self._pool = []
+        elif full is not None and self._step >= full and length is not None:
+            self._restore_draining(full, length)
         else:
             positions = positions_before(self._draws, self._step)
             positions[positions >= read] = -1  # the slots drawn last are not yet refilled

@@ -1,15 +1,15 @@
 """Shards, and how the consumers of a run (its processes, and the workers of each) divide a source.
 
-With R ranks of W workers each, consumer number `rank + R * worker` takes every (R W)-th shard from its own number on:
-shard i is read by rank i mod R, and there by worker (i // R) mod W. A source without shards is divided in the same
-way item by item, and every consumer reads through all of it.
+With R ranks of W workers each, consumer number `rank + R * worker` takes every (R W)-th shard, starting from its own
+number: shard i is read by rank i mod R, and there by worker (i // R) mod W. Another seekable source is divided item by
+item in the same way.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from replenish import checks
@@ -48,6 +48,11 @@ class Shards(Generic[S, T]):
             )
         self.shards = list(shards)
         self.open_shard = open_shard
+        if lengths is not None and not isinstance(lengths, Iterable):
+            raise TypeError(
+                f"lengths should be a list with the number of items of each shard, but got {lengths!r} of type "
+                f"{type(lengths).__name__}"
+            )
         self.lengths = None if lengths is None else [checks.integer("each length", n, minimum=0) for n in lengths]
         if self.lengths is not None and len(self.lengths) != len(self.shards):
             raise ValueError(
@@ -66,14 +71,26 @@ class Shards(Generic[S, T]):
 
     def __call__(self, start: int) -> Iterator[T]:
         """Return the items from number `start` on."""
-        if self.lengths is None:
-            return islice(chain.from_iterable(map(self.open_shard, self.shards)), start, None)
-        return self._counted(start)
+        items = self._uncounted() if self.lengths is None else self._counted(start)
+        return islice(items, start, None) if self.lengths is None else items
+
+    def _uncounted(self) -> Iterator[T]:
+        found = False
+        for shard in self.shards:
+            for item in self.open_shard(shard):
+                found = True
+                yield item
+        if self.shards and not found:
+            raise ValueError(
+                f"shards should give items, but all {len(self.shards)} from {self.shards[0]!r} on are empty here; if "
+                f"they are, give lengths=... with 0 for each (a dataset that divides itself among the workers of a "
+                f"loader gives nothing in some of them, and is to be opened undivided)"
+            )
 
     def _counted(self, start: int) -> Iterator[T]:
         assert self.lengths is not None
         for shard, length in zip(self.shards, self.lengths, strict=True):
-            if start >= length:
+            if start and start >= length:
                 start -= length
                 continue
             count = 0
@@ -100,24 +117,11 @@ class EveryNth(Generic[T]):
         return islice(self._opener.open(self._index + start * self._count), 0, None, self._count)
 
 
-class EveryNthForward(Generic[T]):
-    """The same of a source that cannot seek."""
-
-    def __init__(self, opener: Opener[T], index: int, count: int) -> None:
-        self._opener, self._index, self._count = opener, index, count
-
-    def __iter__(self) -> Iterator[T]:
-        return islice(self._opener.open(0), self._index, None, self._count)
-
-
 def share_of_source(source: Source[T], index: int, count: int) -> Any:
-    """Return the source of consumer `index` of `count`: its shards, or every count-th item."""
+    """Return the part of consumer `index` of `count`: its shards, or every count-th item of a seekable source."""
     if count == 1:
         return source
-    if isinstance(source, Shards):
-        return source.share(index, count)
-    opener = Opener(source)
-    return EveryNth(opener, index, count) if opener.seekable else EveryNthForward(opener, index, count)
+    return source.share(index, count) if isinstance(source, Shards) else EveryNth(Opener(source), index, count)
 
 
 def shares_of_length(source: Source[T], count: int) -> list[int] | None:
@@ -126,6 +130,26 @@ def shares_of_length(source: Source[T], count: int) -> list[int] | None:
         return None if source.lengths is None else [sum(source.lengths[index::count]) for index in range(count)]
     length = Opener(source).length
     return None if length is None else [len(range(index, length, count)) for index in range(count)]
+
+
+def taken_in_turn(batches: Sequence[int], count: int) -> tuple[list[int], int]:
+    """Return how many batches each worker has given when a loader has taken `count`, and which worker is next.
+
+    A loader takes a batch of each worker in turn, and leaves out those that have given all of their `batches`.
+
+    Example:
+        >>> taken_in_turn([1, 3, 3], 4)  # of the workers 0, 1, 2, 1, 2, 1, 2
+        ([1, 2, 1], 2)
+    """
+
+    def taken(rounds: int) -> int:
+        return sum(min(each, rounds) for each in batches)
+
+    rounds = bisect_right(range(max(batches) + 1), count, key=taken) - 1
+    longer = [worker for worker, each in enumerate(batches) if each > rounds]
+    left = count - taken(rounds)
+    counts = [min(each, rounds) + (worker in longer[:left]) for worker, each in enumerate(batches)]
+    return counts, longer[left] if longer else 0
 
 
 def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int) -> list[int]:
@@ -143,15 +167,8 @@ def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int)
     end = min(sum(batches[rank::num_replicas]) for rank in range(num_replicas))
     for rank in range(num_replicas):
         own = batches[rank::num_replicas]
-
-        def cut_to(level: int, own: list[int] = own) -> int:
-            return sum(min(each, level) for each in own)
-
-        # The level below which no worker is cut: the highest that leaves at most `end` batches.
-        level = bisect_right(range(max(own) + 1), end, key=cut_to) - 1
-        longer = [worker for worker, each in enumerate(own) if each > level]
-        own = [min(each, level) for each in own]
-        for worker in longer[: end - sum(own)]:
-            own[worker] += 1
-        batches[rank::num_replicas] = own
+        if sum(own) > end:
+            # Workers keep the same number of batches as far as they have as many; the last of them give up one more.
+            counts, _ = taken_in_turn(own, end)
+            batches[rank::num_replicas] = counts
     return batches

@@ -14,9 +14,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from replenish import checks
+from replenish.stream.checksum import checksum
 
 T = TypeVar("T")
 Source = Iterable[T] | Callable[[int], Iterable[T]]
+
+# How many items at the beginning of a pass have a checksum.
+HEAD = 16
 
 
 class Opener(Generic[T]):
@@ -88,6 +92,7 @@ class Reader(Generic[T]):
         self.length = opener.length  # of a pass; None until it is known
         self.offset = 0  # in the pass: the position of the next item
         self.ended = False
+        self.head = (0, 0)  # how many of the first items of the pass were compared or are to be, and their checksum
         self._iterator: Iterator[T] | None = None
         self._error: BaseException | None = None
         self._touched = False
@@ -111,16 +116,19 @@ class Reader(Generic[T]):
                 raise
             finally:
                 got = len(into) - before
+                if self.offset == 0 and got:
+                    size = min(HEAD, got)
+                    self.head = (size, checksum(into[before : before + size]))
                 self.offset += got
                 count -= got
             if count:
                 self._end_pass()
 
-    def go_to(self, offset: int, *, skip: bool = True) -> None:
+    def go_to(self, offset: int, *, skip: bool = True, head: Sequence[int] | None = None) -> None:
         """Make the next item the one at `offset` of a pass.
 
-        To `skip` is for a source that cannot seek and is at its beginning, so that `offset` items are to be dropped;
-        otherwise it stands there already.
+        A source that cannot seek is at its beginning if `skip` is set, so that `offset` items are dropped, the first
+        of which should have the checksum `head`; otherwise the source is at `offset` already.
         """
         opener = self._opener
         if opener.one_shot and self._touched and skip:
@@ -129,11 +137,19 @@ class Reader(Generic[T]):
                 "read from; build a new stream with a new iterator"
             )
         self._iterator, self._error, self.ended, self.offset = None, None, False, offset
+        self.head = (0, 0) if head is None else (head[0], head[1])
         if opener.seekable or not offset:
             return
         iterator = self._opened_anew()
         if skip:
-            skipped = sum(1 for _ in islice(iterator, offset))
+            size, expected = head or (0, 0)
+            first = list(islice(iterator, size))
+            if head and checksum(first) != expected and len(first) == size:
+                raise ValueError(
+                    f"source should give the items of the run that was saved in the same order, but its first {size} "
+                    f"differ; seed what shuffles them, or set source_continues=True for a source that goes on by itself"
+                )
+            skipped = len(first) + sum(1 for _ in islice(iterator, offset - size))
             if skipped < offset:
                 raise ValueError(
                     f"source should give the items of the run that was saved, of which {offset} are to be skipped, but "
@@ -177,16 +193,3 @@ class Reader(Generic[T]):
             )
         else:
             self.offset = 0
-
-
-def check_not_divided(source: object, num_replicas: int) -> None:
-    """Refuse a source that gives each process a part already: of it, a stream would give a part again."""
-    by_hugging_face = getattr(source, "_distributed", None) is not None
-    stages = getattr(source, "pipeline", None) or ()
-    by_webdataset = any(getattr(stage, "__name__", "") == "split_by_node" for stage in stages)
-    if num_replicas > 1 and (by_hugging_face or by_webdataset):
-        raise ValueError(
-            f"source should not be divided among processes, which this dataset does by itself, but got a "
-            f"{type(source).__name__} that is, and num_replicas={num_replicas}; give it undivided, or num_replicas=1, "
-            f"rank=0 with a seed of its own in each process"
-        )

@@ -40,6 +40,7 @@ from replenish.theory.noise import NoiseSpectrum as NoiseSpectrum
 from replenish.theory.noise import equivalent_learning_rate as equivalent_learning_rate
 from replenish.theory.noise import noise_spectrum as noise_spectrum
 from replenish.theory.noise import noise_variance as noise_variance
+from replenish.theory.noise import sorted_data_warning as sorted_data_warning
 from replenish.theory.noise import visit_gaps as visit_gaps
 from replenish.theory.order_laws import NoLawError as NoLawError
 from replenish.theory.when import OrdersDiffer as OrdersDiffer

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish.theory.arguments import Floats
+from replenish.theory.arguments import Floats, reals
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _NEGLIGIBLE = 45.0  # e^-45 is below 1e-19
@@ -137,9 +137,7 @@ class PoolGaps(GapLaw):
 
     def survival(self, epochs: ArrayLike) -> Floats:
         """Return the probability that a gap is longer than so many effective epochs."""
-        x = np.asarray(epochs, dtype=np.float64)
-        if np.any(x < 0):
-            raise ValueError(f"epochs should not be negative, but got {x.min()}")
+        x = reals("epochs", epochs)
         chunks = [self._moments(part)[1] for part in np.array_split(x.ravel(), x.size // 256 + 1)]
         return np.concatenate(chunks).reshape(x.shape)
 
@@ -171,9 +169,7 @@ class PoolGaps(GapLaw):
 
 def _whole_steps(epochs: ArrayLike, steps: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return how many whole steps so many epochs are; a hair under a whole number is that number."""
-    whole = np.floor(np.asarray(epochs, dtype=np.float64) * steps + 1e-9)
-    if np.any(whole < 0):
-        raise ValueError(f"epochs should not be negative, but got {np.min(epochs)}")
+    whole = np.floor(reals("epochs", epochs) * steps + 1e-9)
     return np.minimum(whole, 2.0**62).astype(np.int64)
 
 

@@ -250,8 +250,14 @@ def limit_unseen_fraction(pool_epochs: float = 1.0) -> float:
     width = min(1.0, oldest)
     u = width * (_NODES + 1) / 2
     log_unseen = -u / k
-    for j in range(int(oldest) + 1):
-        log_unseen += np.log1p(np.exp(-(u + j) / k) * math.expm1(-1 / k))
+    if k < 1:
+        for j in range(int(oldest) + 1):
+            log_unseen += np.log1p(np.exp(-(u + j) / k) * math.expm1(-1 / k))
+    else:
+        # The sum over j of log(1 - d e^(-(u+j)/k)), d = 1 - e^(-1/k), by powers of d <= 0.64, each a geometric series.
+        drawn = -math.expm1(-1 / k)
+        for power in range(1, math.ceil(_NEGLIGIBLE / math.log(drawn)) + 1):
+            log_unseen -= drawn**power / power * np.exp(-power * u / k) / -math.expm1(-power / k)
     return width / 2 * float(_WEIGHTS @ np.exp(log_unseen))
 
 

@@ -15,8 +15,10 @@ from numpy.typing import ArrayLike
 from replenish.orders.protocol import Order
 from replenish.theory.arguments import Floats, real, reals
 from replenish.theory.gap_laws import GapLaw
-from replenish.theory.order_laws import gap_law, noise_law
+from replenish.theory.order_laws import NoLawError, gap_law, noise_law, noise_law_of_values
 from replenish.theory.sgd import checked_momentum, stable_step, variance, variance_ratio
+
+_MOST_NUMBERS = 2**23  # in columns of one number per sample, one column per class: of more classes, some are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,7 @@ class NoiseSpectrum:
     line_powers: Floats
 
 
-def noise_spectrum(order: Order, frequencies: ArrayLike) -> NoiseSpectrum:
+def noise_spectrum(order: Order, frequencies: ArrayLike, *, values: ArrayLike | None = None) -> NoiseSpectrum:
     """Return the spectrum of the noise that an order makes, exact at finite sizes, long after the start.
 
     It is that of x_t, the mean over batch t of any number that a fixed sample has (a component of its gradient),
@@ -47,7 +49,9 @@ def noise_spectrum(order: Order, frequencies: ArrayLike) -> NoiseSpectrum:
 
     Args:
         order: One of the library's orders with a law.
-        frequencies: In cycles a step, between 0 and 1/2; B/N is once an effective epoch.
+        frequencies: In cycles per step, between 0 and 1/2; B/N is once per effective epoch.
+        values: For SRS with a fixed sequence, the number of each sample (a column or several) in place of the average
+            over all ways to hand them out.
 
     Raises:
         NoLawError: The order has no law in closed form; `replenish.diagnostics.noise_spectrum` measures it.
@@ -61,11 +65,11 @@ def noise_spectrum(order: Order, frequencies: ArrayLike) -> NoiseSpectrum:
         array([0.  , 0.03, 0.6 , 1.  ])
     """
     where = reals("frequencies", frequencies, most=0.5)
-    law = noise_law(order)
+    law = noise_law(order) if values is None else noise_law_of_values(order, values)
     return NoiseSpectrum(where, law.continuous(where), *law.lines())
 
 
-def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0) -> Floats:
+def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0, *, values: ArrayLike | None = None) -> Floats:
     """Return the stationary variance of SGD's weight over that under independent draws.
 
     The weight of a quadratic, averaged over all steps. A weight with poles r_1, r_2 (momentum has two) sees the
@@ -76,6 +80,8 @@ def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0) -> Flo
         order: One of the library's orders with a law.
         kappa: Curvature times effective learning rate, per epoch: eta/(1 - momentum) h N/B.
         momentum: Heavy-ball momentum, as torch's SGD has it, in [0, 1).
+        values: For SRS with a fixed sequence, the number of each sample (a column or several) in place of the average
+            over all ways to hand them out. `sequence="identity"` over data sorted by class has more than the average.
 
     Raises:
         NoLawError: The order has no law in closed form.
@@ -86,11 +92,47 @@ def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0) -> Flo
         >>> [round(float(noise_variance(order, 1.0)), 3) for order in orders]
         [0.264, 0.503]
     """
-    law = noise_law(order)
+    law = noise_law(order) if values is None else noise_law_of_values(order, values)
     beta = checked_momentum(momentum)
-    values = reals("kappa", kappa, positive=True)
-    ratios = [variance_ratio(law, stable_step(law, float(value), beta), beta) for value in values.ravel()]
-    return np.array(ratios).reshape(values.shape)
+    kappas = reals("kappa", kappa, positive=True)
+    ratios = [variance_ratio(law, stable_step(law, float(value), beta), beta) for value in kappas.ravel()]
+    return np.array(ratios).reshape(kappas.shape)
+
+
+def sorted_data_warning(order: Order, labels: ArrayLike) -> str | None:
+    """Return a sentence where the noise of SRS is not the law's average, since its fixed sequence is sorted by class.
+
+    It compares the variance of the weight at kappa = 1 for what differs between classes with the average over all
+    sequences. None means that they are alike to within a tenth, or that the order has no fixed sequence.
+
+    Args:
+        order: Any order.
+        labels: The class of each sample.
+
+    Example:
+        >>> from replenish import SequencedReplacement
+        >>> labels = np.repeat(np.arange(10), 200)
+        >>> print(sorted_data_warning(SequencedReplacement(2000, 20, sequence="identity"), labels))
+        sequence follows the classes, so the weight's variance at kappa = 1 is 1.07 of independent draws' for what \
+differs between classes, not 0.50: take sequence="shuffled"
+        >>> sorted_data_warning(SequencedReplacement(2000, 20), labels) is None
+        True
+    """
+    distinct, classes = np.unique(np.asarray(labels), return_inverse=True)
+    if len(distinct) < 2:
+        return None
+    looked_at = np.unique(np.linspace(0, len(distinct) - 1, max(1, _MOST_NUMBERS // len(classes))).round())
+    try:
+        columns = (classes[:, np.newaxis] == looked_at).astype(np.float64)
+        found, average = (float(noise_variance(order, 1.0, values=each)) for each in (columns, None))
+    except NoLawError:
+        return None
+    if abs(found - average) <= average / 10:
+        return None
+    return (
+        f"sequence follows the classes, so the weight's variance at kappa = 1 is {found:.2f} of independent draws' for "
+        f'what differs between classes, not {average:.2f}: take sequence="shuffled"'
+    )
 
 
 def equivalent_learning_rate(order: Order, other: Order, kappa: float, momentum: float = 0.0) -> float:

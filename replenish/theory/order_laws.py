@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from replenish import orders
 from replenish.orders.epochs import EpochOrder
@@ -22,9 +23,10 @@ from replenish.orders.protocol import check_order
 from replenish.orders.sequences import IdentitySequence, ListedSequence, ReshuffledSequence, ShuffledSequence
 from replenish.theory.further_noise import BinsNoise, BufferNoise, PairedEpochsNoise
 from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, PoolGaps, epoch_gaps, palindrome_gaps
+from replenish.theory.mixture_noise import MixtureNoise, ReadOnNoise
 from replenish.theory.noise_laws import EpochNoise, EpochsNoise, NoiseLaw, PalindromeNoise, WhiteNoise
 from replenish.theory.pool_noise import PoolNoise
-from replenish.theory.sequence_noise import BatchMeanNoise, RepeatedEpochNoise, SequenceNoise
+from replenish.theory.sequence_noise import BatchMeanNoise, GivenSequenceNoise, RepeatedEpochNoise, SequenceNoise
 
 Law = TypeVar("Law")
 
@@ -197,6 +199,54 @@ def _require_every_sample_once(order: orders.SequencedReplacement) -> None:
         )
 
 
+def noise_law_of_values(order: orders.Order, values: ArrayLike) -> NoiseLaw:
+    """Return the law of SRS with a fixed sequence for given numbers of the samples, one column or several.
+
+    Raises:
+        NoLawError: It is another order.
+    """
+    if type(order) is not orders.SequencedReplacement or isinstance(order._sequence, ReshuffledSequence):
+        raise NoLawError(
+            "values should be left out, unless order is SRS with a fixed sequence: only its lines know them"
+        )
+    _require_every_sample_once(order)
+    n, b = order.num_samples, order.batch_size
+    columns = np.asarray(values, dtype=np.float64).reshape(len(np.asarray(values)), -1)
+    if len(columns) != n or not np.isfinite(columns).all() or not (columns.std(axis=0) > 0).all():
+        raise ValueError(
+            f"values should be {n} finite numbers that differ, one for each sample, but got {values!r:.80}"
+        )
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    by_position = columns[order.samples_at(np.arange(n))]
+    return PoolNoise(n, b, order.pool_size, GivenSequenceNoise(n, b, by_position))
+
+
+def _mixture_noise(order: orders.Mixture) -> NoiseLaw:
+    if order.stages:
+        raise NoLawError("stages should be left out for a law, but got some")
+    weights = np.array(order.sizes if order.weights is None else order.weights, dtype=np.float64)
+    shares = (weights / weights.sum()).tolist()
+    sources = zip(shares, order._orders(), strict=True)
+    parts = tuple((share, _source_noise(own, share * order.batch_size)) for share, own in sources if share)
+    return MixtureNoise(order.num_samples, order.batch_size, parts)
+
+
+def _source_noise(order: orders.Order, batch_size: float) -> NoiseLaw:
+    """Return the law of a source that gives so many samples per step, not always a whole number."""
+    n, steps = order.num_samples, round(order.num_samples / batch_size)
+    if steps < 2:
+        raise NoLawError(f"each source should have two batches' parts for a law, but one has {n} samples")
+    size: Any = batch_size
+    if isinstance(order, orders.RandomReshuffling) and order.has_every_sample_once:
+        return ReadOnNoise(n, size, steps)
+    if isinstance(order, orders.IndependentDraws):
+        return WhiteNoise(n, size)
+    if isinstance(order, orders.SequencedReplacement) and not isinstance(order._sequence, ReshuffledSequence):
+        _require_every_sample_once(order)
+        return PoolNoise(n, size, order.pool_size, RepeatedEpochNoise(n, size, steps))
+    raise NoLawError(f"each source should be reshuffled, SRS or drawn independently, but got {type(order).__name__}")
+
+
 # ---- The tables ----
 
 _EVEN = (orders.BlockShuffle, orders.BlockReshuffling, orders.Jitter, orders.LengthGrouped, orders.Stratified)
@@ -219,6 +269,7 @@ noise_law: LawsByOrder[NoiseLaw] = LawsByOrder(
         orders.RepeatedAugmentation: lambda order: EpochNoise(*_repeated_sizes(order), inverse_size=order.repeats),
         orders.ShuffleBuffer: _buffer_noise,
         orders.SequencedReplacement: _pool_noise,
+        orders.Mixture: _mixture_noise,
     },
 )
 gap_law: LawsByOrder[GapLaw] = LawsByOrder(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replenish.theory.arguments import Floats
 from replenish.theory.kernels import dirichlet, langevin
@@ -83,6 +84,40 @@ class SequenceNoise(NoiseLaw):
         """Return the sum: in closed form if B divides N, else over the lines."""
         if self.num_samples % self.batch_size == 0:
             return self.finite_size * _harmonics_sum(decay, self.num_samples // self.batch_size)
+        return line_sum(decay, self.lines())
+
+
+@dataclass(frozen=True)
+class GivenSequenceNoise(NoiseLaw):
+    """A fixed sequence whose samples have given numbers, rather than any: B at a step, for ever.
+
+    The batch means repeat after N / gcd(N, B) steps, and their Fourier series is the lines. Several columns of numbers
+    are averaged. In data sorted by class, the lines at the first harmonics of the epoch are far above the average over
+    all sequences.
+    """
+
+    values: NDArray[np.float64] = field(repr=False, compare=False)  # by position: (N, columns), mean 0, mean square 1
+
+    def continuous(self, frequencies: Floats) -> Floats:
+        """Return 0: there are lines only."""
+        return np.zeros_like(frequencies)
+
+    def lines(self) -> Lines:
+        """Return the lines, by frequency."""
+        return self._lines
+
+    @cached_property
+    def _lines(self) -> Lines:
+        period = self.num_samples // math.gcd(self.num_samples, self.batch_size)
+        places = np.arange(period * self.batch_size) % self.num_samples
+        means = self.values[places].reshape(period, self.batch_size, -1).mean(axis=1)
+        powers = self.batch_size * (np.abs(np.fft.rfft(means, axis=0)) ** 2).mean(axis=1) / period**2
+        number = np.arange(len(powers))
+        powers[(number > 0) & (2 * number < period)] *= 2
+        return number[1:] / period, powers[1:]
+
+    def covariance_sum(self, decay: complex) -> complex:
+        """Return the sum over the lines."""
         return line_sum(decay, self.lines())
 
 

@@ -4,6 +4,8 @@ All samplers count *steps* of the global stream, which never ends. One pass (one
 position to the end of the epoch. See docs/howto/resume.md.
 """
 
+from typing import TYPE_CHECKING, Any
+
 try:
     from replenish.torch.batch_samplers import OrderBatchSampler as OrderBatchSampler
     from replenish.torch.batch_samplers import ReshufflingBatchSampler as ReshufflingBatchSampler
@@ -11,10 +13,21 @@ try:
     from replenish.torch.index_sampler import SRSSampler as SRSSampler
     from replenish.torch.progress import Progress as Progress
     from replenish.torch.reorder import reorder as reorder
-    from replenish.torch.stream import PooledIterableDataset as PooledIterableDataset
     from replenish.torch.using import using as using
     from replenish.torch.warm import warm as warm
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "torch":
         raise  # torch is installed, and one of its own imports failed
     raise ImportError("replenish.torch needs PyTorch: pip install 'replenish[torch]'") from error
+
+if TYPE_CHECKING:
+    from replenish.torch.stream import PooledIterableDataset as PooledIterableDataset
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Import the streams when they are first used: `replenish exec` needs none in the user's process."""
+        if name != "PooledIterableDataset":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from replenish.torch.stream import PooledIterableDataset
+
+        return PooledIterableDataset

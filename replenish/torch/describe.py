@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +12,7 @@ from torch.utils.data import (
     BatchSampler,
     DataLoader,
     IterableDataset,
+    RandomSampler,
     SequentialSampler,
     SubsetRandomSampler,
     WeightedRandomSampler,
@@ -22,8 +25,16 @@ Kind = Literal[
     "sequential", "shuffling", "replacement", "subset", "weighted", "distributed", "order", "stream", "other"
 ]
 
-# Subclasses of torch's samplers in these packages draw as torch's do. Any other subclass may draw anything.
-_PACKAGES = {"torch", "torchdata", "accelerate"}
+# Classes with an `__iter__` of their own that draw as torch's class does, by the module that has them. They are looked
+# up where that module is imported. Under another name they would count as "other", which everybody leaves alone.
+_SAME_DRAWS: dict[type, tuple[tuple[str, str], ...]] = {
+    BatchSampler: (("torchdata.stateful_dataloader.sampler", "BatchSampler"),),
+    DistributedSampler: (("torchdata.stateful_dataloader.sampler", "StatefulDistributedSampler"),),
+    RandomSampler: (
+        ("torchdata.stateful_dataloader.sampler", "RandomSampler"),
+        ("accelerate.data_loader", "SeedableRandomSampler"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,7 @@ class LoaderDescription:
         shuffles: Whether each pass is a new random permutation of the samples it draws.
         sampler: The innermost sampler, which chooses the samples.
         batch_sampler: The batch sampler that cuts them into batches; None if there is none or it is not torch's.
+        wrapper: What the loader draws from, if that is another object around the batch sampler; None otherwise.
         indices: The indices that a `subset` chooses from.
         num_replicas: How many processes divide the samples among them.
         rank: Which of them this is.
@@ -53,6 +65,7 @@ class LoaderDescription:
     shuffles: bool
     sampler: Any
     batch_sampler: Any = None
+    wrapper: Any = None
     indices: Sequence[int] | None = None
     num_replicas: int = 1
     rank: int = 0
@@ -79,24 +92,38 @@ def describe_loader(loader: DataLoader[Any]) -> LoaderDescription:
     outer: Any = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
     if isinstance(loader.dataset, IterableDataset):
         return LoaderDescription("stream", length, loader.batch_size, bool(loader.drop_last), False, outer)
+    return describe_sampler(outer, length)
+
+
+def describe_sampler(outer: Any, num_samples: int | None = None) -> LoaderDescription:
+    """Describe a sampler or batch sampler as `describe_loader` does one that draws from it.
+
+    Args:
+        outer: The sampler, the batch sampler or a wrapper around it.
+        num_samples: The length of the dataset.
+    """
     shard, batches = _find_batch_sampler(outer)
     sampler: Any
     if batches is None:
         sampler, batch_size, drop_last = outer, getattr(outer, "batch_size", None), getattr(outer, "drop_last", False)
     else:
-        sampler, batch_size, drop_last = getattr(batches, "sampler", None), batches.batch_size, batches.drop_last
+        sampler, drop_last = getattr(batches, "sampler", None), batches.drop_last
+        batch_size = None if _has_an_order(batches) else batches.batch_size
     kind, shuffles = _kind(sampler)
     replicas, rank = getattr(shard, "num_processes", 1), getattr(shard, "process_index", 0)
     if kind in ("distributed", "order"):
         replicas, rank = getattr(sampler, "num_replicas", 1), getattr(sampler, "rank", 0)
+    if kind == "order" and batches is not None and batch_size is None:
+        batch_size = sampler.order.batch_size // replicas  # our own samplers' `batch_size` is that of all processes
     return LoaderDescription(
         kind,
-        length,
+        num_samples,
         batch_size,
         bool(drop_last),
         shuffles,
         sampler,
         batches,
+        None if batches is None or outer is batches else outer,
         sampler.indices if kind == "subset" else None,
         replicas,
         rank,
@@ -111,8 +138,8 @@ def _find_batch_sampler(outer: Any) -> tuple[Any, Any]:
     node = outer
     while node is not None and not any(node is each for each in known):
         if _has_an_order(node):
-            return shard, node if hasattr(node, "batch_size") and hasattr(node, "sampler") else None
-        if isinstance(node, BatchSampler) and _package(node) in ("torch", "torchdata"):
+            return shard, node if _yields_lists(node) else None
+        if _draws_as(node, BatchSampler):
             return shard, node
         if hasattr(node, "num_processes"):  # Accelerate's shards
             shard = node
@@ -125,28 +152,38 @@ def _kind(sampler: Any) -> tuple[Kind, bool]:
     """Return the kind of a sampler, and whether each of its passes is a new permutation."""
     if _has_an_order(sampler):
         return "order", False
-    if _package(sampler) not in _PACKAGES:
-        return "other", False
-    if isinstance(sampler, DistributedSampler):
+    if _draws_as(sampler, DistributedSampler):
         return "distributed", bool(sampler.shuffle)
-    if isinstance(sampler, SubsetRandomSampler):
+    if _draws_as(sampler, SubsetRandomSampler):
         return "subset", True
-    if isinstance(sampler, WeightedRandomSampler):
+    if _draws_as(sampler, WeightedRandomSampler):
         return "weighted", False
-    if isinstance(sampler, SequentialSampler):
+    if _draws_as(sampler, SequentialSampler):
         return "sequential", False
-    # torchdata's RandomSampler is not a subclass of torch's, but has the same attributes.
-    if all(hasattr(sampler, name) for name in ("data_source", "replacement", "num_samples")):
+    if _draws_as(sampler, RandomSampler):
         return ("replacement", False) if sampler.replacement else ("shuffling", True)
     return "other", False
+
+
+def _draws_as(sampler: Any, kind: type[Any]) -> bool:
+    """Whether a sampler draws as torch's class `kind`: a subclass with an `__iter__` of its own may draw anything."""
+    if isinstance(sampler, kind) and _iter_of(type(sampler)) is _iter_of(kind):
+        return True
+    known = (getattr(sys.modules.get(module), name, None) for module, name in _SAME_DRAWS.get(kind, ()))
+    return any(type(sampler) is each for each in known)
+
+
+def _iter_of(kind: Any) -> Any:
+    return inspect.unwrap(kind.__iter__)  # `LoaderHook` may have wrapped it
 
 
 def _has_an_order(sampler: Any) -> bool:
     return isinstance(getattr(sampler, "order", None), Order)
 
 
-def _package(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
+def _yields_lists(node: Any) -> bool:
+    """Whether a sampler over an order is a batch sampler: by its names only, since our `batch_size` may raise."""
+    return all(hasattr(type(node), name) or name in vars(node) for name in ("batch_size", "sampler"))
 
 
 def _length(dataset: Any) -> int | None:

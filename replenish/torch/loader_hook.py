@@ -67,10 +67,15 @@ class LoaderHook:
     def replace_iter(self, sampler: Any, draw: Draw) -> bool:
         """Let `iter(sampler)` return `draw(sampler, own)`, where `own()` returns the sampler's own iterator.
 
+        If this hook has replaced it before, `own()` returns what the earlier `draw` does.
+
         Returns:
             Whether it can be replaced: not for a list, or another object without attributes.
         """
         try:
+            before: _Replaced | None = vars(sampler).get(_MARK)
+            if before is not None and before.hook is self:
+                draw = functools.partial(_draw_from, before.draw, draw)
             vars(sampler)[_MARK] = _Replaced(self, self._wrap_iter(type(sampler)), draw)
         except TypeError:
             return False
@@ -140,11 +145,16 @@ class _Replaced:
         return _nothing, ()
 
 
+def _draw_from(inner: Draw, outer: Draw, sampler: Any, own: Own) -> Iterator[Any]:
+    return outer(sampler, lambda: inner(sampler, own))
+
+
 def _nothing() -> None:
     return None
 
 
 def _loader_classes() -> list[Any]:
-    """Return the classes of loaders whose `__init__` does not call another's: torchdata's has its own."""
+    """Return the imported classes of loaders whose `__init__` does not call another's."""
     stateful = getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None)
-    return [DataLoader] if stateful is None else [DataLoader, stateful]
+    fastai = getattr(sys.modules.get("fastai.data.load"), "DataLoader", None)
+    return [each for each in (DataLoader, stateful, fastai) if each is not None]

@@ -1,77 +1,62 @@
-"""Where a loader was made, and what became of it: the line that is said about it in the end."""
+"""What happened to a loader of a script whose shuffling an order replaces, and the line that says so."""
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass
-from types import FrameType
-
-#: Frames of these packages are not where a script makes a loader.
-_TORCH = {"torch", "torchdata", "replenish", "sitecustomize"}
-FRAMEWORKS = {"accelerate", "lightning", "lightning_fabric", "pytorch_lightning", "transformers"}
 
 
-@dataclass
+@dataclass(eq=False)
 class LoaderRecord:
-    """One loader, or several of which each goes on with the stream of the one before."""
+    """One loader, or several of which each continued where the one before had ended."""
 
-    place: str  # the file and the line that made it
-    num_samples: int | None = None  # the samples of its dataset; None if it has no length
+    dataset: str  # the class of its dataset
+    num_samples: int | None = None  # the samples it chooses from; None if its dataset has no length
     batch_size: int | None = None  # the samples of a step over all processes; None if it makes no batches
     num_replicas: int = 1  # the processes that share a batch
-    order: str | None = None  # what it draws with instead of shuffling; None if it was left alone
+    order: str | None = None  # the order and its options; None if the loader was left alone
+    seed: int | None = None  # the seed of its draws, from the first pass on
     reason: str = ""  # why it was left alone
-    trained: bool = False  # whether a pass of the order has begun
-    evaluated: bool = False  # whether a pass has begun with gradients switched off, which keeps torch's own order
-    rebuilt: bool = False  # whether a framework made another loader of this one
+    passes: int = 0  # how many passes over the order have begun
+    left_early: int | None = 0  # how many of them have not drawn their last batch; None: unknown
+    epochs: tuple[int, int] | None = None  # the first and the last epoch of the order that they drew
+    distinct: int = 0  # how many distinct samples this process has drawn
+    evaluations: int = 0  # how many passes began with gradients off, and kept the loader's own order
 
     @property
     def replaced(self) -> bool:
-        """Whether the training has drawn from the order."""
-        return self.order is not None and self.trained
+        """Whether a training has drawn from the order."""
+        return self.passes > 0
 
-    def said(self) -> str:
-        """Return what became of the loader, in a line."""
-        sizes = [f"N = {self.num_samples:,}" if self.num_samples is not None else "N unknown"]
-        if self.batch_size is not None:
-            sizes.append(f"B = {self.batch_size:,}")
-        sizes.append(f"{self.num_replicas} process" + ("es" if self.num_replicas > 1 else ""))
-        return f"{self.place}: {', '.join(sizes)}: {self._outcome()}"
+    @property
+    def is_unused(self) -> bool:
+        """Whether it would have got the order, but was not iterated."""
+        return self.order is not None and not self.passes and not self.evaluations
+
+    @property
+    def title(self) -> str:
+        """The loader, in a few words."""
+        samples = f"N = {self.num_samples:,}" if self.num_samples is not None else "N unknown"
+        batch = f", B = {self.batch_size:,}" if self.batch_size is not None else ""
+        processes = f" over {self.num_replicas} processes" if self.num_replicas > 1 else ""
+        return f"loader over {self.dataset}, {samples}{batch}{processes}"
+
+    @property
+    def summary(self) -> str:
+        """The outcome, in a line."""
+        return f"{self.title}: {self._outcome()}"
 
     def _outcome(self) -> str:
         if self.order is None:
             return f"left alone, {self.reason}"
-        if self.trained:
-            also = "; shuffled as before where gradients were off" if self.evaluated else ""
-            return f"replaced by {self.order}{also}"
-        if self.evaluated:
-            return "left alone, it was iterated with gradients off alone, as in an evaluation"
-        return "never iterated"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a loader is made."""
-
-    line: str  # the file and the line, outside of torch and the frameworks
-    in_framework: bool  # whether a framework makes it, called from there
-
-
-def calling_place() -> Place:
-    """Return where the loader is made that is being made."""
-    frame: FrameType | None = sys._getframe(1)
-    in_framework = False
-    while frame is not None:
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package not in _TORCH | FRAMEWORKS:
-            return Place(f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}", in_framework)
-        in_framework |= package in FRAMEWORKS
-        frame = frame.f_back
-    return Place("?", in_framework)
-
-
-def _short(path: str) -> str:
-    """Return a path from here, if it lies here."""
-    relative = os.path.relpath(path) if os.path.isabs(path) else path
-    return path if relative.startswith(os.pardir) else relative
+        if self.passes == 0:
+            if self.evaluations:
+                return "left alone, it was iterated only with gradients off, as in an evaluation"
+            return "never iterated"
+        first, last = self.epochs or (0, 0)
+        left = "" if self.left_early is None else f", {self.left_early:,} left early"
+        where = f"epoch {first:,}" if first == last else f"epochs {first:,} to {last:,}"
+        drawn = f"{self.distinct:,} of {self.num_samples:,} samples drawn"
+        process = " by this process" if self.num_replicas > 1 else ""
+        also = f"; {self.evaluations:,} more with gradients off, shuffled as before" if self.evaluations else ""
+        passes = f"{self.passes:,} pass{'es' if self.passes > 1 else ''} begun ({where})"
+        return f"replaced by {self.order}, seed {self.seed}: {passes}{left}, {drawn}{process}{also}"

@@ -1,57 +1,53 @@
-"""A pooled stream as a PyTorch `IterableDataset`: divided over processes and workers, resumable to the batch."""
+"""A pooled stream as a PyTorch `IterableDataset`: divided over processes and workers, resumable at any step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import IterableDataset
 
-from replenish import checks
+from replenish import checks, state
 from replenish.stream.pooled import PooledStream
-from replenish.stream.shards import batches_together, share_of_source, shares_of_length
-from replenish.stream.sources import Source, check_not_divided
-from replenish.stream.window import seed_of_part
-from replenish.torch.loaders import check_stream_is_resumed, is_numbered_by_a_loader, is_restored_by_a_loader
+from replenish.stream.shards import batches_together, shares_of_length
+from replenish.stream.sources import Opener, Source
 from replenish.torch.replicas import current_replicas
-from replenish.torch.stream_pass import StreamPass
+from replenish.torch.stream_pass import StatefulStream, StreamPass
 
 T = TypeVar("T")
-
-# More workers than any DataLoader has.
-MOST_WORKERS = 4096
 
 
 class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     """`PooledStream` for a `DataLoader`: every worker of every process has its part of the source and its own pool.
 
-    It yields whole batches, so give it to `DataLoader(dataset, batch_size=None, collate_fn=...)`, where `collate_fn`
-    takes a list of items (torch's `default_collate`, say). Consumer number `rank + num_replicas * worker` reads every
-    (num_replicas * workers)-th shard of a `Shards`, or item of any other source, from its own number on: nothing is
-    read twice, nothing left out. Draws differ between consumers; without workers and processes the batches are those
-    of `PooledStream` with the same arguments.
+    It yields whole batches, so give it to `DataLoader(dataset, batch_size=None, num_workers=..., collate_fn=...)`,
+    where `collate_fn` takes a list of items, as torch's `default_collate` does. Consumer number
+    `rank + num_replicas * worker` reads every (num_replicas * workers)-th shard of a `Shards`, or item of another
+    source, starting from its own number: nothing is read twice and nothing is left out. The draws differ between
+    consumers. Without workers and processes the batches are those of `PooledStream` with the same arguments.
 
-    A pass is a pure function of the arguments and the epoch. Passes follow each other from epoch to epoch; one that
-    is left early is not counted, and `set_epoch` puts the next one anywhere. Passes of a source that repeats go on
-    from each other; with `repeat=False` each is a whole pass over the data with draws of its own.
+    A source for several consumers must have addresses: it is a `Shards`, a sequence, or a callable
+    `start -> iterable` that gives the same items in the same order in every worker, process and run. The source must
+    not divide itself among workers.
 
-    The source is asked for all its items in every worker: it is not told that it is in one, since datasets of Hugging
-    Face and WebDataset would otherwise give a part of them alone.
-
-    With several processes all of them give the same number of batches in a pass, so that none waits for another:
-    `steps_per_epoch`, or with `repeat=False` that of the process with the fewest, which takes sources of known length.
+    Positions follow the contract of the samplers (see docs/howto/positions.md), with one rule more. Workers and the
+    main process tell each other nothing, so with `num_workers > 0` every pass needs `set_epoch`, `seek` or
+    `load_state_dict` before it, and `persistent_workers` should be False. Other passes raise.
 
     Args:
         source: An iterable or a callable `start -> iterable`; see `PooledStream`. Workers get it pickled or forked.
-        batch_size: How many items a batch of *one process* has: each process reads its own shards.
+        batch_size: The number of items in a batch of *one process*: each process reads its own shards.
         pool_size: The number of slots of *one worker's* pool.
         seed: Chooses the draws; the same on all processes.
-        repeat: Whether the source begins again at its end, or every item comes once in a pass.
-        steps_per_epoch: How many batches a pass of one process has; None with `repeat=True` is a pass without end.
-        num_replicas: The number of processes; default: torch.distributed's if it is initialised, else 1.
-        rank: The number of this process; default: torch.distributed's if it is initialised, else 0.
-        store_items: Whether the state holds the pool's items; see `PooledStream`.
+        repeat: Whether the source starts again at its end, or every item comes once per pass.
+        steps_per_epoch: The number of batches in a pass of one process. None with `repeat=True` is a pass without
+            end; with `repeat=False` it is computed where the length of the source is known.
+        num_workers: The `num_workers` of the loader. The batches depend on it, so another number raises.
+        num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
+        rank: The number of this process; None means torch.distributed's, or 0 without it.
+        store_items: Whether a state holds the pool's items; see `PooledStream`. Needs `num_workers=0`, or the state of
+            torchdata's loader.
         source_continues: See `PooledStream`.
         seek_cost: See `PooledStream`.
 
@@ -71,6 +67,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         seed: int = 0,
         repeat: bool = True,
         steps_per_epoch: int | None = None,
+        num_workers: int = 0,
         num_replicas: int | None = None,
         rank: int | None = None,
         store_items: bool = False,
@@ -78,8 +75,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         seek_cost: int = 1024,
     ) -> None:
         self.source = source
+        self.num_workers = checks.integer("num_workers", num_workers, minimum=0, maximum=2**16)
         self.num_replicas, self.rank = current_replicas(num_replicas, rank)
-        self.steps_per_epoch = steps_per_epoch
         self.options: dict[str, Any] = {
             "batch_size": batch_size,
             "pool_size": pool_size,
@@ -88,137 +85,216 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
             "source_continues": source_continues,
             "seek_cost": seek_cost,
         }
-        # A wrong argument is an error here, not in a worker.
+        # Arguments are checked here, not in a worker.
         self.seed = PooledStream(source, seed=seed, **self.options).seed
-        if steps_per_epoch is not None:
-            self.steps_per_epoch = checks.integer("steps_per_epoch", steps_per_epoch, minimum=1)
-            if not repeat:
-                raise ValueError(
-                    f"steps_per_epoch should be None with repeat=False, where a pass ends with the source, but got "
-                    f"{steps_per_epoch}"
-                )
-        if not repeat and self.num_replicas > 1 and shares_of_length(source, 1) is None:
-            raise ValueError(
-                f"source should have a known length with repeat=False and several processes, for they must end "
-                f"together, but got a {type(source).__name__} without one and num_replicas={self.num_replicas}; give "
-                f"Shards(..., lengths=...), or repeat=True with steps_per_epoch"
-            )
-        check_not_divided(source, self.num_replicas)
-        # In shared memory, so that workers that persist hear of a new epoch: [the epoch of the next pass, how often
-        # `set_epoch` was called, with what].
-        self._set = torch.zeros(3, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
-        # And what is heard of the workers: how many there are, and how many epochs each has brought to their end.
-        self._ended = torch.zeros(1 + MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
-        # How often `set_epoch` had been called when each began its latest pass.
-        self._began = torch.zeros(MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
-        self._restored: int | None = None  # in a worker: the epoch of a state, for the first pass after it
-        self._kept: tuple[tuple[int, int], PooledStream[T]] | None = None
+        self._seekable = Opener(source).seekable
+        self._check_source()
+        self.batches_of_workers = self._count_batches(steps_per_epoch)
+        self.steps_per_epoch = None if self.batches_of_workers is None else sum(self.batches_of_workers)
+        self.ignores_set_epoch = False
+        self.expected_start: Callable[[], int] | None = None
+        self._restored = False  # whether `seek` or `load_state_dict` set the position
+        self._lowest = 0  # the first step that a state may name
+        self._latest: StreamPass[T] | None = None  # in this process
         self._iterator_read = False
-
-    @property
-    def epoch(self) -> int:
-        """The epoch that the next pass gives."""
-        info = get_worker_info()  # a worker may ask before any has said how many they are
-        workers = max(1, int(self._ended[0]) if info is None else info.num_workers)
-        return max(int(self._set[0]), int(self._ended[1 : 1 + workers].min()))
-
-    def set_epoch(self, epoch: int) -> None:
-        """Make the next pass that of `epoch`: an absolute position."""
-        if is_numbered_by_a_loader():
-            return
-        epoch = checks.integer("epoch", epoch, minimum=0, maximum=2**40)
-        if epoch and self.options["repeat"] and self.steps_per_epoch is None:
-            raise ValueError(
-                f"steps_per_epoch should be given for set_epoch with repeat=True, where a pass has no end of its own, "
-                f"but it is None and epoch is {epoch}"
-            )
-        self._ended.zero_()
-        self._set[0] = self._set[2] = epoch
-        self._set[1] += 1
-
-    def state_dict(self) -> dict[str, int]:
-        """Return the epoch; a pass has a state of its own, and torchdata's StatefulDataLoader keeps both."""
-        info = get_worker_info()
-        # A worker speaks for itself: how far the others are is a matter of moments.
-        return {"epoch": self.epoch if info is None else max(int(self._set[0]), int(self._ended[1 + info.id]))}
-
-    def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
-        """Make the next pass that of the epoch that `state_dict` returned."""
-        epoch = checks.integer("epoch in state", state_dict.get("epoch"), minimum=0, maximum=2**40)
-        if (info := get_worker_info()) is None:
-            self._set[0] = epoch
-            if not is_restored_by_a_loader():
-                self._ended.zero_()
-                self._set[2] = epoch
-            return
-        self._restored = epoch
-        # Where the state was taken at the end of a pass, the next one is begun by workers that get no state.
-        self._ended[0] = info.num_workers
-        self._ended[1 + info.id] = epoch
-
-    def __len__(self) -> int:
-        check_stream_is_resumed(told=self.epoch > 0 or int(self._set[1]) > 0)
-        if self.steps_per_epoch is None:
-            raise TypeError(
-                "a PooledIterableDataset has a length only with steps_per_epoch: the batches of a whole pass over a "
-                "source depend on the number of workers"
-            )
-        return self.steps_per_epoch
+        self._epoch = self._within = 0  # the epoch, and the step in it, at which the next pass begins
+        self._moves = 1  # how often that was set
+        # For each worker, `_moves` at its latest pass, and a checksum of what it saw of the source. Shared, since a
+        # worker has a copy of everything else, as it was when the loader's iterator was made.
+        self._passes = torch.zeros(max(1, self.num_workers), 2, dtype=torch.int64)
+        self._share()
 
     def __iter__(self) -> Iterator[list[T]]:
         return StreamPass(self)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_kept": None}
-
-    def _stream(self, consumer: int, consumers: int, epoch: int) -> tuple[PooledStream[T] | None, bool]:
-        """Return the stream of a consumer's pass, None if it has no items at all, and whether it begins anew."""
-        source = share_of_source(self.source, consumer, consumers)
-        lengths = shares_of_length(self.source, consumers)
-        shards = getattr(source, "shards", None)
-        if (lengths is not None and lengths[consumer] == 0) or shards == []:
-            if not self.options["repeat"]:
-                return None, True
-            raise ValueError(
-                f"source should have at least one shard for each of the {consumers} workers of all processes with "
-                f"repeat=True, but worker {consumer} got nothing; take fewer workers or more shards"
+    def __len__(self) -> int:
+        if self.steps_per_epoch is None:
+            raise TypeError(
+                "a PooledIterableDataset has a length only with steps_per_epoch, or with repeat=False and a source of "
+                "known length"
             )
-        seed = seed_of_part(self.seed, consumer)
-        if not self.options["repeat"]:
-            return PooledStream(source, seed=seed_of_part(seed, epoch), **self.options), True
-        # A stream that goes on from pass to pass keeps its pool, where the process does. A pass has it for itself.
-        kept, self._kept = self._kept, None
-        if kept is not None and kept[0] == (consumer, consumers):
-            return kept[1], False
-        return PooledStream(source, seed=seed, **self.options), True
+        return self.steps_per_epoch
 
-    def _check_unread(self) -> None:
-        """Refuse to begin anew with an iterator that an earlier pass has read from: its pool would be lost."""
-        if isinstance(self.source, Iterator):
-            if self._iterator_read:
+    def stateful(self) -> StatefulStream[T]:
+        """Return this dataset for torchdata's `StatefulDataLoader`, whose own state then holds the position."""
+        return StatefulStream(self)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next pass, or of the latest one if the position was not set since."""
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass begin at the start of `epoch`.
+
+        A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it.
+
+        Raises:
+            ValueError: The epoch ends before the restored step.
+        """
+        epoch = checks.integer("epoch", epoch, minimum=0, maximum=2**40)
+        if self.ignores_set_epoch:
+            return
+        if epoch and self.options["repeat"] and self.steps_per_epoch is None:
+            raise ValueError(
+                f"steps_per_epoch should be given for set_epoch with repeat=True, where a pass has no end, but it is "
+                f"None and epoch is {epoch}"
+            )
+        if self._restored and not self._has_begun() and epoch <= self._epoch:
+            if epoch == self._epoch:
+                return
+            raise ValueError(
+                f"epoch should be at least {self._epoch}, the epoch of the restored step "
+                f"{self._step_of(self._epoch, self._within)}, but got {epoch}; resume the loop at epoch step // "
+                f"{self.steps_per_epoch}, use the framework's adapter from replenish.integrations, or call seek(step) "
+                f"to go back"
+            )
+        self._set(epoch, 0, restored=False)
+
+    def seek(self, step: int) -> None:
+        """Let the next pass begin at `step`, in batches of this process counted from the start of the run.
+
+        Raises:
+            ValueError: The steps of an epoch are not known, or the source cannot begin at a position.
+        """
+        self._set(*self._place_of(checks.step(step)), restored=True)
+
+    def state_dict(self, step: int | None = None) -> dict[str, int | str]:
+        """Return the position as plain ints and strings, a few hundred bytes.
+
+        Args:
+            step: The steps trained: `epoch * steps_per_epoch` plus the batches trained in that epoch. None is accepted
+                only where no pass has begun since the position was set. Later, loaders may have prefetched.
+
+        Raises:
+            ValueError: The step is missing, is outside the steps drawn, or could not be resumed.
+        """
+        epoch, begun = self._epoch, self._has_begun()
+        if step is None:
+            if begun:
                 raise ValueError(
-                    "source should be one that can begin again to be passed over more than once, but it is an iterator "
-                    "that an earlier pass has read from; give an iterable or a callable start -> iterable"
+                    "step should be the number of steps trained, since a pass has begun and a loader may have "
+                    "prefetched, but got None; call state_dict(step), or set_epoch(epoch) before it (for torchdata's "
+                    "StatefulDataLoader, give it dataset.stateful())"
                 )
-            self._iterator_read = True
+            step = self._step_of(epoch, self._within)
+        step = checks.step(step)
+        self._place_of(step)
+        if begun:
+            end = None if self.steps_per_epoch is None else (epoch + 1) * self.steps_per_epoch
+            highest = end if self.num_workers or self._latest is None else self._step_of(epoch, self._latest.drawn)
+            if step < self._lowest or (highest is not None and step > highest):
+                raise ValueError(
+                    f"step should be from {self._lowest} to {highest}, the steps drawn, but got {step}; it is epoch * "
+                    f"{self.steps_per_epoch} + the batches trained in that epoch, counted from the start of the run"
+                )
+        return state.save(self, step)
 
-    def _bounds(self, consumer: int, consumers: int, epoch: int) -> tuple[int, int | None]:
-        """Return the steps of a consumer's own stream at which its pass begins and ends."""
+    def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
+        """Let the next pass begin at a position that `state_dict` returned.
+
+        Raises:
+            ValueError: The state belongs to another stream. The message names the differences.
+        """
+        if isinstance(state_dict, Mapping) and set(state_dict) == {"epoch"}:  # as early versions saved it
+            epoch = checks.integer("epoch in state", state_dict["epoch"], minimum=0, maximum=2**40)
+            self._set(epoch, 0, restored=True)
+        else:
+            self.seek(state.load(self, state_dict))
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the stream completely, given its source; 0 means unknown."""
+        return {
+            **PooledStream(self.source, seed=self.seed, **self.options).config(),
+            "order": type(self).__name__,
+            "steps_per_epoch": self.steps_per_epoch or 0,
+            "num_workers": self.num_workers,
+            "num_replicas": self.num_replicas,
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_latest": None}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        vars(self).update(saved)
+        self._share()
+
+    def _share(self) -> None:
+        """Put what the workers write in shared memory; in a worker it is there already."""
+        self._passes.share_memory_()  # type: ignore[no-untyped-call]
+
+    def _set(self, epoch: int, within: int, *, restored: bool) -> None:
+        self._restored, self._lowest = restored, self._step_of(epoch, within)
+        self._move(epoch, within)
+
+    def _move(self, epoch: int, within: int) -> None:
+        self._epoch, self._within, self._moves = epoch, within, self._moves + 1
+
+    def _has_begun(self) -> bool:
+        """Whether a pass has begun since the position was set."""
+        return bool((self._passes[:, 0] == self._moves).any())
+
+    def _step_of(self, epoch: int, within: int) -> int:
+        return epoch * (self.steps_per_epoch or 0) + within
+
+    def _place_of(self, step: int) -> tuple[int, int]:
+        """Return the epoch of a step, and the step within it, if a pass can begin there."""
+        if step and self.steps_per_epoch is None and not self.options["repeat"]:
+            raise ValueError(
+                f"source should have a known length to count steps with repeat=False, but got a "
+                f"{type(self.source).__name__} without one and step {step}; give Shards(..., lengths=...), call "
+                f"set_epoch, or give dataset.stateful() to torchdata's StatefulDataLoader"
+            )
+        epoch, within = divmod(step, self.steps_per_epoch) if self.steps_per_epoch else (0, step)
+        if not self._seekable and (within or (step and self.options["repeat"])):
+            raise ValueError(
+                f"source should be able to begin at a position for step {step}, but got a "
+                f"{type(self.source).__name__}; give a callable start -> iterable, or store_items=True and "
+                f"dataset.stateful() to torchdata's StatefulDataLoader"
+            )
+        return epoch, within
+
+    def _check_source(self) -> None:
+        consumers = max(1, self.num_workers) * self.num_replicas
+        if consumers > 1 and not self._seekable:
+            raise ValueError(
+                f"source should be a Shards, a sequence or a callable start -> iterable to be divided among "
+                f"{consumers} consumers (num_workers={self.num_workers}, num_replicas={self.num_replicas}), since a "
+                f"change of its order would lose items, but got a {type(self.source).__name__}"
+            )
+        if self.num_workers and isinstance(self.source, Iterator):
+            raise ValueError(
+                f"num_workers should be 0 for a source that is an iterator, since every worker would get a copy of it, "
+                f"but got {self.num_workers}"
+            )
+
+    def _count_batches(self, steps_per_epoch: int | None) -> list[int] | None:
+        """Return the number of batches that each worker of this process gives in a pass, or None if it is not known."""
+        workers = max(1, self.num_workers)
         if self.options["repeat"]:
-            if self.steps_per_epoch is None:
-                return 0, None
-            # A DataLoader asks its workers in turn.
-            workers, worker = consumers // self.num_replicas, consumer // self.num_replicas
-            quota = len(range(worker, self.steps_per_epoch, workers))
-            return epoch * quota, (epoch + 1) * quota
-        if self.num_replicas == 1:
-            return 0, None
-        lengths = shares_of_length(self.source, consumers)
-        assert lengths is not None
+            if steps_per_epoch is None:
+                return None
+            steps = checks.integer("steps_per_epoch", steps_per_epoch, minimum=1)
+            return [len(range(worker, steps, workers)) for worker in range(workers)]
+        if steps_per_epoch is not None:
+            raise ValueError(
+                f"steps_per_epoch should be None with repeat=False, where a pass ends with the source, but got "
+                f"{steps_per_epoch}"
+            )
+        lengths = shares_of_length(self.source, self.num_replicas * workers)
+        if lengths is None:
+            if self.num_replicas > 1:
+                raise ValueError(
+                    f"source should have a known length with repeat=False and several processes, for they must end "
+                    f"together, but got a {type(self.source).__name__} without one and "
+                    f"num_replicas={self.num_replicas}; give Shards(..., lengths=...), or repeat=True with "
+                    f"steps_per_epoch"
+                )
+            return None
         together = batches_together(lengths, self.num_replicas, self.options["batch_size"])
         if not any(together):
             raise ValueError(
                 f"source should have items for each of the {self.num_replicas} processes, but one has none, so that "
                 f"all would end at once; take fewer processes or more shards"
             )
-        return 0, together[consumer]
+        return together[self.rank :: self.num_replicas]

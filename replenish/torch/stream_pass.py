@@ -1,157 +1,322 @@
-"""One pass over a pooled stream: that of one consumer, a worker of a process, resumable to the batch."""
+"""One pass over a pooled stream: the batches of one consumer, which is one worker of one process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from torch.utils.data import get_worker_info
-from torch.utils.data._utils import worker as torch_worker
+from torch.utils.data import IterableDataset, get_worker_info
 
 from replenish import checks
+from replenish.locks import ForkSafeLock
+from replenish.stream.checksum import checksum
 from replenish.stream.pooled import PooledStream
-from replenish.torch.loaders import check_trainer_goes_on
+from replenish.stream.shards import Shards, share_of_source, shares_of_length, taken_in_turn
+from replenish.stream.window import seed_of_part
 
 if TYPE_CHECKING:
     from replenish.torch.stream import PooledIterableDataset
 
 T = TypeVar("T")
 
+# How many items of a callable source the workers of a pass compare.
+COMPARED = 4
+
 
 class StreamPass(Iterator[list[T]], Generic[T]):
-    """One pass of one consumer, with a state of its own for torchdata's StatefulDataLoader."""
+    """One pass of one consumer. It begins at its first batch, from the position that the dataset has then.
+
+    Attributes:
+        epoch: The epoch of the pass.
+        drawn: The step within the epoch after the batches drawn, where one consumer gives them all.
+    """
 
     def __init__(self, dataset: PooledIterableDataset[T]) -> None:
-        info = get_worker_info()
+        self.epoch = self.drawn = 0
         self._dataset = dataset
-        self._workers, self._worker = (1, 0) if info is None else (info.num_workers, info.id)
-        self._consumers = dataset.num_replicas * self._workers
-        self._consumer = dataset.rank + dataset.num_replicas * self._worker
-        self._stream: PooledStream[T] | None = None
-        self._anew = True
-        restored, dataset._restored = dataset._restored, None
-        self._begin(dataset.epoch if restored is None else restored)
-
-    def _begin(self, epoch: int) -> None:
-        self._epoch, self._moves = epoch, int(self._dataset._set[1])
-        self._start, self._end = self._dataset._bounds(self._consumer, self._consumers, epoch)
-        self._begun = self._ended = False
-
-    def _make(self) -> None:
-        self._stream, self._anew = self._dataset._stream(self._consumer, self._consumers, self._epoch)
-        self._begun = True
-
-    def _make_at_the_start(self) -> None:
-        """Make the stream, if it is not made: not before, since a loader may load a state into a new pass."""
-        if not self._begun:
-            if self._dataset.steps_per_epoch is not None:
-                check_trainer_goes_on(self._epoch, self._dataset.steps_per_epoch)
-            self._make()
-            self._dataset._began[self._worker] = self._moves
-            if self._stream is not None and self._stream.step != self._start:
-                self._go_to_the_start(self._stream)
-
-    def _go_to_the_start(self, stream: PooledStream[T]) -> None:
-        """Seek, or draw what comes before once more: a worker that does not persist begins every epoch anew."""
-        if stream.seekable or isinstance(self._dataset.source, Iterator) or stream.step > self._start:
-            stream.seek(self._start)
-        while stream.step < self._start:
-            next(stream)
+        self._lock = ForkSafeLock()
+        self._worker = 0  # whose part of the source this is: after `seek`, another than the process's own number
+        self._moves = 0  # how often the dataset's position had been set when the pass began; 0 before it begins
+        self._stream: PooledStream[T] | None = None  # None if there are no items
+        self._end: int | None = None  # the step of the stream at which the pass ends
+        self._is_over = self._is_taken = self._is_before_place = False
 
     def __next__(self) -> list[T]:
-        # The source must not divide itself among workers, or the rest of its part would be lost here.
-        info, torch_worker._worker_info = torch_worker._worker_info, None
-        try:
-            return self._next()
-        except StopIteration:
-            self._take_note_of_the_end()
-            raise
-        finally:
-            torch_worker._worker_info = info
+        with self._lock.lock:
+            if not self._moves:
+                self._begin()
+            if self._is_before_place:
+                raise ValueError(
+                    f"set_epoch should name the epoch {self.epoch} of the loader's state first, since the loader was "
+                    f"saved before it had noticed the end of that pass, but got {self.epoch + 1}"
+                )
+            if self._is_over:
+                raise StopIteration
+            try:
+                if self._stream is None or (self._end is not None and self._stream.step >= self._end):
+                    raise StopIteration
+                batch = next(self._stream)
+            except StopIteration:
+                self._finish()
+                raise
+            self.drawn += 1
+            return batch
 
-    def _next(self) -> list[T]:
-        self._make_at_the_start()
-        if self._stream is None:
-            raise StopIteration
-        if self._end is not None and self._stream.step >= self._end:
-            if self._dataset.options["repeat"]:
-                self._dataset._kept = ((self._consumer, self._consumers), self._stream)
-            raise StopIteration
-        if self._anew:
-            self._dataset._check_unread()
-            self._anew = False
-        batch = next(self._stream)
-        if self._end is not None and self._stream.step >= self._end:
-            self._take_note_of_the_end()  # frameworks that know the length never ask for more
-        return batch
-
-    def _take_note_of_the_end(self) -> None:
-        """Let the next pass be the next epoch, once all workers have come to the end of this one."""
-        if not self._ended and int(self._dataset._set[1]) == self._moves:
-            self._ended = True
-            self._dataset._ended[0] = self._workers
-            self._dataset._ended[1 + self._worker] = self._epoch + 1
+    def take_stream(self, worker: int) -> PooledStream[T] | None:
+        """Return the stream, for a later pass of the same worker's part that continues it, and end this pass."""
+        with self._lock.lock:
+            self._is_over = self._is_taken = True
+            stream, self._stream = self._stream, None
+            return stream if worker == self._worker else None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where this pass stands, its epoch, and how the source is divided."""
-        self._make_at_the_start()
-        if self._stream is not None and self._end is not None and self._stream.step > self._end:
-            raise RuntimeError("this pass has ended, and a later one has gone on with its pool: ask that for its state")
-        inner = None if self._stream is None else self._stream.state_dict()
-        return {"epoch": self._epoch, "division": self._division(), "pass": inner}
+        """Return the position for torchdata's `StatefulDataLoader`: the epoch, the division and the stream's state."""
+        with self._lock.lock:
+            if not self._moves:
+                self._begin()
+            if self._is_taken:
+                raise RuntimeError("this pass has ended and a later one continues its pool: save the state of that one")
+            inner = None if self._stream is None else self._stream.state_dict()
+            return {"epoch": self.epoch, "division": self._division(), "pass": inner}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go to where `state_dict` was taken, possibly the end of a pass."""
+        """Begin where `state_dict` was taken, possibly at the end of a pass."""
         if not isinstance(state_dict, Mapping) or not {"epoch", "division", "pass"} <= set(state_dict):
             raise ValueError(f"state should be what state_dict() of a pass returned, but got {state_dict!r}")
-        saved, here = state_dict["division"], self._division()
-        differing = [
-            f"{name} is {saved.get(name, 'missing')!r} in the state but {value!r} here"
-            for name, value in here.items()
-            if saved.get(name) != value
-        ]
-        if differing:
+        dataset, saved = self._dataset, dict(state_dict["division"])
+        # Where the pass began after `seek`, its part is not the one with the number of the process.
+        worker = checks.integer("consumer in state", saved.get("consumer"), minimum=0) // dataset.num_replicas
+        here = self._division(worker)
+        if saved != here:
+            differing = [
+                f"{name} is {saved.get(name, 'missing')!r} in the state but {value!r} here"
+                for name, value in here.items()
+                if saved.get(name) != value
+            ]
             raise ValueError("state should be of an equal division of the source, but " + ", ".join(differing))
-        epoch, before = checks.integer("epoch in state", state_dict["epoch"], minimum=0), dict(vars(self))
-        self._check_told(epoch)
-        try:
-            self._begin(epoch)
-            self._make()
-            if self._stream is not None:
-                self._stream.load_state_dict(state_dict["pass"])
-                self._anew &= not self._stream.source_continues
-        except (TypeError, ValueError):
-            vars(self).update(before)  # a refused state changes nothing
-            raise
-        if self._is_over(state_dict["pass"]):
-            self._take_note_of_the_end()
-
-    def _check_told(self, epoch: int) -> None:
-        """Refuse a state of another epoch than `set_epoch` has named for this pass: a loader goes on with its state.
-
-        The next epoch is right too, where the state is of the end of one: a loader begins that pass without a state.
-        """
-        moves, told = int(self._dataset._set[1]), int(self._dataset._set[2])
-        if moves > int(self._dataset._began[self._worker]) and told not in (epoch, epoch + 1):
+        epoch = checks.integer("epoch in state", state_dict["epoch"], minimum=0)
+        inner = state_dict["pass"]
+        own, place, moves = self._number(), dataset._epoch, dataset._moves
+        _, end = self._bounds(epoch, worker, 0)
+        stream = None if inner is None else self._new_stream(epoch, worker)
+        if stream is not None:
+            stream.load_state_dict(inner)
+        is_over = stream is None or stream.is_over or (end is not None and stream.step >= end)
+        is_set = moves > 1 and int(dataset._passes[own, 0]) != moves
+        if is_set and place != (epoch + 1 if is_over and place != epoch else epoch):
             raise ValueError(
-                f"set_epoch should name the epoch {epoch} of the loader's state, with the rest of which the loader "
-                f"goes on, or the next if it was over, but got {told}; go elsewhere after that pass, or load no state"
+                f"set_epoch should name the epoch {epoch} of the loader's state, of which the loader trains the rest, "
+                f"or the next if it was over, but got {place}"
+            )
+        self.epoch, self._worker, self._end, self._stream, self._moves = epoch, worker, end, stream, moves
+        if is_set and place != epoch:
+            self._is_before_place = True  # a loader that knows that its pass was over begins another one
+            return
+        dataset._passes[own, 0] = moves
+        dataset._latest = self
+        if is_over and not is_set:
+            self._finish()
+
+    def _begin(self) -> None:
+        dataset = self._dataset
+        own = self._number()
+        epoch, within, moves = dataset._epoch, dataset._within, dataset._moves
+        if dataset.num_workers and dataset._latest is not None:
+            raise ValueError(
+                "persistent_workers should be False for a PooledIterableDataset, since a worker that persists keeps "
+                "its copy of the dataset and would not hear of a new position, but got True"
+            )
+        if int(dataset._passes[own, 0]) == moves:
+            raise RuntimeError(
+                "the position is unknown, since a pass was begun and not drawn to its end, or drawn by workers: call "
+                "set_epoch(epoch) before each pass, or seek(step) with the steps trained"
+            )
+        if dataset.expected_start is not None and get_worker_info() is None:
+            step, expected = dataset._step_of(epoch, within), dataset.expected_start()
+            if step != expected:
+                raise RuntimeError(
+                    f"the pass would begin at step {step}, but the progress is at step {expected}: add 1 to "
+                    f"progress.step after every batch trained, and call progress.set_epoch(epoch) before each pass if "
+                    f"passes are left early"
+                )
+        counts, first = self._counts(within)
+        worker = (first + own) % len(counts)
+        start, end = self._bounds(epoch, worker, counts[worker])
+        earlier, stream = dataset._latest, None
+        if earlier is not None and dataset.options["repeat"]:
+            stream = earlier.take_stream(worker)
+        stream = self._stream_at(start, epoch, worker, stream)
+        self._mark_as_begun(own, moves)
+        dataset._latest = self
+        self.epoch, self._worker, self._end, self._stream = epoch, worker, end, stream
+        self.drawn, self._moves = within, moves
+
+    def _finish(self) -> None:
+        """End the pass. In the main process the next one is the next epoch, unless the position was set meanwhile."""
+        self._is_over = True
+        dataset = self._dataset
+        if get_worker_info() is None and dataset._moves == self._moves:
+            dataset._restored = False
+            dataset._move(self.epoch + 1, 0)
+
+    def _number(self) -> int:
+        """Return the number of this worker, or 0 in the main process."""
+        info, said = get_worker_info(), self._dataset.num_workers
+        if said != (0 if info is None else info.num_workers):
+            found = "is read without a loader's workers" if info is None else f"loader has {info.num_workers} workers"
+            raise ValueError(
+                f"num_workers of PooledIterableDataset should be that of the DataLoader, since the batches depend on "
+                f"it, but got {said} where the {'dataset' if info is None else ''} {found}"
+            )
+        return 0 if info is None else info.id
+
+    def _counts(self, within: int) -> tuple[list[int], int]:
+        """Return how many batches each worker gave before a step of the pass, and the worker that gives the next."""
+        batches, workers = self._dataset.batches_of_workers, max(1, self._dataset.num_workers)
+        if batches is not None:
+            return taken_in_turn(batches, within)
+        return [len(range(worker, within, workers)) for worker in range(workers)], within % workers
+
+    def _bounds(self, epoch: int, worker: int, count: int) -> tuple[int, int | None]:
+        """Return the steps of a worker's stream at which its pass begins, after `count` batches, and ends."""
+        dataset = self._dataset
+        if dataset.batches_of_workers is None:
+            return count, None
+        quota = dataset.batches_of_workers[worker]
+        before = epoch * quota if dataset.options["repeat"] else 0
+        return before + count, before + quota
+
+    def _stream_at(self, start: int, epoch: int, worker: int, stream: PooledStream[T] | None) -> PooledStream[T] | None:
+        """Return the stream of a worker's part at `start`: the one of the pass before where it continues it."""
+        dataset = self._dataset
+        if stream is None or stream.step > start:
+            if start and not dataset._seekable:
+                raise ValueError(
+                    f"source should be able to begin at a position for epoch {epoch} with repeat=True, but got a "
+                    f"{type(dataset.source).__name__}; give a callable start -> iterable, or draw all passes in order "
+                    f"with num_workers=0"
+                )
+            if self._has_nothing(worker):
+                return None
+            stream = self._new_stream(epoch, worker)
+        if stream.step != start:
+            if dataset._seekable:
+                stream.seek(start)
+            while stream.step < start:
+                next(stream)
+        return stream
+
+    def _part(self, worker: int) -> tuple[int, int]:
+        """Return the number of a worker among the consumers, who are all workers of all processes, and their number."""
+        dataset = self._dataset
+        return dataset.rank + dataset.num_replicas * worker, len(dataset._passes) * dataset.num_replicas
+
+    def _has_nothing(self, worker: int) -> bool:
+        """Whether a worker's part has no items, which a source that repeats must not have."""
+        dataset, (consumer, consumers) = self._dataset, self._part(worker)
+        source = share_of_source(dataset.source, consumer, consumers)
+        lengths = shares_of_length(dataset.source, consumers)
+        if getattr(source, "shards", None) != [] and (lengths is None or lengths[consumer]):
+            return False
+        if dataset.options["repeat"]:
+            raise ValueError(
+                f"source should have at least one shard for each of the {consumers} workers of all processes with "
+                f"repeat=True, but worker {consumer} got nothing; take fewer workers or more shards"
+            )
+        list(source(0))  # Shards raises here if a length of 0 is wrong
+        return True
+
+    def _new_stream(self, epoch: int, worker: int) -> PooledStream[T]:
+        dataset, (consumer, consumers) = self._dataset, self._part(worker)
+        if isinstance(dataset.source, Iterator) and not dataset.options["source_continues"]:
+            if dataset._iterator_read:
+                raise ValueError(
+                    "source should be one that can begin again to be passed over more than once, but it is an iterator "
+                    "that an earlier pass has read from; give an iterable or a callable start -> iterable"
+                )
+            dataset._iterator_read = True
+        source = dataset.source if dataset.num_workers < 2 else undivided(dataset.source)
+        seed = seed_of_part(dataset.seed, consumer)
+        if not dataset.options["repeat"]:
+            seed = seed_of_part(seed, epoch)
+        return PooledStream(share_of_source(source, consumer, consumers), seed=seed, **dataset.options)
+
+    def _mark_as_begun(self, own: int, moves: int) -> None:
+        """Note that a pass has begun, and check that a callable source gives all workers the same items."""
+        passes, source = self._dataset._passes, undivided(self._dataset.source)
+        if len(passes) == 1 or not isinstance(source, Undivided):
+            passes[own, 0] = max(moves, int(passes[own, 0]))  # a pass that was left may begin late
+            return
+        items = list(islice(source(0), COMPARED))
+        passes[own, 1] = checksum(items)
+        passes[own, 0] = max(
+            moves, int(passes[own, 0])
+        )  # before looking at the others, so that of two workers at least one sees the other
+        if len({seen for latest, seen in passes.tolist() if latest == moves}) > 1:
+            raise ValueError(
+                "source should give the same items in the same order in every worker, but its first items differ "
+                "between the workers of this pass: seed its shuffling, do not let it divide itself among workers, or "
+                "give Shards"
+            )
+        if checksum(islice(source(1), COMPARED - 1)) != checksum(items[1:]):
+            raise ValueError(
+                "source(start) should begin at item number start of the same items, but source(1) does not continue "
+                "the items of source(0)"
             )
 
-    def _is_over(self, state: Mapping[str, Any] | None) -> bool:
-        """Whether a state is of the end of a pass, though nobody has asked for more."""
-        if state is None:
-            return True
-        if self._end is not None:
-            return bool(state["step"] >= self._end)
-        length = state.get("length", 0)
-        return not self._dataset.options["repeat"] and 0 < length <= state["step"] * state["batch_size"]
-
-    def _division(self) -> dict[str, int]:
+    def _division(self, worker: int | None = None) -> dict[str, int]:
+        dataset = self._dataset
         return {
-            "num_replicas": self._dataset.num_replicas,
-            "rank": self._dataset.rank,
-            "num_workers": self._workers,
-            "consumer": self._consumer,
-            "steps_per_epoch": self._dataset.steps_per_epoch or 0,
+            "num_replicas": dataset.num_replicas,
+            "rank": dataset.rank,
+            "num_workers": len(dataset._passes),
+            "consumer": dataset.rank + dataset.num_replicas * (self._worker if worker is None else worker),
+            "steps_per_epoch": (dataset.steps_per_epoch or 0) if dataset.options["repeat"] else 0,
         }
+
+
+class StatefulStream(IterableDataset[list[T]], Generic[T]):
+    """A `PooledIterableDataset` for torchdata's `StatefulDataLoader`, which asks a pass for its state at every batch.
+
+    `PooledIterableDataset.stateful` returns it. It has no state of its own besides that of its passes.
+    """
+
+    def __init__(self, dataset: PooledIterableDataset[T]) -> None:
+        self.dataset = dataset
+
+    def __iter__(self) -> StreamPass[T]:
+        return StreamPass(self.dataset)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass begin at the start of `epoch`; see `PooledIterableDataset.set_epoch`."""
+        self.dataset.set_epoch(epoch)
+
+
+class Undivided(Generic[T]):
+    """A callable that opens a source or a shard, and refuses what divides itself among the workers of a loader."""
+
+    def __init__(self, opens: Callable[[Any], Iterable[T]]) -> None:
+        self._opens = opens
+        self.length = getattr(opens, "length", None)
+
+    def __call__(self, at: Any) -> Iterable[T]:
+        """Return the items of the shard `at`, or from the position `at` on."""
+        opened = self._opens(at)
+        if isinstance(opened, IterableDataset):
+            raise ValueError(
+                f"source should not return a torch IterableDataset in workers, since those divide themselves among the "
+                f"workers, and items would be lost, but got a {type(opened).__name__}; return a generator over all "
+                f"items of the shard (dataset.iter(batch_size) of Hugging Face datasets does not divide itself)"
+            )
+        return opened
+
+
+def undivided(source: Any) -> Any:
+    """Return `source`, checked when it is opened."""
+    if isinstance(source, Shards):
+        return Shards(source.shards, Undivided(source.open_shard), lengths=source.lengths)
+    return Undivided(source) if callable(source) else source

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replenish import theory
-from replenish.lab.comparing.statistics import Estimate, PairedDifference, mean_with_interval, paired_difference
+from replenish.lab.statistics import Difference, Estimate, mean_with_interval, paired_difference
 from study.noise.setting import ARMS, WHITE
 
 MARGIN = 0.05
@@ -92,7 +92,7 @@ class Results:
         """Return an order in all bands between these that have directions."""
         return [value for band in self.bands(low, high) if (value := self.value(rate, arm, band)) is not None]
 
-    def flat_excess(self, arm: str) -> PairedDifference:
+    def flat_excess(self, arm: str) -> Difference:
         """Return the excess in flat bands at the first learning rate minus that at the second, seed by seed."""
         by_rate: list[dict[int, float]] = []
         for rate in self.rates[:2]:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
-from replenish.lab.comparing.statistics import PairedDifference
 from replenish.lab.show import Cell, Column, Table
+from replenish.lab.statistics import Difference
 from study.noise.results import FLAT, ON, BandValue, Results
 from study.noise.setting import ARMS, WHITE
 
@@ -69,8 +69,9 @@ def _verdicts(values: Iterable[BandValue]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: item[0] != ON))
 
 
-def _difference(found: PairedDifference) -> str:
-    if found.mean is None or found.interval is None:
+def _difference(found: Difference) -> str:
+    interval = found.interval()
+    if found.mean is None or interval is None:
         return "not known with fewer than two seeds"
-    low, high = found.interval.low, found.interval.high
+    low, high = interval.low, interval.high
     return f"{found.mean:.3f} (95 % interval {low:.3f} to {high:.3f}, n = {found.n} seeds, paired)"

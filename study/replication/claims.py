@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from replenish.lab.report.findings import SIGNIFICANT
+from replenish.lab.verdict import SIGNIFICANT
 from study.replication.judgement import Judged, Judgement, Sign
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"

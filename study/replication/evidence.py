@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from replenish.lab.experiments.costs import known_data
 from replenish.lab.runs import RunRecord
+from replenish.lab.statistics import Difference, paired_difference
 from study.replication.plan import ARMS, LEARNT, Arm
 
 #: The first reading is on the test images; the second on the training images that were not used.
@@ -73,7 +74,7 @@ class Evidence:
                 if what != "steps" or "diverged" not in (run.status, runs[0].status):
                     _same(what, *((each.path, _told(each, what)) for each in (runs[0], run)))
 
-    def pairs(self, first: str, second: str, seeds: int, reading: Reading) -> dict[int, float]:
+    def difference(self, first: str, second: str, seeds: int, reading: Reading) -> Difference:
         """Return first minus second for every seed below `seeds` that has ended in both.
 
         Two runs of a seed that differ in their initial weights or their data are refused.
@@ -83,8 +84,8 @@ class Evidence:
         for seed in both:
             for what in _PAIRED:
                 _same(what, *((each.path, each.told(what)) for each in (one.runs[seed], two.runs[seed])))
-        errors = one.errors(reading), two.errors(reading)
-        return {seed: errors[0][seed] - errors[1][seed] for seed in both}
+        errors = ({seed: arm.errors(reading)[seed] for seed in both} for arm in (one, two))
+        return paired_difference(*errors)
 
 
 def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> Evidence:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 
-from replenish.lab.comparing.statistics import mean_with_interval, signed
 from replenish.lab.show import Chart, Figure, Series
 from replenish.lab.show.forest import ForestRow, forest_picture
 from replenish.lab.show.picture import figure_picture
+from replenish.lab.statistics import mean_with_interval
+from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED
 from study.replication.evidence import Evidence
 from study.replication.judgement import Judged, Judgement

@@ -1,7 +1,6 @@
 """The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison.
 
-They differ from `replenish.lab.comparing.verdict`, which judges a user's own comparison: the study stated equivalence
-by a 90 % interval, and a verdict that can be "better" and "equivalent" at once.
+The study stated equivalence by a 90 % interval, and it reports the sign of an equivalent difference too.
 """
 
 from __future__ import annotations
@@ -10,13 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from replenish.lab.comparing.statistics import holm
-from study.replication.effect import Effect, difference_of_differences, paired_effect
+from replenish.lab.statistics import Difference, difference_of_differences, holm
+from replenish.lab.verdict import Rule, Verdict, decide
 from study.replication.evidence import Evidence, Reading
 from study.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
 
 #: Two one-sided tests at 5 % are the interval of this coverage within the margin.
 EQUIVALENCE_COVERAGE = 0.9
+RULE = Rule(margin=MARGIN, equivalence_coverage=EQUIVALENCE_COVERAGE, unit="points")
 Sign = Literal["better", "worse", ""]
 
 
@@ -31,7 +31,7 @@ class Judged:
 
     comparison: Comparison
     pairs: int
-    effect: Effect | None
+    effect: Difference | None
     not_learnt: tuple[str, ...]
     diverged: int
     adjusted_p: float | None = None
@@ -52,18 +52,19 @@ class Judged:
         return self.complete and self.testable
 
     @cached_property
+    def decided(self) -> Verdict | None:
+        """The verdict by the stated rule; None if the comparison is not judged."""
+        return decide(self.effect, RULE) if self.judged and self.effect else None
+
+    @property
     def sign(self) -> Sign:
         """Better (a lower error) or worse, if the 95 % interval leaves out 0; "" if not, or not judged."""
-        interval = self.effect.interval() if self.judged and self.effect else None
-        if interval is None or interval.low <= 0 <= interval.high:
-            return ""
-        return "better" if interval.high < 0 else "worse"
+        return "" if self.decided is None else self.decided.sign
 
-    @cached_property
+    @property
     def equivalent(self) -> bool:
         """Whether the 90 % interval lies within the margin, whatever the sign."""
-        interval = self.effect.interval(EQUIVALENCE_COVERAGE) if self.judged and self.effect else None
-        return interval is not None and interval.low > -MARGIN and interval.high < MARGIN
+        return self.decided is not None and self.decided.outcome == "equivalent"
 
     @property
     def verdict(self) -> str:
@@ -114,17 +115,13 @@ def judge_study(evidence: Evidence, reading: Reading = "test_error") -> Judgemen
 def judge(comparison: Comparison, evidence: Evidence, reading: Reading) -> Judged:
     """Return what the records say of one comparison."""
     evidence.check_alike(comparison.arms)
-    differences = evidence.pairs(comparison.first, comparison.second, comparison.seeds, reading)
-    if comparison.base is None:
-        pairs, effect = len(differences), paired_effect(list(differences.values()))
-    else:
-        base = evidence.pairs(*comparison.base, comparison.seeds, reading)
-        pairs = min(len(differences), len(base))
-        effect = difference_of_differences(list(differences.values()), list(base.values()))
+    effect = evidence.difference(comparison.first, comparison.second, comparison.seeds, reading)
+    if comparison.base is not None:
+        effect = difference_of_differences(effect, evidence.difference(*comparison.base, comparison.seeds, reading))
     return Judged(
         comparison,
-        pairs,
-        effect,
+        effect.n,
+        None if effect.error is None else effect,
         tuple(path for name in comparison.arms for path in evidence.arms[name].not_learnt()),
         sum(seed < comparison.seeds for name in comparison.arms for seed in evidence.arms[name].diverged),
     )

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from replenish.lab.comparing.statistics import paired_difference
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import GPU_RATE, known_data, run_cost
 from replenish.lab.experiments.decisive import PAIRS
-from replenish.lab.report.findings import SIGNIFICANT
 from replenish.lab.report.grouping import Group
 from replenish.lab.show import Column, Table
+from replenish.lab.statistics import paired_difference
+from replenish.lab.verdict import SIGNIFICANT
 from study.decisive import HALF
 from study.replication.evidence import Evidence
 from study.replication.judgement import judge

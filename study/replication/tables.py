@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 
-from replenish.lab.comparing.statistics import signed
 from replenish.lab.report.words import duration, p_words, percent
 from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
+from replenish.lab.statistics import Difference
+from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
-from study.replication.effect import Effect
 from study.replication.evidence import ArmRuns, Evidence
 from study.replication.judgement import Judged, Judgement
 from study.replication.text import interval_words
@@ -94,15 +94,15 @@ def _n(judged: Judged) -> str:
     return str(judged.pairs) if judged.complete else f"{judged.pairs} of {judged.comparison.seeds}"
 
 
-def _told(effect: Effect | None) -> str:
+def _told(effect: Difference | None) -> str:
     return NOTHING if effect is None else signed(effect.mean)
 
 
-def _between(effect: Effect | None, coverage: float = 0.95) -> str:
+def _between(effect: Difference | None, coverage: float = 0.95) -> str:
     return NOTHING if effect is None else interval_words(effect, coverage)
 
 
-def _deviation(effect: Effect | None) -> str:
+def _deviation(effect: Difference | None) -> str:
     return percent(None if effect is None else effect.deviation)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from replenish.lab.comparing.statistics import place, signed
 from replenish.lab.report.words import p_words
+from replenish.lab.statistics import Difference
+from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED
 from study.replication.claims import CLAIMS, CONTRADICTED, SUPPORTED, Claim
-from study.replication.effect import Effect
 from study.replication.judgement import EQUIVALENCE_COVERAGE, Judged, Judgement
 from study.replication.plan import LEARNT, MARGIN
 
@@ -28,7 +28,7 @@ def headline(judgement: Judgement) -> str:
             f"{len(primary.not_learnt)} runs of reshuffling did not learn their images by heart; {_PAPER}."
         )
     effect = primary.effect
-    where = "nowhere yet" if effect is None else f"{place(effect.mean, 'reshuffling')} ({_between(effect)})"
+    where = "nowhere yet" if effect is None else f"{_place(effect)} ({_between(effect)})"
     return f"**{_advice(judgement)}** SRS ended {where}; {_PAPER}."
 
 
@@ -78,7 +78,7 @@ def effect_words(judged: Judged) -> str:
     return "nothing yet" if effect is None else f"{signed(effect.mean)} points ({_between(effect)})"
 
 
-def interval_words(effect: Effect, coverage: float = 0.95) -> str:
+def interval_words(effect: Difference, coverage: float = 0.95) -> str:
     """Return an interval: "−0.10 to +0.34"."""  # noqa: RUF002
     interval = effect.interval(coverage)
     return "no interval" if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
@@ -139,7 +139,17 @@ def _explained(claim: Claim, judgement: Judgement) -> str:
     return ""
 
 
-def _between(effect: Effect) -> str:
+def _place(effect: Difference) -> str:
+    """Return where SRS ended: above, below or level with reshuffling."""
+    size = signed(effect.mean)
+    return (
+        "level with reshuffling"
+        if size[0] == "0"
+        else (f"{size[1:]} points {'above' if size[0] == '+' else 'below'} reshuffling")
+    )
+
+
+def _between(effect: Difference) -> str:
     return f"95 % interval {interval_words(effect)}, n = {effect.n} pairs"
 
 

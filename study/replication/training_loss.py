@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replenish.lab.comparing.statistics import signed
 from replenish.lab.show import NOTHING, Column, Table
-from study.replication.effect import Effect, paired_effect
+from replenish.lab.statistics import Difference, paired_difference
+from replenish.lab.verdict import signed
 from study.replication.evidence import ArmRuns, Evidence
 from study.replication.plan import PRIMARY
 
@@ -28,20 +28,23 @@ class LossDifference:
     """
 
     epoch: int
-    online: Effect | None
-    clean: Effect | None
-    bias: Effect | None
-    clean_error: Effect | None
+    online: Difference | None
+    clean: Difference | None
+    bias: Difference | None
+    clean_error: Difference | None
 
 
 def loss_differences(evidence: Evidence) -> tuple[LossDifference, ...]:
     """Return the paired differences at the epochs that are told."""
     found = []
     for epoch in EPOCHS:
-        online, clean, error = (_pairs(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error"))
-        bias = {seed: online[seed] - clean[seed] for seed in online.keys() & clean.keys()}
-        effects = [paired_effect(list(each.values())) for each in (online, clean, bias, error)]
-        found.append(LossDifference(epoch, *effects))
+        online, clean, error = (_by_arm(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error"))
+        bias = [
+            {seed: one[seed] - other[seed] for seed in one.keys() & other.keys()}
+            for one, other in zip(online, clean, strict=True)
+        ]
+        effects = [paired_difference(*each) for each in (online, clean, bias, error)]
+        found.append(LossDifference(epoch, *(None if effect.error is None else effect for effect in effects)))
     return tuple(found)
 
 
@@ -93,19 +96,18 @@ def metric_by_epoch(arm: ArmRuns, name: str) -> dict[int, dict[int, float]]:
     return dict(sorted(found.items()))
 
 
-def _pairs(evidence: Evidence, name: str, epoch: int) -> dict[int, float]:
-    first, second = (metric_by_epoch(evidence.arms[arm], name).get(epoch, {}) for arm in ARMS)
-    return {seed: first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())}
+def _by_arm(evidence: Evidence, name: str, epoch: int) -> list[dict[int, float]]:
+    return [metric_by_epoch(evidence.arms[arm], name).get(epoch, {}) for arm in ARMS]
 
 
-def _direction(effect: Effect) -> str:
+def _direction(effect: Difference) -> str:
     interval = effect.interval()
     if interval is None or interval.low <= 0 <= interval.high:
         return "neither lower nor higher"
-    return "lower" if effect.mean < 0 else "higher"
+    return "lower" if interval.high < 0 else "higher"
 
 
-def _told(effect: Effect | None) -> str:
+def _told(effect: Difference | None) -> str:
     if effect is None:
         return NOTHING
     interval = effect.interval()
@@ -113,5 +115,5 @@ def _told(effect: Effect | None) -> str:
     return f"{_loss(effect.mean)}, {ends}"
 
 
-def _loss(value: float) -> str:
-    return f"{value:+.4f}".replace("-", "\u2212")
+def _loss(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:+.4f}".replace("-", "\u2212")

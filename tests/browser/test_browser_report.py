@@ -13,10 +13,11 @@ import pytest
 from made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
 from PIL import Image
 
-from replenish.lab.comparing.statistics import paired_difference
 from replenish.lab.report import write_report
 from replenish.lab.show import Finding, Page, Section
 from replenish.lab.show.page import page_html
+from replenish.lab.statistics import paired_difference
+from replenish.lab.verdict import decide
 
 SRS = "table3/wrn-srs-b64-120-150-175"
 
@@ -35,6 +36,28 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(root, experiments=experiments())[0]
 
 
+@pytest.fixture
+def open_page(open_page: Any) -> Any:
+    """Open a page with all its sections unfolded."""
+
+    def unfolded(*given: Any, **more: Any) -> Any:
+        page = open_page(*given, **more)
+        page.evaluate("for (const fold of document.querySelectorAll('details.fold')) fold.open = true")
+        return page
+
+    return unfolded
+
+
+def test_a_link_to_a_folded_section_opens_it(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path)
+    page.evaluate("for (const fold of document.querySelectorAll('details.fold')) fold.open = false")
+    table = page.locator("#mini-table3-table")
+    assert not table.is_visible()
+    assert page.locator("#verdicts .finding .state").first.is_visible()
+    page.locator("nav a[href='#scale-mini']").click()
+    assert table.is_visible()
+
+
 def width_of_body(page: Any) -> tuple[int, int]:
     return tuple(page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]"))
 
@@ -47,10 +70,10 @@ def test_a_table_and_a_figure_hold_what_the_folders_say(
     page = open_page(page_path, width=width, scheme=scheme)
     row = page.locator(f"#mini-table3-table tr[data-row='{SRS}']")
     cell = row.locator("td").nth(4)
-    assert cell.locator(".value").inner_text() == f"{statistics.median(TABLE3_ERRORS[SRS]):.2f}"
+    assert cell.locator(".value").inner_text() == f"{statistics.fmean(TABLE3_ERRORS[SRS]):.2f}"
     assert [text.replace("\u00a0", " ") for text in cell.locator("small").all_inner_texts()] == [
         "n = 5",
-        "60.40 to 61.90 (93.75 %)",
+        "60.03 to 61.57",
         "1 diverged",
         "1 unfinished",
     ]
@@ -60,7 +83,9 @@ def test_a_table_and_a_figure_hold_what_the_folders_say(
         metrics(experiments()["mini"][SRS].with_seed(seed), error, 40) for seed, error in enumerate(TABLE3_ERRORS[SRS])
     ]
     line = next(one for one in data["charts"][1]["series"] if one["name"] == "WRN-SRS 120-150-175")
-    assert line["y"] == [statistics.median(run[epoch]["test_error"] for run in runs) for epoch in range(40)]
+    assert line["y"] == pytest.approx(
+        [statistics.fmean(run[epoch]["test_error"] for run in runs) for epoch in range(40)]
+    )
     for panel in page.locator("#mini-figure2 .panel svg.chart").all():
         assert panel.locator("path.line").count() == 3
         assert panel.locator("path.band").count() == 3
@@ -103,7 +128,7 @@ def test_a_table_is_shaded_where_something_is_hidden_and_nowhere_else(open_page:
 @pytest.mark.parametrize("unit", [1e-9, 3e-5, 0.0013, 0.03, 0.6, 1.5, 30, 1300, 50_000, 2e7])
 def test_no_tick_of_a_finding_is_cut_or_touches_another(open_page: Any, unit: float, tmp_path: Path) -> None:
     difference = paired_difference({seed: unit * (1 + seed / 10) for seed in range(4)}, dict.fromkeys(range(4), 0.0))
-    finding = Finding("f", "srs", "reshuffling", "A sentence.", "difference", difference, unit="")
+    finding = Finding("f", decide(difference, names=("srs", "reshuffling")))
     written = tmp_path / "page.html"
     written.write_text(page_html(Page("T", "t", "k", (), (Section("s", "S", (), (finding,)),))))
     boxes = open_page(written).evaluate(
@@ -143,7 +168,7 @@ def test_values_are_read_with_the_pointer_and_the_keyboard(open_page: Any, page_
     panel.focus()
     page.keyboard.press("ArrowRight")
     assert tip.locator(".x").inner_text() == "effective epoch 40"
-    assert "60.60 (60.40\u201361.90)" in tip.inner_text()
+    assert "60.80 (60.40\u201361.90)" in tip.inner_text()
     page.keyboard.press("ArrowLeft")
     assert tip.locator(".x").inner_text() == "effective epoch 39"
     page.keyboard.press("Home")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replenish.orders import ORDERS, Order, build_order, weighted_sequence
+from replenish.orders import ORDERS, Mixture, Order, Skipping, build_order, weighted_sequence
 
 MakeOrder = Callable[..., Order]  # called with seed=...
 
@@ -64,6 +64,21 @@ CASES |= {
     "paired-reversal-blocks": partial(build_order, "paired-reversal", 97, 8, block_size=10),
     "block-reshuffling-small": partial(build_order, "block-reshuffling", 97, 8, block_size=6, drop_last=True),
     "reshuffling-drop-last": partial(build_order, "reshuffling", 97, 8, drop_last=True),
+    "reshuffling-computed": partial(build_order, "reshuffling", 97, 8, computed=True),
+    "reshuffling-computed-large": partial(build_order, "reshuffling", 5_003, 64, computed=True, drop_last=True),
+    "mixture": partial(Mixture, [50, 40, 7], [5, 2, 1.5], 8),
+    "mixture-stages": partial(Mixture, [5_003, 3, 40], [1, 0, 1], 64, stages=[(7, [0.2, 0.7, 0.1]), (100, None)]),
+    "mixture-orders": lambda seed=0: Mixture(
+        [60, 30, 20],
+        None,
+        8,
+        seed=seed,
+        orders=[build_order("srs", 60, 4, seed=seed), None, build_order("flip-flop", 20, 3, seed=seed)],
+    ),
+    "skipping": lambda seed=0: Skipping(build_order("srs", 96, 8, seed=seed), [(3, 9), (60, 61), (10**6, 10**9)]),
+    "skipping-reshuffling": lambda seed=0: Skipping(build_order("reshuffling", 96, 8, seed=seed), [(0, 5), (13, 30)]),
+    "rebatched": lambda seed=0: build_order("reshuffling", 96, 8, seed=seed).rebatched(13, at_step=7),
+    "rebatched-mixture": lambda seed=0: Mixture([50, 40], [2, 1], 8, seed=seed).rebatched(20, at_step=30),
     "independent-large-batch": partial(build_order, "independent", 97, 120),
 }
 
@@ -88,9 +103,11 @@ class OrderContract:
             if getattr(order, "batch_sizes_vary", False):
                 assert len(batch) <= order.num_samples
             else:
-                assert 0 < len(batch) <= order.batch_size
+                was_rebatched = step >= getattr(order, "at_step", 0)  # earlier steps have the old batch size
+                size = order.batch_size if was_rebatched else order.order.batch_size  # type: ignore[attr-defined]
+                assert 0 < len(batch) <= size
                 if (step + 1) % order.steps_per_epoch:
-                    assert len(batch) == order.batch_size
+                    assert len(batch) == size
             assert ((batch >= 0) & (batch < order.num_samples)).all()
 
     def test_depends_on_the_arguments_alone(self, make: MakeOrder) -> None:
@@ -158,13 +175,15 @@ class OrderContract:
     def test_effective_epoch(self, make: MakeOrder) -> None:
         order = make()
         assert order.effective_epoch(0) == 0.0
-        assert order.effective_epoch(3 * order.steps_per_epoch) == 3.0
+        far = 100 * order.steps_per_epoch  # behind any change of the batch size
+        later = order.effective_epoch(far + 3 * order.steps_per_epoch)
+        assert later - order.effective_epoch(far) == pytest.approx(3.0)
 
     def test_config_is_plain_and_complete(self, make: MakeOrder) -> None:
         config = make().config()
         assert all(type(name) is str and type(value) in (int, str) for name, value in config.items())
         assert json.loads(json.dumps(config)) == config == make().config()
-        assert config["stream"] == "v1"
+        assert config["stream"] in ("v1", "computed-v1", "mixture-v1")
         assert config != make(seed=1).config()
 
     def test_pickle_and_copy(self, make: MakeOrder) -> None:
@@ -179,7 +198,7 @@ class OrderContract:
         assert order != make(seed=1)
 
     def test_repr_names_the_arguments(self, make: MakeOrder) -> None:
-        assert "num_samples=" in repr(make())
+        assert "num_samples=" in repr(make()) or "sizes=" in repr(make())
         assert "seed=0" in repr(make())
 
     def test_bad_steps_are_named(self, make: MakeOrder) -> None:

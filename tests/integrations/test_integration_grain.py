@@ -28,7 +28,7 @@ from integration_support import (
 )
 from ways import exact, refused
 
-from replenish import RandomReshuffling, SequencedReplacement
+from replenish import Mixture, RandomReshuffling, SequencedReplacement, Skipping
 from replenish.integrations.grain import OrderSampler
 
 
@@ -198,3 +198,12 @@ def test_a_map_dataset_of_steps() -> None:
     steps = grain.MapDataset.range(7, 40)
     batches = steps.map(lambda step: np.arange(1000)[order().batch(int(step))])
     assert [batch.tolist() for batch in batches] == stream(7, 40)
+
+
+def test_a_mixture_keeps_its_shares_and_resumes() -> None:
+    mixture = Mixture([700, 300], [3, 1], 40, seed=3)
+    seen = lists(loader(OrderSampler(mixture)), 60)
+    assert seen == as_lists(mixture.batches(0, 60))
+    assert {sum(index >= 700 for index in batch) for batch in seen} == {10}
+    skipping = Skipping(mixture, [(10, 20)])
+    assert lists(loader(OrderSampler(skipping, start=8)), 5) == as_lists(skipping.batches(8, 13))

@@ -1,4 +1,4 @@
-"""Several machines, as far as one can show it: two torchrun agents that meet, SLURM's variables, a shared pool."""
+"""Several machines, as far as one can show it: two torchrun agents that meet, and SLURM's variables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from integration_support import EXAMPLES, check_log, environment, free_port, run
+from integration_support import EXAMPLES, check_log, environment, free_port
 
 
 def finish(processes: list[subprocess.Popen[str]]) -> None:
@@ -58,13 +58,3 @@ def test_the_variables_of_slurm(tmp_path: Path) -> None:
         )
     finish(ranks)
     check_log(tmp_path, 0, 12)
-
-
-@pytest.mark.slow
-def test_one_pool_for_the_processes_of_a_node(tmp_path: Path) -> None:
-    stop = 0
-    for processes, until in [(2, 33), (4, 60)]:
-        options = ["--trained", stop, "--until", until]
-        run(EXAMPLES / "train_node_pool.py", tmp_path, *options, processes=processes)
-        check_log(tmp_path, stop, until)
-        stop = until

@@ -397,8 +397,7 @@ def streams() -> Training:
         source: Any = range(100) if seekable else dict.fromkeys(range(100))
         ends = draw.choice([{"repeat": False}, {"steps_per_epoch": 8}])
         dataset = PooledIterableDataset(source, batch_size=10, pool_size=30, seed=3, store_items=not seekable, **ends)
-        workers = 2 if draw.random() < 0.2 else 0
-        loader = StatefulDataLoader(dataset, batch_size=None, num_workers=workers)
+        loader = StatefulDataLoader(dataset.stateful(), batch_size=None)
         until_the_end(loader, draw.randint(1, 4), folder / "checkpoint.pt", diary, list)
         return None, set()
 

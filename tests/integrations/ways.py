@@ -147,24 +147,16 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
         "`start=`, with workers": (EXACT, ""),
         "a loader without the sampler's shard options": (REFUSED, "`sampler.loader(data_source)`"),
     },
-    "streams, torchdata": {
-        "`PooledIterableDataset`, any step, epochs with or without `set_epoch`": (EXACT, ""),
-        "a source that cannot seek, `store_items=True`": (EXACT, ""),
-        "`set_epoch` of another epoch than that of the loader's state": (REFUSED, "the epoch of the state"),
-        "a source that divides itself among workers": (EXACT, ""),
-        "a source divided among processes": (REFUSED, "the source undivided"),
-    },
-    "streams, Lightning Trainer": {
-        "`StatefulDataLoader`, and the dataset's state in a data module": (EXACT, ""),
-        "`DataLoader`, at epochs' ends, with a data module": (EXACT, ""),
-        "`DataLoader`, within an epoch": (REFUSED, "`StatefulDataLoader`"),
-        "at epochs' ends, without a data module": (REFUSED, "a data module"),
-    },
-    "streams, Accelerate": {"`register_for_checkpointing` of a `StatefulDataLoader`": (EXACT, "")},
-    "streams, Hugging Face Trainer": {
-        "loader prepared, one process": (EXACT, ""),
-        "loader not prepared, in the first epoch": (EXACT, ""),
-        "loader not prepared, in a later epoch": (REFUSED, "`self.accelerator.prepare(loader)`"),
+    "streams": {
+        "any loader, `dataset.state_dict(step)`": (EXACT, ""),
+        "torchdata, the loader's own state": (EXACT, ""),
+        "a source that cannot seek, `store_items=True`, torchdata": (EXACT, ""),
+        "`set_epoch` of another epoch than that of torchdata's state": (REFUSED, "the epoch of the state"),
+        "a source whose order changes, or that divides itself, over 2 workers": (
+            REFUSED,
+            "a source with a fixed order",
+        ),
+        "a resume over a source whose order changes": (REFUSED, "a source with a fixed order"),
     },
 }
 

@@ -64,7 +64,7 @@ def test_means_intervals_and_differences_are_those_of_the_records(found: Compari
     verdict = found.verdicts[0]
     assert (verdict.first, verdict.second) == ("srs", "reshuffling")
     assert verdict.difference.mean == pytest.approx(np.mean(differences))
-    interval = verdict.difference.interval
+    interval = verdict.difference.interval()
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((np.mean(differences) - half, np.mean(differences) + half))
     assert set(found.answer.besides) == set(BESIDES)
@@ -137,12 +137,12 @@ def test_the_page_describes_the_training_of_each_order(digits: Dataset, tmp_path
     arguments: dict[str, Any] = {"model": small_network, "seeds": 1, "runs": tmp_path, "orders": ("reshuffling", "srs")}
     page = compare(digits, **arguments, **recipe).page.read_text()
     assert "2 effective epochs, learning rate 0.001, down to 0 along a cosine; AdamW, weight decay 0.0005; " in page
-    assert "Trainings that differ in the order of their data alone" in page
+    assert "The trainings differ in the order of their data only and are paired by seed" in page
     recipe = {"nesterov": True, "warm_up_epochs": {"srs": 0.5}, "label_smoothing": 0.1, "decay_epochs": (), "epochs": 2}
     page = compare(digits, **arguments, **recipe).page.read_text()
     assert "learning rate 0.1 after a linear warm-up of 0.5 effective epochs, constant; Nesterov momentum 0.9" in page
     assert "2 effective epochs, learning rate 0.1, constant; Nesterov momentum 0.9, weight decay 0.0005, label" in page
-    assert "Trainings that differ in the order of their data and in what each order was given" in page
+    assert "The trainings differ in the order of their data and in what each order was given" in page
 
 
 def test_doubts_are_said(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_doubts_are_said(tmp_path: Path) -> None:
     tiny, saturated, few = found.answer.warnings[0], found.answer.warnings[1], found.answer.warnings[-1]
     assert tiny.startswith("the test set is tiny: one of its 10 images is 10 points")
     assert saturated.startswith("the networks are saturated: they are wrong on fewer than 3 of 10 test images")
-    assert few == "2 pairs of runs decide nothing: take 3 seeds at least"
+    assert few == "2 pairs of runs decide nothing: take at least 3 seeds"
     assert "Before you read on" in found.page.read_text()
 
 
@@ -267,8 +267,8 @@ def test_another_dropout_is_another_run(digits: Dataset, runs: Path, found: Comp
         ({"epoch": 3}, "compare takes fields of RunConfig, but got epoch"),
         ({"model": lambda: 3}, "model should return a torch.nn.Module, but it returned a int"),
         ({"model": small_network()}, "make a network, as a class or a function does, but got a network itself"),
-        ({"parallel": 2}, "a network of your own can be trained in this process alone, .* but got 'local' and 2"),
-        ({"model": "wrn-10-1", "launcher": "slurm"}, "data of your own can be trained in this process alone"),
+        ({"parallel": 2}, "a network of your own can be trained in this process only, .* but got 'local' and 2"),
+        ({"model": "wrn-10-1", "launcher": "slurm"}, "data of your own can be trained in this process only"),
         ({"hardware": Hardware(num_nodes=2)}, "num_nodes=2 needs a process on each machine, but this one was started"),
     ],
 )
@@ -328,7 +328,8 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
     command = ["compare", str(data), "--seeds", "2", "--epochs", "2", "--batch-size", "16", "--runs", str(runs)]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
-    first, second, *numbers = done.stdout.splitlines()
+    first, second, advice, *numbers = done.stdout.splitlines()
+    assert "--until-decided --margin M, with the largest difference that does not matter for M" in advice
     assert first.startswith("Undecided between srs and reshuffling: ")
     assert second.startswith("Undecided between replacement and reshuffling: ")
     assert "n = 2 seeds, paired" in first
@@ -338,6 +339,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
     assert len(list(runs.rglob("result.json"))) == 6
     more = CliRunner().invoke(app, [*command[:3], "3", *command[4:]])
     assert "9 runs of wrn-10-1, 3 of them still to be run, about 1 min in all" in " ".join(more.output.split())
+    assert "Warning: an earlier answer about these runs looked at 2 seeds, and this one looks at 3" in more.stderr
 
     write_npz(data, seed=1)  # the file changes: its old runs must not pass for new ones
     again = CliRunner().invoke(app, command)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement, theory
 from replenish.cli.inspect import inspect
-from replenish.diagnostics import PARTS_PER_EPOCH, measure
+from replenish.diagnostics import PARTS_PER_EPOCH, measure, shuffle_quality
 from replenish.lab.inspect import Inspection, inspect_orders
 from replenish.lab.inspect.charts import figures
 from replenish.lab.inspect.independent_copies import IndependentCopies
@@ -166,6 +166,16 @@ def test_the_table_of_noise_has_the_laws(inspection: Inspection) -> None:
     assert not inspect_orders(1, 1, epochs=1).noise
 
 
+def test_shuffles_are_judged_by_the_battery(inspection: Inspection) -> None:
+    rows = cells(tables(inspection)[3])
+    found = shuffle_quality(RandomReshuffling(5000, 50, seed=1), 5000, max_draws=2**18)
+    assert rows["batch mean"][1] == f"{found['batch mean'].effect:.3g}"
+    assert rows["repeats"] == ["", "1", ""]
+    local = inspect_orders(5000, 50, epochs=2, other="shuffle-buffer", options={"buffer_size": 100})
+    shown = cells(tables(local)[3])["distance moved"]
+    assert [text.endswith("(fault)") for text in shown] == [False, False, False, True]
+
+
 def test_a_sample_in_a_million_is_not_called_none() -> None:
     found = inspect_orders(30_000, 64, epochs=9)
     rows = cells(draws_table(found))
@@ -198,6 +208,9 @@ def test_the_charts_hold_the_measurement(inspection: Inspection) -> None:
         assert np.abs(np.array(lines["noise"][name].y) - law)[10:].mean() < 0.05
         shown = np.array(lines["gaps"][f"{name}, closed form"].y)
         assert np.abs(np.array(lines["gaps"][name].y) - shown).mean() < 0.5
+    assert len(lines["shuffle"]["SRS"].y) == 100
+    first = RandomReshuffling(5000, 50, seed=1).batch(7)
+    assert lines["shuffle"]["reshuffling"].y[7] == pytest.approx((first.mean() + 0.5) / 5000, abs=1e-4)
     levels = figures(inspection)[3].charts[0].references
     assert [round(level.value, 2) for level in levels] == [0.58, 1.58]
 

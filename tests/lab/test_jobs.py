@@ -10,7 +10,7 @@ import pytest
 from small_runs import TINY
 
 from replenish.lab import Hardware
-from replenish.lab.jobs import Job, plan
+from replenish.lab.jobs import Job, job_from, plan
 from replenish.lab.runs import RunFolder
 
 OTHER = dataclasses.replace(TINY, order="reshuffling")
@@ -36,7 +36,7 @@ def test_equal_configs_are_one_job(tmp_path: Path) -> None:
 
 def test_a_job_survives_json(tmp_path: Path) -> None:
     job = Job(OTHER, tmp_path / "run", Hardware("cpu", 2, threads=2), tensorboard=True, command="replenish run 'a b'")
-    assert Job.from_dict(json.loads(json.dumps(job.to_dict()))) == job
+    assert job_from(json.loads(json.dumps(job.to_dict()))) == job
 
 
 def test_a_folder_of_another_config_is_refused_before_anything_runs(tmp_path: Path) -> None:

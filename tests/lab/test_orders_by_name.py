@@ -42,30 +42,25 @@ def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.chdir(tmp_path)
 
     def run(name: str, *options: str, num_samples: int = SAMPLES) -> list[list[int]]:
-        told: dict[str, str] = {}
-        monkeypatch.setattr("os.execve", lambda program, words, environment: told.update(environment))
+        request: dict[str, str] = {}
+        monkeypatch.setattr("os.execve", lambda program, words, environment: request.update(environment))
         with monkeypatch.context() as during:
             during.setattr("subprocess.run", lambda words, **rest: type("Done", (), {"returncode": 0}))
             with pytest.raises(typer.Exit) as ended:
                 exec_(typer.Context(TyperCommand("exec")), ["script.py"], order=name, option=list(options))
-        assert ended.value.exit_code == (0 if told else 2)
-        if not told:
+        assert ended.value.exit_code == (0 if request else 2)
+        if not request:
             return []
-        monkeypatch.setenv(VARIABLE, told[VARIABLE])
+        monkeypatch.setenv(VARIABLE, request[VARIABLE])
         monkeypatch.setenv(FIRST_PROCESS, str(os.getpid()))  # which `sitecustomize.py` sets when the script begins
         monkeypatch.chdir("/")  # as a script may
-        forget()
-        loader = DataLoader(range(num_samples), SIZE, shuffle=True)
-        return list(hook.index_sampler(loader, loader._index_sampler))
+        hook.forget()
+        loader = DataLoader(range(num_samples), SIZE, shuffle=True, collate_fn=list)
+        hook.seen(loader)
+        return list(loader)
 
     yield run
-    forget()
-
-
-def forget() -> None:
-    """Have the hook read its environment again."""
-    hook._auditor.cache_clear()
-    hook._replacement.cache_clear()
+    hook.forget()
 
 
 def given(name: str, folder: Path) -> list[str]:
@@ -119,7 +114,7 @@ def test_audit_and_what_inspect_measures(name: str) -> None:
     order = build_order(name, SAMPLES, SIZE, **facts(name))
     found = audit(order, epochs=2)
     assert type(order).__name__ in found.subject
-    assert found.verdict != "wrong", found
+    assert found.level != "fault", found
     measured = diagnostics.measure(order, epochs=2)
     assert measured.counts.sum() == sum(len(batch) for batch in order.batches(0, 2 * order.steps_per_epoch))
     assert diagnostics.visit_gaps(order, epochs=4).mean == pytest.approx(1, abs=0.5)
@@ -129,8 +124,8 @@ def test_audit_and_what_inspect_measures(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("srs", *COMPARED)])
 def test_inspect(name: str) -> None:
     inspection = inspect_orders(SAMPLES, SIZE, epochs=4, other=name, options=facts(name))
-    draws, _, noise = tables(inspection)
-    assert [column.title for column in draws.columns][-1] == [column.title for column in noise.columns][-1] == name
+    draws, _, noise, shuffles = tables(inspection)
+    assert {table.columns[-1].title for table in (draws, noise, shuffles)} == {name}
     told = [row[name] for row in noise.records]
     assert all(re.fullmatch(r"(no gaps|\d+\.\d+( %)?) \((no law|\d+\.\d+( %)?)\)", cell) for cell in told), told
     assert f"reshuffling, replacement sampling and {name}" in page(inspection, ["replenish", "inspect"])

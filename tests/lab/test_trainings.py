@@ -98,7 +98,7 @@ def test_other_numbers_are_told_beside_and_all_is_on_a_page(tmp_path: Path) -> N
     page = tmp_path / "answer.html"
     answer = compare_trainings(train, 1000, 50, seeds=6, metric="loss", margin=0.1, page=page)
     assert answer.besides == {"time": {order: dict.fromkeys(range(6), 3.0) for order in ("reshuffling", "srs")}}
-    assert answer.lines()[-1] == "time: reshuffling 3, srs 3"
+    assert "time: reshuffling 3, srs 3" in answer.lines()
     text = page.read_text()
     assert answer.verdicts[0].outcome == "better"
     assert "srs is better than reshuffling" in text
@@ -112,8 +112,8 @@ def test_warnings_come_first() -> None:
     answer = compare_trainings(lambda order, seed: 0.0, 1000, 50, seeds=3)
     assert answer.warnings == (
         "all seeds gave the same value with reshuffling and with srs: the training may not use its seed and its order, "
-        "or the metric be saturated or too coarse",
-        "both orders gave the same value at every seed: the metric may be saturated or too coarse",
+        "or the metric may be saturated or too coarse",
+        "both gave the same value at every seed: the metric may be saturated or too coarse",
     )
     assert str(answer).startswith("Warning: all seeds gave the same value with reshuffling and with srs")
 
@@ -121,7 +121,11 @@ def test_warnings_come_first() -> None:
 @pytest.mark.parametrize(
     ("train", "options", "message"),
     [
-        (lambda order, seed: float("nan"), {}, "should be a finite number, but got nan"),
+        (
+            lambda order, seed: float("nan"),
+            {},
+            "nothing to compare: 10 trainings diverged .* reshuffling with seeds 0, 1",
+        ),
         (lambda order, seed: "good", {}, "should be a number, but got 'good'"),
         (lambda order, seed: {"a": 1.0, "b": 2.0}, {}, "metric should say which of a, b decides"),
         (lambda order, seed: {"a": 1.0, "b": 2.0}, {"metric": "c"}, "metric should be one of a, b, but got 'c'"),

@@ -13,7 +13,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from replenish import Jitter, RandomReshuffling, SequencedReplacement, Stratified, state
+from replenish import Jitter, Mixture, RandomReshuffling, SequencedReplacement, Skipping, Stratified, state
 from replenish.cli import app
 from replenish.lab import RunConfig
 from replenish.lab.data import load
@@ -34,6 +34,27 @@ def refused(*words: object) -> str:
     assert result.exit_code == 2
     assert "Traceback" not in result.output
     return " ".join(result.output.split())
+
+
+def test_a_mixture_names_the_dataset(tmp_path: Path) -> None:
+    by_hand, saved = tmp_path / "mix.json", tmp_path / "state.json"
+    by_hand.write_text(json.dumps({"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 8}))
+    mixture = Mixture([900, 100], [3, 1], 8)
+    told = asked("what", 7, by_hand)
+    sources, indices = mixture.locate(mixture.batch(7))
+    assert [(each["dataset"], each["index"]) for each in told["samples"]] == list(
+        zip(sources.tolist(), indices.tolist(), strict=True)
+    )
+    skipping = Skipping(mixture, [(5, 9)])
+    saved.write_text(json.dumps(state.save(skipping, 20)))
+    assert samples(asked("what", 7, saved)) == mixture.batch(11).tolist()
+    told = asked("when", 918, saved)
+    assert (told["dataset"], told["index"], told["stop"]) == (1, 18, 20)
+    assert told["steps"] == [step for step in range(20) if 918 in skipping.batch(step)]
+    shown = CliRunner().invoke(app, ["when", "918", str(saved)])
+    assert "Sample 918 (dataset 1, sample 18)" in shown.output
+    by_hand.write_text(json.dumps({"order": "Mixture", "sizes": [900, 100], "batch_size": 8}))
+    assert "weights should be in the config of a Mixture, but is missing" in refused("what", 7, by_hand)
 
 
 def samples(told: dict[str, Any]) -> list[int]:

@@ -131,7 +131,7 @@ class TestTheList:
     def test_names_and_options(self) -> None:
         assert {name: entry.options for name, entry in ORDERS.items()} == {
             "srs": ("pool_size", "sequence"),
-            "reshuffling": ("drop_last",),
+            "reshuffling": ("drop_last", "computed"),
             "replacement": (),
             "independent": (),
             "shuffle-once": ("drop_last",),
@@ -179,7 +179,7 @@ class TestTheList:
     @pytest.mark.parametrize(
         ("name", "option", "has"),
         [
-            ("reshuffling", "pool_size", "only drop_last"),
+            ("reshuffling", "pool_size", "only drop_last, computed"),
             ("replacement", "drop_last", "none"),
             ("srs", "drop_last", "only pool_size, sequence"),
         ],

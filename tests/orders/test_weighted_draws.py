@@ -45,7 +45,7 @@ def test_a_draw_is_found_where_a_search_finds_it(weights: list[float], seed: int
     order = WeightedDraws(len(weights), 7, weights=weights, seed=seed)
     words, ends = KeyedWords(seed, Purpose.WEIGHTED), np.cumsum(on_a_line(np.array(weights)))
     points = words.at(0).below(int(ends[-1]), 700)
-    assert order._draws(words.at(0), 700).tolist() == np.searchsorted(ends, points, side="right").tolist()
+    assert order._samples(points).tolist() == np.searchsorted(ends, points, side="right").tolist()
 
 
 def test_lengths_on_the_line() -> None:

@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-AUDITED = Path(__file__).parent / "scripts" / "audited.py"
+SCRIPTS = Path(__file__).parent / "scripts"
+AUDITED, RANKS = SCRIPTS / "audited.py", SCRIPTS / "ranks.py"
+RESUMES = SCRIPTS / "resumes.py"
+SET_EPOCH, PRIVATE_GENERATOR = SCRIPTS / "set_epoch.py", SCRIPTS / "private_generator.py"
 
 
 def audited(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -23,24 +26,23 @@ def audited(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_every_training_loader_is_audited_and_faults_are_found(tmp_path: Path) -> None:
     html, plain = tmp_path / "audit.html", tmp_path / "audit.json"
-    done = audited("--epochs=2", "--steps=0", "--html", html, "--json", plain, AUDITED, 1, cwd=tmp_path)
+    done = audited("--html", html, "--json", plain, AUDITED, 4, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
-    assert "epoch 0" in done.stdout  # the script went on to its end
+    assert "epoch 2" in done.stdout
+    assert "epoch 3" not in done.stdout  # the script was ended after three epochs
     found = json.loads(plain.read_text())["loaders"]
-    assert [each["state"] for each in found] == ["audited"] * 7 + ["evaluated"]
-    wrong: list[Any] = [
-        [finding["question"] for finding in each["audit"]["findings"] if finding["verdict"] == "wrong"]
-        for each in found[:7]
+    faults: list[Any] = [
+        [finding["name"] for finding in each["findings"] if finding["level"] == "fault"] for each in found
     ]
     # Labels that a dataset has are looked at: data that are not shuffled have them in bunches.
-    assert wrong == [[], ["epochs"], [], ["coverage", "labels"], [], ["augmentation"], []]
-    assert found[6]["audit"]["subject"].startswith("DataLoader (Stream), 200 items")
-    assert "expected, for WeightedRandomSampler draws samples more than once" in done.stdout
-    assert "set_epoch was not called" in done.stdout
-    assert done.stdout.count("not audited, it was iterated with gradients off alone, as in an evaluation") == 1
+    assert faults == [[], ["epochs"], [], ["coverage", "labels"], [], ["augmentation"], []]
+    assert found[6]["subject"].startswith("DataLoader (Stream), 200 items")
+    assert "expected, since WeightedRandomSampler draws samples more than once" in done.stdout
+    assert "call DistributedSampler.set_epoch(epoch) before every epoch" in done.stdout
+    assert done.stdout.count("not audited, its passes are those of an evaluation") == 1
     page = html.read_text()
     assert "What the loaders really do" in page
-    assert page.count("set_epoch was not called") == 2  # at the top, and in its table
+    assert page.count("call DistributedSampler.set_epoch(epoch) before every epoch") == 2  # at the top, in its table
 
 
 def test_the_script_is_ended_after_some_batches(tmp_path: Path) -> None:
@@ -50,10 +52,44 @@ def test_the_script_is_ended_after_some_batches(tmp_path: Path) -> None:
         "loader = DataLoader(range(1000), shuffle=True)\ndone = 0\n"
         "try:\n    for _ in loader:\n        done += 1\nfinally:\n    print('did', done)\n"
     )
-    done = audited("--steps=5", "--epochs=2", "-m", "loop", "--steps", 7, cwd=tmp_path)
+    done = audited("--steps=5", "-m", "loop", "--steps", 7, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("did 5\n")
-    assert "loop.py:4: DataLoader (RandomSampler), 1000 samples, batches of 1, 2 epochs: fine" in done.stdout
+    assert "loader 1: range, N = 1,000, B = 1\nDataLoader (RandomSampler), 1000 samples" in done.stdout
+    assert "No pass reached its end: " in done.stdout
+
+
+def test_the_training_draws_what_it_draws_without_an_audit(tmp_path: Path) -> None:
+    done = audited("--epochs=0", PRIVATE_GENERATOR, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    plain = subprocess.run([sys.executable, PRIVATE_GENERATOR], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(plain.stdout)
+
+
+def test_a_loop_that_sets_epoch_0_each_time_and_a_loop_that_sets_the_next_at_the_end(tmp_path: Path) -> None:
+    done = audited(SET_EPOCH, "0", cwd=tmp_path)
+    assert "was at epoch 0 in all of them" in done.stdout
+    assert done.returncode == 1, done.stdout
+    done = audited(SET_EPOCH, "epoch + 1", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("started", ["torchrun", "spawn"])
+def test_ranks_are_judged_together(started: str, tmp_path: Path) -> None:
+    healthy, equal = (_ranks(started, kind, tmp_path) for kind in ("distributed", "whole"))
+    assert healthy.returncode == 0, healthy.stdout + healthy.stderr
+    assert healthy.stdout.count("No sample is drawn by two of the 2 ranks") == 1
+    assert "Every one of the 40 samples comes once in every epoch" in healthy.stdout
+    assert equal.returncode == 1, equal.stdout + equal.stderr
+    assert "All 2 ranks draw the same samples" in equal.stdout
+
+
+def _ranks(started: str, kind: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    if started == "spawn":
+        return audited("--steps=8", RANKS, started, kind, cwd=folder)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "replenish"]
+    words = [*command, "audit", "--epochs=2", str(RANKS), started, kind]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, cwd=folder)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +113,7 @@ def test_scripts_without_a_training(text: str, code: int, said: str, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--epochs=1", AUDITED], "--epochs should be at least 2, but got 1"),
+        (["--epochs=-1", AUDITED], "--epochs should be at least 0, but got -1"),
         (["--html=page.txt", AUDITED], "--html should be the name of a .html file, but got page.txt"),
         (["nowhere.py"], "nowhere.py is not a file; give the path of a Python script, or -m and a module"),
     ],
@@ -87,3 +123,33 @@ def test_wrong_arguments(words: list[object], said: str, tmp_path: Path) -> None
     assert done.returncode == 2
     assert done.stderr == f"replenish: {said}\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("way", "level", "sentence"),
+    [
+        ("epoch", "fault", "Repeats 40 samples and skips 0 of the interrupted epoch, from step 24"),
+        ("skip", "fault", "samples and skips"),
+        ("rng", "ok", "Exact: the 16 batches from step 24 on"),
+        ("ours", "ok", "Exact: the 16 batches from step 24 on"),
+    ],
+)
+@pytest.mark.slow
+def test_a_resume_is_exact_or_the_audit_counts_what_it_repeats_and_skips(
+    way: str, level: str, sentence: str, tmp_path: Path
+) -> None:
+    command = f"python {RESUMES} {way} --resume {{checkpoint}}"
+    done = audited("--resume", command, "--json", tmp_path / "found.json", RESUMES, way, cwd=tmp_path)
+    assert done.returncode == (level == "fault"), done.stdout + done.stderr
+    found = {each["name"]: each for each in json.loads((tmp_path / "found.json").read_text())["findings"]}
+    assert found["SIGKILL"]["level"] == level
+    assert sentence in found["SIGKILL"]["sentence"]
+    assert found["SIGTERM"]["level"] == level
+    assert found["SIGTERM"]["numbers"]["saved"] == 25  # by the script's own handler
+    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
+
+
+def test_a_script_that_saves_nothing_has_nothing_to_resume(tmp_path: Path) -> None:
+    done = audited("--resume", "python x.py", "--steps", 6, SET_EPOCH, "0", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("No checkpoint was written before the end of the run") == 2

@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from replenish.lab.comparing.command_run import CommandRun, StoppedError
-from replenish.lab.comparing.metric import JsonMetric, OutputMetric
+from replenish.lab.comparing.command_job import CommandJob
+from replenish.lab.comparing.metric import JsonMetric, OutputMetric, check_words
+from replenish.lab.comparing.question import DivergedError
+from replenish.lab.stopping import OutOfTimeError
 
 QUICK = Path(__file__).parent / "scripts" / "quick.py"
 SCORE = r"score: ([0-9.]+)"
@@ -53,20 +56,21 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     first, *numbers = done.stdout.splitlines()
     assert first.startswith("srs is worse than reshuffling: ")  # of 40 samples SRS sees some twice
     assert numbers[0].startswith("reshuffling  mean 80.01 ")
-    assert done.stderr.count(" s)") == 6
+    assert done.stderr.count(" s)") == 7  # one of them again with another seed, to see whether the script uses it
+    assert "N = 40, B = 4: replaced by srs, seed 0: 2 passes begun (epochs 0 to 1)" in done.stdout
     (folder,) = tmp_path.glob("runs/command-*/srs/seed1")
     written = sorted(path.name for path in folder.iterdir())
     assert written == ["loaders", "outcome.json", "result.json", "stderr.txt", "stdout.txt"]
     outcome = json.loads((folder / "outcome.json").read_text())
     assert (outcome["exit_code"], outcome["replaced"]) == (0, True)
     assert f"score: {outcome['metric']['value']:.2f}" in (folder / "stdout.txt").read_text().splitlines()[-1]
-    assert outcome["loaders"][0]["order"] == "srs, seed 1"
+    assert (outcome["loaders"][0]["order"], outcome["loaders"][0]["seed"]) == ("srs", 1)
 
     # Again with another expression, as JSON: nothing is run, the outputs are read anew.
     words[3] = r"epoch 0: score: (\S+)"
     again = compare(*words, "--seeds=3", "--margin=100", "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert again.stderr.count("finished before") == 6
+    assert again.stderr.count("finished before") == 7
     found = json.loads(again.stdout)
     assert found["verdicts"][0]["outcome"] == "equivalent"
     assert found["values"]["reshuffling"] == {"0": 40.0, "1": 40.01, "2": 40.02}
@@ -135,10 +139,10 @@ print("score:", 1 + int(sys.argv[1]))
     (tmp_path / "train.py").write_text(resuming)
     words = ["--metric", SCORE, "--orders", "reshuffling,srs", "--seeds=1"]
     done = compare("--command", "python train.py {seed} kept.pt", *words, cwd=tmp_path)
-    assert f"Warning: the run of srs with seed 0 read {tmp_path / 'kept.pt'}, which was written" in done.stderr
+    assert f"the run of srs with seed 0 began where other runs had left {tmp_path / 'kept.pt'}: " in done.stderr
     apart = compare("--command", "python train.py {seed} {folder}/kept.pt", *words, cwd=tmp_path)
     assert apart.returncode == 0
-    assert "kept.pt, which" not in apart.stderr
+    assert "had left" not in apart.stderr
 
 
 @pytest.mark.parametrize("name", ["scoring.py", "rates.yaml"])
@@ -152,13 +156,14 @@ def test_a_change_between_two_runs_of_a_comparison_is_refused(name: str, tmp_pat
     assert f"{tmp_path / name} was changed between the runs in {tmp_path}" in done.stderr
 
 
-def test_a_script_that_ignores_its_seed_is_told_of_before_the_verdict(tmp_path: Path) -> None:
+def test_a_script_that_ignores_its_seed_is_found_by_one_repeated_run(tmp_path: Path) -> None:
     command = f"python {QUICK} --seed 0 --out {{folder}}/{{seed}}.json"
-    done = compare("--command", command, "--metric", SCORE, "--seeds=2", cwd=tmp_path)
+    done = compare("--command", command, "--metric", SCORE, "--seeds=2", "--orders=srs,independent", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    # Reshuffling shows every sample once whatever its seed, and the script adds nothing of its own.
-    assert "Warning: all seeds gave the same value with reshuffling: the training may not use" in done.stderr
-    assert done.stdout.startswith("Undecided between srs and reshuffling")
+    # The orders differ from seed to seed, and so do the numbers: only the run that has another {seed} shows it.
+    assert "Warning: all seeds gave the same value" not in done.stderr
+    assert "Warning: the script may ignore its seed: with 0 and with 2 for {seed}, and with one order" in done.stderr
+    assert done.stdout.startswith("Undecided between independent and srs")
 
 
 @pytest.mark.parametrize(
@@ -167,21 +172,26 @@ def test_a_script_that_ignores_its_seed_is_told_of_before_the_verdict(tmp_path: 
         ([], "compare should have data, or --command"),
         (["digits", "--command", "x {seed}"], "but got both"),
         (["--command", "python x.py --seed {seed}"], "but got neither"),
-        (["--command", "python x.py", "--metric=x"], "command should have {seed}"),
-        (["--command", "python 'x {seed}", "--metric=x"], "No closing quotation"),
-        (["--command", "x {seed}", "--metric=x", "--epochs=3"], "--epochs is of the lab's own training"),
-        (["--command", "x {seed}", "--metric=x", "--threads=3"], "--threads with --command is what a cluster is asked"),
+        (["--command", "python x.py", "--metric=(x)"], "command should have {seed}"),
+        (["--command", "python 'x {seed}", "--metric=(x)"], "No closing quotation"),
+        (["--command", "x {seed}", "--metric=(x)", "--epochs=3"], "--epochs is of the lab's own training"),
+        (
+            ["--command", "x {seed}", "--metric=(x)", "--threads=3"],
+            "--threads with --command is what a cluster is asked",
+        ),
         (["digits", "--higher-is-better"], "--higher-is-better should be given with --command alone"),
-        (["--command", "x {seed}", "--metric=x", "--launcher=moon"], "launcher should be one of local, slurm, ray"),
-        (["--command", "x {seed}", "--metric=x", "--launcher=slurm"], "needs Slurm's srun and sbatch"),
+        (["--command", "x {seed}", "--metric=(x)", "--launcher=moon"], "launcher should be one of local, slurm, ray"),
+        (["--command", "x {seed}", "--metric=(x)", "--launcher=slurm"], "needs Slurm's srun and sbatch"),
         (["--command", "x {seed}", "--metric=("], "metric should be a regular expression"),
+        (["--command", "x {seed}", "--metric=acc"], "metric should have a group, brackets around the number"),
+        (["--command", f"python {QUICK} {{seed}}", "--metric=scoer=(.*)"], "but 'scoer' stands in none of its "),
         (["--command", "x {seed}", "--metric-json=result.json"], "should be FILE:KEY"),
         (["--command", "x {seed}", "--metric-json=r.json:a", "--jobs=2"], "the JSON file should have {folder}"),
-        (["--command", "x {seed}", "--metric=x", "--orders=srs"], "two or more different orders"),
-        (["--command", "x {seed}", "--metric=x", "--orders=srs,sorted"], "order should be one of"),
-        (["--command", "x {seed}", "--metric=x", "--margin=0"], "margin should be above 0"),
-        (["--command", "x {seed}", "--metric=x", "--budget=soon"], "budget should be a time"),
-        (["--command", "no-such-program {seed}", "--metric=x"], "the command should begin with a program"),
+        (["--command", "x {seed}", "--metric=(x)", "--orders=srs"], "two or more different orders"),
+        (["--command", "x {seed}", "--metric=(x)", "--orders=srs,sorted"], "order should be one of"),
+        (["--command", "x {seed}", "--metric=(x)", "--margin=0"], "margin should be above 0"),
+        (["--command", "x {seed}", "--metric=(x)", "--budget=soon"], "budget should be a time"),
+        (["--command", "no-such-program {seed}", "--metric=(x)"], "the command should begin with a program"),
     ],
 )
 def test_wrong_arguments_are_a_sentence(
@@ -206,7 +216,7 @@ def test_wrong_arguments_are_a_sentence(
     ("options", "sentences"),
     [
         ("--fail-at 0", ["ended with exit code 1", "    something is wrong"]),
-        ("--nan", ["should be a finite number, but got nan"]),
+        ("--nan", ["no training ended with a number", "6 trainings diverged", "reshuffling with seeds 0, 1, 2"]),
         ("--sleep 60", ["budget should allow for one run of each order"]),
     ],
     ids=["fails", "nan", "budget"],
@@ -222,7 +232,7 @@ def test_runs_that_cannot_be_compared(options: str, sentences: list[str], tmp_pa
 
 
 def test_a_command_that_does_not_use_the_order(tmp_path: Path) -> None:
-    done = compare("--command", "python -c 'print({seed})'", "--metric=.*", "--seeds=3", cwd=tmp_path)
+    done = compare("--command", "python -c 'print({seed})'", "--metric=(.*)", "--seeds=3", cwd=tmp_path)
     assert done.returncode == 2
     assert "did not use the order, so that there is nothing to compare: it never made a DataLoader" in done.stderr
 
@@ -238,7 +248,7 @@ def has_ended(process: int) -> bool:
 def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, exit_code: int, tmp_path: Path) -> None:
     command = f"{sys.executable} {QUICK} --seed $1; test $1 = 0 || {{ sleep 100 & echo $! > child; wait; }}"
     (tmp_path / "train.sh").write_text(command)
-    words = ["--command", "sh train.sh {seed}", "--metric", SCORE, "--seeds=2"]
+    words = ["--command", "sh train.sh {seed}", "--metric", SCORE, "--seeds=2", "--no-checks"]
     process = start(*words, cwd=tmp_path)
     child = waited_for(tmp_path / "child", process)
     process.send_signal(number)
@@ -252,15 +262,17 @@ def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, ex
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_what_does_not_heed_a_stop_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the process that the command itself is has long ended."""
-    monkeypatch.setattr("replenish.lab.comparing.command_run.SECONDS_TO_END", 0.5)
+    monkeypatch.setattr("replenish.lab.comparing.command_job.SECONDS_TO_END", 0.5)
     child = tmp_path / "child"
-    run = CommandRun(
-        f"sh -c '(trap \"\" TERM; sleep 100) & echo $! > {child}; wait' {{seed}}", "srs", 0, tmp_path / "run"
-    )
-    stop = threading.Event()
-    threading.Timer(0.5, stop.set).start()
-    with pytest.raises(StoppedError):
-        run.execute(OutputMetric(SCORE), stop)
+    command = f"sh -c '(trap \"\" TERM; sleep 100) & echo $! > {child}; wait' {{seed}}"
+    until = time.monotonic() + 0.5
+
+    def watch(event: dict[str, Any]) -> None:
+        if time.monotonic() > until:
+            raise OutOfTimeError
+
+    with pytest.raises(OutOfTimeError):
+        CommandJob(command, "srs", 0, tmp_path / "run", OutputMetric(SCORE)).run(watch)
     assert has_ended(int(child.read_text()))
 
 
@@ -273,7 +285,7 @@ def output(folder: Path, text: str) -> Path:
 def test_the_last_match_counts(tmp_path: Path) -> None:
     folder = output(tmp_path, "acc: 1\nacc: 2.5\nother: 9\n")
     assert OutputMetric(r"acc: (\S+)").read(folder, {}, None) == 2.5
-    assert OutputMetric(r"(?<=acc: )[0-9.]+").read(folder, {}, None) == 2.5
+    assert OutputMetric(r"(?<=acc: )([0-9.]+)").read(folder, {}, None) == 2.5
     (tmp_path / "stdout.txt").write_text("")
     (tmp_path / "stderr.txt").write_text("acc: 7")
     assert OutputMetric(r"acc: (\S+)").read(folder, {}, None) == 7
@@ -283,6 +295,7 @@ def test_the_last_match_counts(tmp_path: Path) -> None:
     ("pattern", "text", "message"),
     [
         (r"acc: ([0-9.]+)", "acc: 1.5\nacc: nan\n", "finite number, but got nan"),
+        (r"acc: ([0-9.]+)", "acc: nan\nacc: nan\n", "finite number, but got nan"),
         (
             r"(?:val|test) [(]acc[)] = ([0-9.]+)%",
             "test (acc) = 1.5%\nval (acc) = -inf%\n",
@@ -295,7 +308,7 @@ def test_the_last_match_counts(tmp_path: Path) -> None:
 )
 def test_what_is_no_number_is_not_passed_over(pattern: str, text: str, message: str, tmp_path: Path) -> None:
     """An expression for digits would find the number of the epoch before the training diverged."""
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DivergedError if "finite" in message else ValueError, match=message):
         OutputMetric(pattern).read(output(tmp_path, text), {}, None)
 
 
@@ -319,27 +332,113 @@ def test_keys_of_json_files(tmp_path: Path) -> None:
         JsonMetric(str(tmp_path / "r.json"), "a.b").read(folder, {}, (tmp_path / "r.json").stat().st_mtime + 60)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "value"),
+    [
+        (r"loss ([0-9.]+)", "loss 8.754e-06 done", 8.754e-06),
+        (r"([0-9.]+)", "8.754e-06", 8.754e-06),
+        (r"loss ([0-9.]+)", "loss 1E+3", 1000),
+        (r"loss.*?([0-9.]+)", "loss -0.25", -0.25),
+        (r"val-([0-9.]+)", "val-0.93", 0.93),
+        (r"acc: (\d+)", "acc: 93.5%", 93.5),
+        (r"acc: ([0-9.]+)", "acc: 93.5.", 93.5),
+        (r"^\d+,([0-9.]+),", "7,0.5,0.1", 0.5),
+        (r"([0-9.]+)", "0.5 after some information", 0.5),
+    ],
+)
+def test_a_number_is_read_whole(pattern: str, text: str, value: float, tmp_path: Path) -> None:
+    """An expression for digits and points takes 8.754 of 8.754e-06, which reversed a verdict."""
+    assert OutputMetric(pattern).read(output(tmp_path, f"{text}\n"), {}, None) == value
+
+
+@pytest.mark.parametrize("text", ["loss 1,234.5", "loss 0,93"])
+def test_a_number_with_commas_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="one number without commas"):
+        OutputMetric(r"loss ([0-9.]+)").read(output(tmp_path, text), {}, None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        (OutputMetric(r"epoch \d+: test acc: +([0-9.]+)"), "test acc"),
+        (OutputMetric(r"\* Acc@1 ([0-9.]+)"), "* Acc@1"),
+        (OutputMetric(r"'eval_loss': ([0-9.]+)"), "eval_loss"),
+        (OutputMetric(r"([0-9.]+)"), "metric"),
+        (OutputMetric(r"x=(.*)", "accuracy"), "accuracy"),
+        (JsonMetric("r.json", "test.acc"), "test.acc"),
+    ],
+)
+def test_a_metric_is_named_by_its_text_and_never_by_its_expression(metric: OutputMetric, name: str) -> None:
+    assert metric.name == name
+
+
+def test_the_words_of_a_metric_are_looked_for_before_the_first_training(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("from part import report\n")
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "report.py").write_text("print('val_accuracy', 3)\n")
+    command = f"python {tmp_path}/train.py {{seed}}"
+    check_words(OutputMetric(r"Accuracy[: ]+([\d.]+)"), command)
+    check_words(OutputMetric(r"([0-9.]+)"), command)
+    check_words(OutputMetric("anything=(.*)"), "some-program {seed}")  # nothing to look in
+    check_words(JsonMetric("{folder}/r.json", "accuracy"), command)
+    with pytest.raises(ValueError, match=r"but 'acuracy' stands in none of its 2 files .*--no-checks"):
+        check_words(OutputMetric("acuracy: ([0-9.]+)"), command)
+
+
+FRAGILE = """
+import sys, time
+from torch.utils.data import DataLoader
+seed, order = int(sys.argv[1]), sys.argv[2]
+list(DataLoader(range(40), batch_size=4, shuffle=True))
+if seed == 1 and order == "srs":
+    sys.exit("out of memory")
+print("score:", "nan" if seed == 2 and order == "reshuffling" else 50 + seed + (seed * 7919 % 13) / 10)
+"""
+
+
+def test_a_seed_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FRAGILE)
+    words = ["--command", "python train.py {seed} {order}", "--metric", SCORE, "--seeds=5", "--json"]
+    done = compare(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found["values"]["srs"]) == {"0", "2", "3", "4"}
+    assert set(found["values"]["reshuffling"]) == {"0", "1", "3", "4"}
+    assert "Warning: 1 training diverged and is not in the numbers: reshuffling with seed 2;" in done.stderr
+    assert "Warning: the training of srs with seed 1 failed and is not in the numbers: the run of srs" in done.stderr
+    assert "out of memory" in done.stderr
+    # The failed run is run again by the next call, the diverged one is not.
+    (tmp_path / "train.py").write_text(FRAGILE.replace("seed == 1", "False"))
+    again = compare(*words, cwd=tmp_path)
+    assert "was changed; keep those runs apart" in again.stderr
+
+
+def test_a_python_without_the_hook_is_named(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FRAGILE)
+    done = compare("--command", "python -I train.py {seed} srs", "--metric", SCORE, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "loaded replenish's hook; leave out the options -I, -E and -S of python" in done.stderr
+
+
 @pytest.mark.slow
 def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Submitit's processes stand for Slurm's jobs; a run that fails says why, as it does here."""
     pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
-    from replenish.lab.comparing import command as commands
-    from replenish.lab.comparing.command_launch import starting
-    from replenish.lab.comparing.question import Question
 
-    monkeypatch.setattr(commands, "starting", lambda *given, **more: starting(*given, **more, cluster="local"))
-    question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)
-    arguments = {"runs": tmp_path, "launcher": "slurm", "parallel": 2}
-    answer, page = commands.compare_commands(
-        f"python {QUICK} --seed {{seed}}", OutputMetric(SCORE), question, **arguments
-    )
+    from replenish.lab.comparing.command import compare_commands
+    from replenish.lab.comparing.question import ask
+    from replenish.lab.jobs import Execution
+    from replenish.lab.launch import slurm
+
+    monkeypatch.setattr(slurm, "run", partial(slurm.run, cluster="local"))
+    question = ask(("reshuffling", "srs"), 2, higher_is_better=True)
+    execution = Execution(tmp_path, "slurm", 2)
+    answer, page = compare_commands(f"python {QUICK} --seed {{seed}}", OutputMetric(SCORE), question, execution)
     assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
     assert set(answer.values["srs"]) == {0, 1}
     assert "2 pairs of runs decide nothing" in page.read_text()
     with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
-        commands.compare_commands(
-            f"python {QUICK} --seed {{seed}} --fail-at 0", OutputMetric(SCORE), question, **arguments
-        )
+        compare_commands(f"python {QUICK} --seed {{seed}} --fail-at 0", OutputMetric(SCORE), question, execution)
 
 
 def test_a_cluster_is_told_what_a_command_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ import pytest
 from contracts import as_lists
 
 from replenish import SequencedReplacement
-from replenish.draws import derived_seed
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DIGITS, DDP = SCRIPTS / "digits_loop.py", SCRIPTS / "ddp_gloo.py"
@@ -53,14 +52,17 @@ def test_a_plain_loop_trains_on_the_order(tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     done = execute("--order=srs", "--seed=3", DIGITS, "--seed", 5, "--log", log, "--workers=1", "--start-method=spawn")
     assert done.returncode == 0, done.stderr
-    drawn = as_lists(SequencedReplacement(450, 64, seed=derived_seed(3, "loader", 0)).batches(0, 16))
+    drawn = as_lists(SequencedReplacement(450, 64, seed=3).batches(0, 16))
     cut = [batch if step % 8 < 7 else batch[:2] for step, batch in enumerate(drawn)]  # 450 = 7 * 64 + 2
     assert json.loads(log.read_text()) == cut
     assert done.stdout.count("test acc:") == 2
     train, test = done.stderr.splitlines()[-2:]
-    assert "digits_loop.py:" in train
-    assert train.endswith("N = 450, B = 64, 1 process: replaced by srs, seed 3")
-    assert test.endswith("N = 250, B = 1,000, 1 process: left alone, it does not shuffle")
+    distinct = len({index for batch in cut for index in batch})
+    assert train == (
+        "replenish: loader over Digits, N = 450, B = 64: replaced by srs, seed 3: 2 passes begun "
+        f"(epochs 0 to 1), 0 left early, {distinct} of 450 samples drawn"
+    )
+    assert test.endswith("N = 250, B = 1,000: left alone, it does not shuffle")
 
 
 def shares(folder: Path, world: int) -> list[list[int]]:
@@ -78,12 +80,11 @@ def test_two_processes_share_one_stream(way: str, tmp_path: Path) -> None:
     else:
         done = execute("--order=srs", "--seed=4", DDP, tmp_path, "--first-epoch", 3, "--spawn", 2)
     assert done.returncode == 0, done.stderr
-    drawn = as_lists(SequencedReplacement(101, 16, seed=derived_seed(4, "shared loader", 0)).batches(21, 35))
+    drawn = as_lists(SequencedReplacement(101, 16, seed=4).batches(21, 35))
     # 51 samples a process: six batches of 8 and one of 3.
     assert shares(tmp_path, 2) == [batch if step % 7 < 6 else batch[:6] for step, batch in enumerate(drawn)]
-    said = [line for line in done.stderr.splitlines() if line.startswith("replenish: ")]
-    assert len(said) == 1
-    assert said[0].endswith("N = 101, B = 16, 2 processes: replaced by srs, seed 4")
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("replenish: ")]
+    assert "N = 101, B = 16 over 2 processes: replaced by srs, seed 4: 2 passes begun (epochs 3 to 4)" in line
 
 
 ABOUT_ITSELF = """
@@ -170,6 +171,7 @@ def test_an_order_that_does_not_fit_a_loader_is_a_sentence(tmp_path: Path) -> No
         (["--order=sorted", "x.py"], "order should be one of"),
         (["--order=reshuffling", "--pool-size=9", "x.py"], "--pool-size should not be given"),
         (["--seed=-1", "x.py"], "--seed should be at least 0"),
+        (["--start-epoch=-1", "x.py"], "--start-epoch should be at least 0"),
         (["--option=sequence", "x.py"], "--option should be NAME=VALUE"),
         (["-m", "no.such.module"], "there is no module no.such.module"),
         (["-m"], "-m should be followed by the name of a module"),
@@ -224,6 +226,75 @@ if __name__ == "__main__":
     for _ in range(2):
         done = execute(script, tmp_path / "drawn", way)
         assert done.returncode == 0, done.stderr
-        assert "script.py:7: N = 40, B = 4, 1 process: replaced by srs, seed 0" in done.stderr
+        lines = [line for line in done.stderr.splitlines() if "N = 40, B = 4: replaced by srs, seed " in line]
+        assert len(set(lines)) == len(lines) == 2, "one line for each seed"
         drawn = [(tmp_path / f"drawn{rank}").read_text() for rank in range(4)]
         assert drawn[0] == drawn[1] != drawn[2] == drawn[3]
+
+
+STEPS = """
+import json, sys
+from torch.utils.data import DataLoader, SubsetRandomSampler
+
+data = list(range(40))
+train = DataLoader(data, 4, sampler=SubsetRandomSampler(range(10, 40)), collate_fn=list)
+test = DataLoader(data, 8, shuffle=False, collate_fn=list)
+print(json.dumps([next(iter(train)) for _ in range(5)] + list(test)))
+"""
+
+
+def test_an_iterator_for_every_step_draws_an_epoch_for_every_step(tmp_path: Path) -> None:
+    done = execute("--seed=7", written(tmp_path, STEPS))
+    assert done.returncode == 0, done.stderr
+    order = SequencedReplacement(30, 4, seed=7)
+    firsts = [[10 + index for index in order.batch(8 * epoch).tolist()] for epoch in range(5)]
+    assert json.loads(done.stdout) == [*firsts, *(list(range(start, start + 8)) for start in range(0, 40, 8))]
+    assert "N = 30, B = 4: replaced by srs, seed 7: 5 passes begun (epochs 0 to 4), 5 left early" in done.stderr
+
+
+def test_a_script_that_resumes_begins_at_a_later_epoch_and_all_loaders_get_the_order(tmp_path: Path) -> None:
+    written(tmp_path, STEPS)
+    done = execute("--seed=7", "--start-epoch=3", "--all", "-m", "script", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, last = SequencedReplacement(30, 4, seed=7).batch(24).tolist(), json.loads(done.stdout)[5:]
+    assert json.loads(done.stdout)[0] == [10 + index for index in first]
+    assert last != [list(range(start, start + 8)) for start in range(0, 40, 8)]
+    assert "5 passes begun (epochs 3 to 7)" in done.stderr
+    assert "N = 40, B = 8: replaced by srs, seed " in done.stderr
+
+
+def test_the_users_process_imports_what_the_order_needs(tmp_path: Path) -> None:
+    """And nothing of the audit, the laws or the streams."""
+    script = written(
+        tmp_path,
+        """
+import sys
+from torch.utils.data import DataLoader
+
+list(DataLoader(range(9), 4, shuffle=True))
+print(*(name for name in sys.modules if name.startswith("replenish.")))
+""",
+    )
+    found = set(execute(script).stdout.split())
+    assert "replenish.torch.shuffle_patch" in found
+    rooms = ("auditing", "diagnostics", "lab", "measure", "stream", "theory", "torch.stream", "exec.audit")
+    assert [name for name in found if name.startswith(tuple(f"replenish.{room}" for room in rooms))] == []
+
+
+def test_a_using_inside_the_script_has_its_own_order(tmp_path: Path) -> None:
+    script = written(
+        tmp_path,
+        """
+from torch.utils.data import DataLoader
+from replenish.torch import using
+
+with using("reshuffling", seed=5):
+    inner = DataLoader(range(8), 4, shuffle=True)
+    assert sorted(index for batch in inner for index in batch.tolist()) == list(range(8))
+list(DataLoader(range(12), 4, shuffle=True))
+""",
+    )
+    done = execute(script)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "N = 12, B = 4: replaced by srs, seed 0" in line

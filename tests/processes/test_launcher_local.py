@@ -227,8 +227,8 @@ def test_a_worker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     """Killed without a warning: the run is free to be gone on with."""
     (job,) = jobs_in(tmp_path, seeds=1, epochs=400)
     code = (
-        "import json, sys; from replenish.lab.jobs import Job; from replenish.lab.launch import launch\n"
-        "launch([Job.from_dict(json.loads(sys.argv[1]))], 'local', 2, lambda place, event: None)"
+        "import json, sys; from replenish.lab.jobs import job_from; from replenish.lab.launch import launch\n"
+        "launch([job_from(json.loads(sys.argv[1]))], 'local', 2, lambda place, event: None)"
     )
     with subprocess.Popen([sys.executable, "-c", code, json.dumps(job.to_dict())]) as parent:
         wait_for((job.folder / PROGRESS).exists)

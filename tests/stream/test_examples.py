@@ -36,7 +36,7 @@ def test_text(tmp_path: Path) -> None:
 
 
 def in_workers(source: Any, key: str, label: str) -> list[tuple[Any, int]]:
-    dataset = PooledIterableDataset(source, batch_size=32, pool_size=100, repeat=False)
+    dataset = PooledIterableDataset(source, batch_size=32, pool_size=100, repeat=False, num_workers=2)
     loader = DataLoader(dataset, batch_size=None, num_workers=2)
     return sorted((item[key], item[label]) for batch in loader for item in batch)
 

@@ -292,7 +292,9 @@ class TestResume:
         sought, run = (PooledStream(range(50), batch_size=5, pool_size=20) for _ in range(2))
         batches(run, 17)
         sought.seek(17)
-        assert sought.state_dict() == run.state_dict()
+        state = run.state_dict()
+        assert state.pop("checksum") >= 0  # of items that a stream after a seek has not read
+        assert sought.state_dict() == state
 
     @pytest.mark.parametrize("step", [0, 1, 17, 40])
     def test_state_after_seek_with_items(self, step: int) -> None:

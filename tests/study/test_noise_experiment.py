@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from replenish import theory
-from replenish.lab.comparing.statistics import mean_with_interval
+from replenish.lab.statistics import mean_with_interval
 from study.__main__ import app
 from study.noise.experiment import measure, run_noise
 from study.noise.plateau import Plateau, Problem, problem_of

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from made_runs import write_run
 from made_study import made_run, made_study
-from scipy import stats
 
 from replenish.lab.runs import RunRecord, read_runs
 from study.replication import ARMS, CLAIMS, PRIMARY, SECONDARY, Judgement, judge_study, read_evidence
-from study.replication.effect import difference_of_differences, paired_effect
 from study.replication.text import claim_lines
 
 SRS, PLAIN = "rates/srs-paper", "rates/reshuffling-paper"
@@ -43,26 +41,6 @@ def test_the_plan_is_that_of_the_studys_page() -> None:
     assert "**The margin** is 0.5 points" in page
     assert len(SECONDARY) == 12
     assert {name for comparison in (PRIMARY, *SECONDARY) for name in comparison.arms} | {"rates/srs-high"} == set(ARMS)
-
-
-def test_effects_are_students_and_welchs() -> None:
-    first, second = [0.3, -0.4, 0.9, 0.2], [1.0, 1.4, 0.2, 0.9, 1.3]
-    paired = paired_effect(first)
-    assert paired is not None
-    assert paired.p_value == pytest.approx(stats.ttest_1samp(first, 0).pvalue)
-    expected = stats.ttest_1samp(first, 0).confidence_interval(0.9)
-    interval = paired.interval(0.9)
-    assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
-    both = difference_of_differences(first, second)
-    welch = stats.ttest_ind(first, second, equal_var=False)
-    assert both is not None
-    assert both.p_value == pytest.approx(welch.pvalue)
-    interval = both.interval()
-    assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx(tuple(welch.confidence_interval()))
-    assert paired_effect([1.0]) is None
-    assert difference_of_differences(first, [1.0]) is None
 
 
 def test_a_gain_that_matters_supports_the_claim() -> None:

@@ -51,33 +51,14 @@ class OfTheirOwn(DataLoader[Any]):
 
 
 class RepeatSampler:
-    """As ultralytics has one."""
+    """As timm and ultralytics have one."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
 
-    def __len__(self) -> int:
-        return len(self.sampler)
-
     def __iter__(self) -> Iterator[Any]:
         while True:
             yield from iter(self.sampler)
-
-
-class InfiniteLoader(DataLoader[Any]):
-    """A loader that keeps its workers: one iterator for all epochs, begun when it is made."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        object.__setattr__(self, "batch_sampler", RepeatSampler(self.batch_sampler))
-        self.iterator = super().__iter__()
-
-    def __len__(self) -> int:
-        return len(self.batch_sampler.sampler)  # type: ignore[union-attr]
-
-    def __iter__(self) -> Iterator[Any]:
-        for _ in range(len(self)):
-            yield next(self.iterator)
 
 
 def test_everything_else_stays() -> None:
@@ -100,12 +81,14 @@ def test_positions() -> None:
     new = reorder(loader(), seed=5)
     new.sampler.set_epoch(4)  # type: ignore[attr-defined]
     assert list(islice(new, 3)) == stream(52, 55)
+    with pytest.raises(RuntimeError, match=r"call set_epoch\(epoch\) before each pass"):
+        list(new)
     again = reorder(loader(), seed=5)
     again.batch_sampler.load_state_dict(new.batch_sampler.state_dict(55))  # type: ignore[union-attr]
     assert list(again) == stream(55, 65)
 
 
-def test_subclasses_wrappers_and_loaders_without_end() -> None:
+def test_subclasses_and_wrappers() -> None:
     own = reorder(OfTheirOwn("theirs"), seed=5)
     assert (type(own), own.name) == (OfTheirOwn, "theirs")
     assert list(own) == stream(0, 13)
@@ -120,11 +103,6 @@ def test_subclasses_wrappers_and_loaders_without_end() -> None:
     prefetch = reorder(Prefetch(loader()), seed=5)
     assert list(prefetch) == stream(0, 13)
     assert prefetch.mean == 0.5
-    for workers in (0, 2):
-        endless = reorder(InfiniteLoader(DATA, batch_size=8, shuffle=True, collate_fn=collate, num_workers=workers),
-                          seed=5)  # fmt: skip
-        endless.sampler.set_epoch(2)  # type: ignore[attr-defined]
-        assert [batch for _ in range(3) for batch in endless] == stream(26, 65)
 
 
 def test_processes() -> None:
@@ -156,12 +134,17 @@ def test_what_cannot_work_says_so() -> None:
             return iter(range(5))
 
     class Cut(BatchSampler):
-        pass
+        def __iter__(self) -> Iterator[list[int]]:
+            return iter([])
 
     for wrong, message in [
-        ([1, 2], "loader should be a torch DataLoader, but got a list"),
+        ([1, 2], "loader should be a torch DataLoader, but got a builtins.list"),
         (DataLoader(Stream()), "loader should be over a dataset with a length.*replenish.stream"),
-        (loader(batch_size=None, shuffle=False), "but got none, for it has no batch_size"),
+        (loader(batch_size=None, shuffle=False), "but got none, since it has no batch_size"),
+        (
+            DataLoader(DATA, batch_sampler=RepeatSampler(BatchSampler(RandomSampler(DATA), 8, False))),
+            "a RepeatSampler is around it, which may read ahead into the next epoch",
+        ),
         (DataLoader(DATA, batch_sampler=Cut(RandomSampler(DATA), 8, False)), "batch sampler of torch.*but got a Cut"),
         (loader(shuffle=None, sampler=SubsetRandomSampler([1, 2])), "its sampler is a SubsetRandomSampler"),
         (loader(shuffle=None, sampler=WeightedRandomSampler([1.0], 103)), "its sampler is a WeightedRandomSampler"),

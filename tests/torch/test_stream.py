@@ -1,395 +1,565 @@
-"""The pooled stream as an IterableDataset: workers, ranks, epochs, and exact resume in torchdata's loader."""
+"""The pooled stream as an IterableDataset: division, positions by the contract, random histories."""
 
 from __future__ import annotations
 
+import copy
+import itertools
 import json
 import pickle
-from collections.abc import Iterator
+import random
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, default_collate
+from made_sources import Forward, OfUnknownLength
+from torch.utils.data import DataLoader, IterableDataset, default_collate, get_worker_info
 from torchdata.stateful_dataloader import StatefulDataLoader
+from ways import exact, refused
 
 from replenish.stream import PooledStream, Shards
 from replenish.torch import PooledIterableDataset
 
 SIZES = [13, 4, 20, 9, 1, 16, 8, 11]  # of the shards: 82 items
+OPTIONS: dict[str, Any] = {"batch_size": 4, "pool_size": 10, "seed": 3}
 
 
 def open_shard(number: int) -> Iterator[int]:
     return iter(range(100 * number, 100 * number + SIZES[number]))
 
 
-class Forward:
-    """Can be read from its beginning alone."""
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(90))
-
-
-def count_from(start: int) -> range:
-    return range(start, 90)
-
-
 def shards(counted: bool = True) -> Shards[int, int]:
     return Shards(range(len(SIZES)), open_shard, lengths=SIZES if counted else None)
 
 
-SOURCES: dict[str, Any] = {"shards": shards, "range": lambda: range(90), "callable": lambda: count_from}
-OPTIONS: dict[str, Any] = {"batch_size": 4, "pool_size": 10, "seed": 3}
-
-
-@pytest.fixture(params=list(SOURCES))
-def source(request: pytest.FixtureRequest) -> Any:
-    return SOURCES[request.param]()
+SOURCES: dict[str, Callable[[], Any]] = {
+    "shards": shards,
+    "range": lambda: range(90),
+    "callable": lambda: OfUnknownLength(90),
+}
 
 
 def items(source: Any) -> list[int]:
     return sorted(source(0) if callable(source) else source)
 
 
-def loader(dataset: PooledIterableDataset[int], num_workers: int = 0, **options: Any) -> DataLoader[Any]:
-    return DataLoader(dataset, batch_size=None, num_workers=num_workers, **options)
+def dataset(source: Any, workers: int = 0, **options: Any) -> PooledIterableDataset[int]:
+    return PooledIterableDataset(source, num_workers=workers, **{**OPTIONS, **options})
 
 
-class TestDataLoader:
-    def test_without_workers_it_is_the_stream(self, source: Any) -> None:
+def loader(data: Any, workers: int = 0, **options: Any) -> DataLoader[Any]:
+    return DataLoader(data, batch_size=None, num_workers=workers, **options)
+
+
+def first_error(batches: DataLoader[Any]) -> None:
+    """Raise the error of a loader, and end its workers: left to the garbage collector, it waits 5 seconds for each."""
+    running: Any = iter(batches)
+    try:
+        list(running)
+    finally:
+        if batches.num_workers:
+            running._shutdown_workers()
+
+
+def passes(source: Any, workers: int, epochs: int, **options: Any) -> list[list[list[int]]]:
+    """Return the batches of whole epochs, each by a dataset of its own."""
+    found = []
+    for epoch in range(epochs):
+        data = dataset(source, workers, **options)
+        data.set_epoch(epoch)
+        found.append(list(loader(data, workers)))
+    return found
+
+
+class TestBatches:
+    @pytest.mark.parametrize("name", SOURCES)
+    def test_without_workers_are_those_of_the_stream(self, name: str) -> None:
         for repeat in (True, False):
-            dataset = PooledIterableDataset(source, repeat=repeat, **OPTIONS)
-            expected = list(islice(PooledStream(source, repeat=repeat, **OPTIONS), 60))
-            assert list(islice(loader(dataset), 60)) == expected
+            data = dataset(SOURCES[name](), repeat=repeat)
+            expected = list(islice(PooledStream(SOURCES[name](), repeat=repeat, **OPTIONS), 60))
+            assert list(islice(loader(data), 60)) == expected
 
     @pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
-    @pytest.mark.parametrize("num_workers", [0, 1, 2, 3])
-    def test_every_item_once(self, source: Any, num_workers: int) -> None:
-        dataset = PooledIterableDataset(source, repeat=False, **OPTIONS)
-        found = list(loader(dataset, num_workers))
-        assert sorted(chain.from_iterable(found)) == items(source)
-        dataset.set_epoch(0)
-        assert found == list(loader(dataset, num_workers))  # a pure function of the epoch
-        dataset.set_epoch(1)
-        other = list(loader(dataset, num_workers))
-        assert other != found
-        assert sorted(chain.from_iterable(other)) == items(source)
+    @pytest.mark.parametrize("workers", [0, 1, 3])
+    @pytest.mark.parametrize("name", SOURCES)
+    def test_every_item_once(self, name: str, workers: int) -> None:
+        source = SOURCES[name]()
+        first, second = passes(source, workers, 2, repeat=False)
+        assert first != second
+        for found in (first, second):
+            assert sorted(chain.from_iterable(found)) == items(source)
 
-    @pytest.mark.filterwarnings("ignore:This DataLoader will create 3 worker processes")
-    def test_workers_without_shards_give_nothing(self) -> None:
-        dataset = PooledIterableDataset(Shards([0, 2], open_shard), repeat=False, **OPTIONS)
-        assert sorted(chain.from_iterable(loader(dataset, 3))) == [*range(13), *range(200, 220)]
-
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    def test_epochs_go_on_from_each_other(self, source: Any, num_workers: int) -> None:
-        endless = PooledIterableDataset(source, **OPTIONS)
-        expected = list(islice(loader(endless, num_workers), 40))
-        dataset = PooledIterableDataset(source, steps_per_epoch=10, **OPTIONS)
-        assert len(loader(dataset, num_workers)) == 10
+    @pytest.mark.parametrize("workers", [0, 2])
+    @pytest.mark.parametrize("name", SOURCES)
+    def test_epochs_continue_the_endless_stream(self, name: str, workers: int) -> None:
+        endless = list(islice(loader(dataset(SOURCES[name](), workers), workers), 40))
+        data = dataset(SOURCES[name](), workers, steps_per_epoch=10)
+        assert len(loader(data, workers)) == 10
         found = []
         for epoch in range(4):
-            dataset.set_epoch(epoch)
-            found += list(loader(dataset, num_workers))
-        assert found == expected
-        dataset.set_epoch(2)
-        assert list(loader(dataset, num_workers)) == expected[20:30]
-
-    def test_persistent_workers_hear_of_the_epoch(self) -> None:
-        dataset = PooledIterableDataset(shards(), steps_per_epoch=7, **OPTIONS)
-        batches = loader(dataset, 2, persistent_workers=True)
-        seen = []
-        for epoch in (0, 1, 0):
-            dataset.set_epoch(epoch)
-            seen.append(list(batches))
-        assert seen[0] == seen[2] != seen[1]
-        dataset.set_epoch(1)
-        assert list(loader(dataset, 2)) == seen[1]
+            data.set_epoch(epoch)
+            found += list(loader(data, workers))
+        assert found == endless
 
     def test_collate(self) -> None:
-        dataset = PooledIterableDataset(range(90), repeat=False, **OPTIONS)
-        batch = next(iter(loader(dataset, collate_fn=default_collate)))
+        batch = next(iter(loader(dataset(range(90)), collate_fn=default_collate)))
         assert isinstance(batch, torch.Tensor)
         assert batch.shape == (4,)
-
-    def test_a_source_that_cannot_seek(self) -> None:
-        for num_workers in (0, 2):
-            dataset = PooledIterableDataset(Forward(), repeat=False, **OPTIONS)
-            assert sorted(chain.from_iterable(loader(dataset, num_workers))) == list(range(90))
 
     def test_an_error_of_the_source_passes_through(self) -> None:
         def source(start: int) -> Iterator[int]:
             yield from range(start, 30)
             raise OSError("the disk")
 
-        for num_workers in (0, 2):
-            running: Any = iter(loader(PooledIterableDataset(source, repeat=False, **OPTIONS), num_workers))
+        for workers in (0, 2):
             with pytest.raises(OSError, match="the disk"):
-                list(running)
-            if num_workers:
-                running._shutdown_workers()  # left to the garbage collector, it waits 5 seconds for each
+                first_error(loader(dataset(source, workers, repeat=False), workers))
 
-    def test_passes_at_the_same_time_do_not_disturb_each_other(self) -> None:
-        dataset = PooledIterableDataset(shards(), steps_per_epoch=10, **OPTIONS)
-        expected = list(dataset)
-        dataset.set_epoch(0)
-        together = list(zip(dataset, dataset, strict=True))
-        assert [one for one, _ in together] == [two for _, two in together] == expected
-
-    def test_an_ended_pass_gives_no_state_of_a_later_one(self) -> None:
-        dataset = PooledIterableDataset(shards(), steps_per_epoch=10, **OPTIONS)
-        first: Any = iter(dataset)
+    def test_a_pass_whose_pool_a_later_one_continues(self) -> None:
+        data = dataset(shards(), steps_per_epoch=10)
+        first: Any = iter(data)
         list(first)
         assert first.state_dict()["pass"]["step"] == 10
-        dataset.set_epoch(1)
-        next(iter(dataset))
-        with pytest.raises(RuntimeError, match="this pass has ended"):
+        next(iter(data))
+        assert list(first) == []
+        with pytest.raises(RuntimeError, match="this pass has ended and a later one continues its pool"):
             first.state_dict()
 
-    def test_an_iterator_is_not_begun_twice(self) -> None:
-        """A second pass would lose what the first one's pool held."""
+    def test_an_iterator_is_read_once(self) -> None:
+        """A second pass would lose what the first one's pool held, unless it continues the pool."""
         for repeat in (True, False):
-            dataset = PooledIterableDataset(iter(range(1000)), repeat=repeat, **OPTIONS)
-            next(iter(dataset))
-            with pytest.raises(ValueError, match="source should be one that can begin again .* earlier pass"):
-                next(iter(dataset))
-
-    def test_an_iterator_goes_on_from_pass_to_pass(self) -> None:
-        dataset = PooledIterableDataset(iter(range(1000)), steps_per_epoch=10, **OPTIONS)
-        found = []
-        for epoch in range(3):
-            dataset.set_epoch(epoch)
-            found += list(dataset)
+            data = PooledIterableDataset(iter(range(1000)), repeat=repeat, **OPTIONS)
+            next(iter(data))
+            data.set_epoch(0)
+            if not repeat:
+                with pytest.raises(ValueError, match="source should be one that can begin again .* earlier pass"):
+                    next(iter(data))
+        data = dataset(iter(range(1000)), steps_per_epoch=10)
+        found = [batch for _ in range(3) for batch in data]
         assert found == list(islice(PooledStream(range(1000), **OPTIONS), 30))
-
-    def test_pickle(self) -> None:
-        dataset = PooledIterableDataset(shards(), steps_per_epoch=7, **OPTIONS)
-        expected = list(dataset)
-        dataset.set_epoch(0)
-        assert list(pickle.loads(pickle.dumps(dataset))) == expected
 
 
 class TestRanks:
-    @pytest.mark.parametrize("num_workers", [0, 2])
+    @pytest.mark.parametrize("workers", [0, 2])
     @pytest.mark.parametrize("ranks", [2, 3])
-    def test_end_together_without_overlap(self, ranks: int, num_workers: int) -> None:
-        found = [
-            list(
-                loader(
-                    PooledIterableDataset(shards(), repeat=False, num_replicas=ranks, rank=rank, **OPTIONS), num_workers
-                )
-            )
-            for rank in range(ranks)
-        ]
+    def test_end_together_without_overlap(self, ranks: int, workers: int) -> None:
+        """Shard i is read by rank i mod R; the rank with the fewest batches gives all its items."""
+        found = []
+        for rank in range(ranks):
+            data = dataset(shards(), workers, repeat=False, num_replicas=ranks, rank=rank)
+            found.append(list(loader(data, workers)))
+            assert len(found[-1]) == len(data) > 0
         assert len({len(batches) for batches in found}) == 1
-        assert len(found[0]) > 0
         each = [list(chain.from_iterable(batches)) for batches in found]
         together = list(chain.from_iterable(each))
         assert len(together) == len(set(together))
         for rank, own in enumerate(each):
             assert {item // 100 % ranks for item in own} == {rank}
-
-    def test_the_shortest_rank_gives_all(self) -> None:
-        lengths = [sum(SIZES[rank::2]) for rank in range(2)]
+        lengths = [sum(SIZES[rank::ranks]) for rank in range(ranks)]
         shortest = lengths.index(min(lengths))
-        dataset = PooledIterableDataset(shards(), repeat=False, num_replicas=2, rank=shortest, **OPTIONS)
-        assert sorted(chain.from_iterable(dataset)) == items(shards().share(shortest, 2))
+        assert workers or len(each[shortest]) == min(lengths)
 
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    def test_repeating_ranks_have_equal_passes(self, num_workers: int) -> None:
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_repeating_ranks_have_equal_passes(self, workers: int) -> None:
         for rank in range(3):
-            dataset = PooledIterableDataset(shards(), steps_per_epoch=9, num_replicas=3, rank=rank, **OPTIONS)
-            found = list(loader(dataset, num_workers))
+            data = dataset(shards(), workers, steps_per_epoch=9, num_replicas=3, rank=rank)
+            found = list(loader(data, workers))
             assert len(found) == 9
             assert {item // 100 % 3 for item in chain.from_iterable(found)} == {rank}
 
-    def test_ranks_are_those_of_torch_distributed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_are_those_of_torch_distributed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
         monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 3)
         monkeypatch.setattr(torch.distributed, "get_rank", lambda: 2)
-        found = PooledIterableDataset(shards(), repeat=False, **OPTIONS)
-        given = PooledIterableDataset(shards(), repeat=False, num_replicas=3, rank=2, **OPTIONS)
+        found = dataset(shards(), repeat=False)
         assert (found.num_replicas, found.rank) == (3, 2)
-        assert list(found) == list(given)
-
-    def test_the_assignment(self) -> None:
-        """Shard i is read by rank i mod R, and there by worker (i // R) mod W."""
-        dataset = PooledIterableDataset(shards(), repeat=False, num_replicas=2, rank=1, batch_size=1, pool_size=1)
-        found = list(loader(dataset, 2))
-        by_worker = [{batch[0] // 100 for batch in found[worker:10:2]} for worker in range(2)]
-        assert by_worker[0] <= {1, 5}
-        assert by_worker[1] <= {3, 7}
+        assert list(found) == list(dataset(shards(), repeat=False, num_replicas=3, rank=2))
 
     def test_draws_differ_between_consumers(self) -> None:
         one, two = (
-            [
-                [item // 2 for item in batch]
-                for batch in PooledIterableDataset(range(200), repeat=False, num_replicas=2, rank=rank, **OPTIONS)
-            ]
+            [[item // 2 for item in batch] for batch in dataset(range(200), repeat=False, num_replicas=2, rank=rank)]
             for rank in range(2)
         )
         assert one != two
 
+    @pytest.mark.parametrize("source", [OfUnknownLength(), shards(counted=False)], ids=["callable", "shards"])
+    def test_that_could_not_end_together(self, source: Any) -> None:
+        with pytest.raises(ValueError, match="source should have a known length with repeat=False and several process"):
+            dataset(source, repeat=False, num_replicas=2, rank=0)
 
-def resumable(num_workers: int, source: Any, every: int = 1, **options: Any) -> StatefulDataLoader:
-    dataset = PooledIterableDataset(source, **{**OPTIONS, **options})
-    return StatefulDataLoader(dataset, batch_size=None, num_workers=num_workers, snapshot_every_n_steps=every)
+    def test_without_anything(self) -> None:
+        with pytest.raises(ValueError, match="source should have items for each of the 2 processes"):
+            dataset(Shards([0], open_shard, lengths=[13]), repeat=False, num_replicas=2, rank=0)
+        with pytest.raises(ValueError, match="at least one shard for each of the 2 workers"):
+            next(iter(dataset(Shards([0], open_shard), num_replicas=2, rank=1)))
+        with pytest.raises(ValueError, match="rank should be given with num_replicas=2"):
+            dataset(range(9), num_replicas=2)
+
+
+class TestPositions:
+    """The contract of the samplers, docs/howto/positions.md."""
+
+    def test_a_pass_left_early_leaves_no_position(self) -> None:
+        data = dataset(range(90), steps_per_epoch=10)
+        whole = passes(range(90), 0, 2, steps_per_epoch=10)
+        next(iter(loader(data)))
+        with pytest.raises(RuntimeError, match="the position is unknown"):
+            next(iter(loader(data)))
+        data.set_epoch(0)
+        assert list(loader(data)) == whole[0]  # drawn to its end: the next one is the next epoch
+        assert list(loader(data)) == whole[1]
+        assert data.epoch == 2
+
+    def test_workers_need_every_position(self) -> None:
+        data = dataset(range(90), 2, steps_per_epoch=10)
+        list(loader(data, 2))
+        with pytest.raises(RuntimeError, match="the position is unknown"):
+            first_error(loader(data, 2))
+        data.set_epoch(0)
+        batches = loader(data, 2, persistent_workers=True)
+        list(batches)
+        data.set_epoch(1)
+        with pytest.raises(ValueError, match="persistent_workers should be False"):
+            first_error(batches)
+
+    def test_set_epoch_keeps_a_restored_step_of_its_epoch(self) -> None:
+        data = dataset(range(90), steps_per_epoch=10)
+        data.seek(13)
+        data.set_epoch(1)
+        assert data.state_dict()["step"] == 13
+        with pytest.raises(ValueError, match="epoch should be at least 1, the epoch of the restored step 13, but got"):
+            data.set_epoch(0)
+        data.set_epoch(2)
+        assert data.state_dict()["step"] == 20
+
+    def test_a_step_outside_those_drawn_is_refused(self) -> None:
+        data = dataset(range(90), steps_per_epoch=10)
+        data.set_epoch(1)
+        list(islice(loader(data), 3))
+        for step in (9, 14):
+            with pytest.raises(ValueError, match="step should be from 10 to 13, the steps drawn, but got"):
+                data.state_dict(step)
+        with pytest.raises(ValueError, match="step should be the number of steps trained.*but got None"):
+            data.state_dict()
+        assert data.state_dict(12)["step"] == 12
+        for other in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
+            with pytest.raises(RuntimeError, match="the position is unknown"):
+                next(iter(other))
+            other.seek(12)
+            assert next(iter(other)) == passes(range(90), 0, 2, steps_per_epoch=10)[1][2]
+
+    def test_a_state_of_another_stream_is_refused(self) -> None:
+        data = dataset(range(90), steps_per_epoch=10)
+        state = data.state_dict(7)
+        for options, message in (
+            ({"workers": 2}, "num_workers is 0 in the state but 2"),
+            ({"num_replicas": 2, "rank": 1}, "num_replicas is 1 in the state but 2"),
+            ({"seed": 4}, "seed is 3 in the state but 4"),
+            ({"steps_per_epoch": 9}, "steps_per_epoch is 10 in the state but 9"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                dataset(range(90), **{"steps_per_epoch": 10, **options}).load_state_dict(state)
+        data.load_state_dict({"epoch": 3})  # as versions before 1.0 saved it
+        assert data.state_dict()["step"] == 30
+
+    def test_what_has_no_steps_has_no_step(self) -> None:
+        data = dataset(OfUnknownLength(), repeat=False)
+        with pytest.raises(ValueError, match="source should have a known length to count steps"):
+            data.seek(3)
+        with pytest.raises(TypeError, match="has a length only with steps_per_epoch"):
+            len(data)
+        with pytest.raises(ValueError, match="source should be able to begin at a position for step 3"):
+            dataset(Forward(), steps_per_epoch=5).state_dict(3)
+        with pytest.raises(ValueError, match="steps_per_epoch should be given for set_epoch"):
+            dataset(range(9)).set_epoch(1)
+        with pytest.raises(ValueError, match="steps_per_epoch should be None with repeat=False"):
+            dataset(range(9), repeat=False, steps_per_epoch=3)
+
+    def test_an_endless_pass_has_steps(self) -> None:
+        for workers in (0, 2):
+            expected = list(islice(loader(dataset(shards(), workers), workers), 30))
+            data = dataset(shards(), workers)
+            data.seek(17)
+            assert list(islice(loader(data, workers), 13)) == expected[17:]
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_num_workers_is_the_loaders(self, workers: int) -> None:
+        with pytest.raises(
+            ValueError, match=f"num_workers .* should be that of the DataLoader.* but got {2 - workers}"
+        ):
+            first_error(loader(dataset(range(90), 2 - workers), workers))
+
+
+class History:
+    """A training with random epochs, looks, early exits, saves and kills; its batches by the contract are `expected`.
+
+    It saves `dataset.state_dict(step)` of the steps trained, or the state of torchdata's loader.
+    """
+
+    def __init__(self, seed: int, workers: int) -> None:
+        self.draw = draw = random.Random(seed)
+        self.workers = workers
+        self.torchdata = draw.random() < 0.4
+        names = ["shards", "range", "callable"] if self.torchdata else ["shards", "range"]
+        self.name = draw.choice(names)
+        batch_size, pool_size = draw.choice([(4, 4), (4, 10), (3, 60), (1, 7)])
+        self.options = {"batch_size": batch_size, "pool_size": pool_size, "seed": draw.randint(0, 9)}
+        if draw.random() < 0.5:
+            self.options |= {"steps_per_epoch": draw.choice([2, 5, 8])}
+        else:
+            self.options |= {"repeat": False}
+        if self.torchdata and draw.random() < 0.3:
+            self.options |= {"store_items": True}
+        self.expected = passes(SOURCES[self.name](), workers, 3, **self.options)
+        self.snapshots = draw.choice([1, 1, 3, 100])
+        self.start()
+
+    def start(self) -> None:
+        self.data = dataset(SOURCES[self.name](), self.workers, **self.options)
+        workers = {"num_workers": self.workers}
+        if self.torchdata:
+            every = {"snapshot_every_n_steps": self.snapshots}
+            self.loader: Any = StatefulDataLoader(self.data.stateful(), batch_size=None, **workers, **every)
+        else:
+            self.loader = DataLoader(self.data, batch_size=None, **workers)
+
+    def save(self, epoch: int, done: int) -> Any:
+        state = self.loader.state_dict() if self.torchdata else self.data.state_dict(self.step(epoch) + done)
+        return epoch, done, pickle.dumps(state)
+
+    def step(self, epoch: int) -> int:
+        return sum(map(len, self.expected[:epoch]))
+
+    def check(self, where: object) -> None:
+        draw, saved, epoch, done, kills = self.draw, None, 0, 0, 0
+        while epoch < 3:
+            if draw.random() < 0.2 and not (self.torchdata and done):  # a look at the data
+                self.data.set_epoch(epoch)
+                next(iter(self.loader))
+                if self.data.steps_per_epoch is not None:
+                    self.data.seek(self.step(epoch) + done)
+            self.data.set_epoch(epoch)
+            limit = draw.choice([None, None, 1, 3])
+            seen: list[Any] = []
+            killed = False
+            for batch in self.loader:
+                seen.append(batch)
+                if draw.random() < 0.4:
+                    saved = self.save(epoch, done + len(seen))
+                killed = draw.random() < 0.1 and kills < 4
+                if killed or len(seen) == limit:
+                    break
+            rest = self.expected[epoch][done:]
+            assert seen == (rest[: len(seen)] if killed else rest[:limit]), where
+            epoch, done = epoch + 1, 0
+            if killed:
+                kills += 1
+                self.start()
+                epoch, done = 0, 0
+                if saved is not None:
+                    epoch, done, state = saved
+                    (self.loader if self.torchdata else self.data).load_state_dict(pickle.loads(state))
+                    if done == len(self.expected[epoch]) and not self.torchdata:
+                        epoch, done = epoch + 1, 0
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_histories(block: int) -> None:
+    for seed in range(50 * block, 50 * block + 50):
+        History(seed, workers=0).check(seed)
+    exact("streams", "any loader, `dataset.state_dict(step)`", "torchdata, the loader's own state", seen=[1], whole=[1])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_histories_with_workers(seed: int) -> None:
+    History(1000 + seed, workers=2).check(seed)
 
 
 class TestStatefulDataLoader:
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    @pytest.mark.parametrize("trained", [0, 7, 20])
-    @pytest.mark.parametrize(
-        "options", [{"repeat": False}, {"steps_per_epoch": 20}, {"steps_per_epoch": 20, "store_items": True}], ids=str
-    )
-    def test_resume(self, source: Any, num_workers: int, trained: int, options: dict[str, Any]) -> None:
-        expected = list(resumable(num_workers, source, **options))
-        first = resumable(num_workers, source, **options)
-        seen = list(islice(iter(first), trained))
-        state = pickle.loads(pickle.dumps(first.state_dict()))
-        resumed = resumable(num_workers, source, **options)
-        resumed.load_state_dict(state)
-        assert seen + list(resumed) == expected
+    """What the histories leave out: sources that cannot seek, live ones, states that contradict an epoch."""
 
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    def test_resume_of_an_endless_pass(self, num_workers: int) -> None:
-        expected = list(islice(resumable(num_workers, shards()), 60))
-        first = resumable(num_workers, shards(), every=4)
-        seen = list(islice(first, 30))
-        resumed = resumable(num_workers, shards(), every=4)
-        resumed.load_state_dict(first.state_dict())
-        assert seen + list(islice(resumed, 30)) == expected
+    def resumable(self, source: Any, workers: int = 0, **options: Any) -> StatefulDataLoader:
+        return StatefulDataLoader(dataset(source, workers, **options).stateful(), batch_size=None, num_workers=workers)
 
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    def test_resume_of_a_source_that_cannot_seek(self, num_workers: int) -> None:
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_a_source_that_cannot_seek(self, workers: int) -> None:
         options: dict[str, Any] = {"repeat": False, "store_items": True}
-        expected = list(resumable(num_workers, Forward(), **options))
-        first = resumable(num_workers, Forward(), **options)
+        whole = list(self.resumable(Forward(), workers, **options))
+        assert sorted(chain.from_iterable(whole)) == list(range(50))
+        first = self.resumable(Forward(), workers, **options)
         seen = list(islice(first, 9))
-        resumed = resumable(num_workers, Forward(), **options)
+        resumed = self.resumable(Forward(), workers, **options)
         resumed.load_state_dict(first.state_dict())
-        assert seen + list(resumed) == expected
+        exact(
+            "streams",
+            "a source that cannot seek, `store_items=True`, torchdata",
+            seen=seen + list(resumed),
+            whole=whole,
+        )
 
-    def test_resume_of_a_live_source(self) -> None:
+    def test_a_live_source(self) -> None:
         live = iter(range(1000))
         options: dict[str, Any] = {"store_items": True, "source_continues": True}
-        first = resumable(0, live, **options)
+        first = self.resumable(live, **options)
         seen = list(islice(first, 9))
-        resumed = resumable(0, live, **options)
+        resumed = self.resumable(live, **options)
         resumed.load_state_dict(first.state_dict())
-        seen += list(islice(resumed, 9))
-        assert seen == list(islice(PooledStream(range(1000), **OPTIONS), 18))
+        assert seen + list(islice(resumed, 9)) == list(islice(PooledStream(range(1000), **OPTIONS), 18))
 
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    @pytest.mark.parametrize("trained", [0, 4])
-    @pytest.mark.parametrize(
-        "options", [{"repeat": False}, {"steps_per_epoch": 10}, {"steps_per_epoch": 10, "store_items": True}], ids=str
-    )
-    def test_resume_in_a_later_epoch(self, num_workers: int, options: dict[str, Any], trained: int) -> None:
-        def epoch(batches: StatefulDataLoader, number: int) -> StatefulDataLoader:
-            batches.dataset.set_epoch(number)
-            return batches
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_a_state_and_an_epoch_that_contradict_each_other(self, workers: int) -> None:
+        way = "`set_epoch` of another epoch than that of torchdata's state"
+        for batches, epoch in [(3, 1)] if workers else [(3, 1), (5, 1), (5, 4)]:  # within a pass, and at its end
+            first = self.resumable(range(50), workers, steps_per_epoch=5)
+            list(islice(first, batches))
+            resumed = self.resumable(range(50), workers, steps_per_epoch=5)
+            resumed.load_state_dict(first.state_dict())
+            resumed.dataset.set_epoch(epoch)
+            with refused("streams", way, match=f"set_epoch should name the epoch 0 .* but got {epoch}"):
+                first_error(resumed)
 
-        plain = resumable(num_workers, shards(), **options)
-        expected = [list(epoch(plain, number)) for number in range(4)]
-        first = resumable(num_workers, shards(), **options)
-        assert list(epoch(first, 0)) == expected[0]
-        assert list(epoch(first, 1)) == expected[1]
-        seen = list(islice(iter(epoch(first, 2)), trained))
-        resumed = resumable(num_workers, shards(), **options)
-        resumed.load_state_dict(first.state_dict())
-        assert seen + list(epoch(resumed, 2)) == expected[2]
-        assert list(epoch(resumed, 3)) == expected[3]
+    def test_an_epoch_after_a_finished_one(self) -> None:
+        for workers in (0, 2):
+            first = self.resumable(range(50), workers, steps_per_epoch=5)
+            list(first)
+            resumed = self.resumable(range(50), workers, steps_per_epoch=5)
+            resumed.load_state_dict(first.state_dict())
+            resumed.dataset.set_epoch(1)
+            assert list(resumed) == passes(range(50), workers, 2, steps_per_epoch=5)[1]
 
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    def test_resume_after_a_finished_epoch(self, num_workers: int) -> None:
-        first = resumable(num_workers, shards(), steps_per_epoch=10)
-        list(first)
-        resumed = resumable(num_workers, shards(), steps_per_epoch=10)
-        resumed.load_state_dict(first.state_dict())
-        resumed.dataset.set_epoch(1)
-        first.dataset.set_epoch(1)
-        assert list(resumed) == list(first)
-
-    def test_state_of_a_seekable_source_is_plain(self) -> None:
-        first = resumable(0, shards(), repeat=False)
-        list(islice(first, 5))
-        state = json.dumps(first.state_dict()["fetcher_state"])
-        assert len(state) < 500
-
-    def test_state_of_another_division_is_refused(self) -> None:
-        first = iter(PooledIterableDataset(shards(), num_replicas=2, rank=0, **OPTIONS))
+    def test_states_of_another_division_or_of_nothing(self) -> None:
+        first: Any = iter(dataset(shards(), num_replicas=2, rank=0))
         next(first)
-        other: Any = iter(PooledIterableDataset(shards(), num_replicas=3, rank=1, **OPTIONS))
-        state = first.state_dict()  # type: ignore[attr-defined]
+        other: Any = iter(dataset(shards(), num_replicas=3, rank=1))
         with pytest.raises(ValueError, match="num_replicas is 2 in the state but 3 here, rank is 0 .* but 1 here"):
-            other.load_state_dict(state)
+            other.load_state_dict(first.state_dict())
         with pytest.raises(ValueError, match="state should be what state_dict"):
-            other.load_state_dict({"step": 3})
+            other.load_state_dict({"epoch": 3})
+        assert len(json.dumps(first.state_dict())) < 500
 
-    def test_a_refused_state_changes_nothing(self) -> None:
-        dataset = PooledIterableDataset(range(50), steps_per_epoch=20, **OPTIONS)
-        running = iter(dataset)
-        first = [next(running) for _ in range(3)]
-        state = running.state_dict()
-        with pytest.raises(ValueError, match="seed is 9 in the state but 3 here"):
-            running.load_state_dict({**state, "epoch": 4, "pass": {**state["pass"], "seed": 9}})
-        assert first + list(running) == list(PooledIterableDataset(range(50), steps_per_epoch=20, **OPTIONS))
-
-    def test_what_cannot_be_resumed_says_so(self) -> None:
-        running = resumable(0, Forward())
-        with pytest.raises(ValueError, match="store_items should be True to save the state"):
+    def test_the_dataset_itself_is_refused(self) -> None:
+        running = StatefulDataLoader(dataset(range(50)), batch_size=None)
+        next(iter(running))
+        with pytest.raises(ValueError, match=r"StatefulDataLoader, give it dataset\.stateful\(\)"):
             running.state_dict()
 
 
-class TestBadInput:
-    def test_arguments_of_the_stream(self) -> None:
-        for name, bad in [("batch_size", 0), ("pool_size", 3), ("seed", -1)]:
-            with pytest.raises(ValueError, match=f"{name} should be"):
-                PooledIterableDataset(range(9), **{**OPTIONS, name: bad})
-        with pytest.raises(TypeError, match="repeat should be True or False"):
-            PooledIterableDataset(range(9), repeat=1, **OPTIONS)  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="source should give at least one item"):
-            PooledIterableDataset([], **OPTIONS)
+class Shuffles:
+    """Another order at every iteration."""
 
-    def test_steps_and_epochs_of_wrong_type(self) -> None:
-        with pytest.raises(TypeError, match="steps_per_epoch should be an int"):
-            PooledIterableDataset(range(9), steps_per_epoch=1.0, **OPTIONS)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="epoch should be an int"):
-            PooledIterableDataset(range(9), repeat=False, **OPTIONS).set_epoch(1.0)  # type: ignore[arg-type]
+    length = None
 
-    def test_steps_per_epoch_with_an_end(self) -> None:
-        with pytest.raises(ValueError, match="steps_per_epoch should be None with repeat=False.*got 3"):
-            PooledIterableDataset(range(9), repeat=False, steps_per_epoch=3, **OPTIONS)
+    def __iter__(self) -> Iterator[int]:
+        return iter(random.Random().sample(range(203), 203))
 
-    def test_epoch_of_a_pass_without_end(self) -> None:
-        dataset = PooledIterableDataset(range(9), **OPTIONS)
-        dataset.set_epoch(0)
-        with pytest.raises(ValueError, match="steps_per_epoch should be given for set_epoch"):
-            dataset.set_epoch(1)
-        with pytest.raises(TypeError, match="has a length only with steps_per_epoch"):
-            len(dataset)
+    def __call__(self, start: int) -> Iterator[int]:
+        return islice(iter(self), start, None)
+
+
+class DividesItself(IterableDataset[int]):
+    """As datasets of Hugging Face and WebDataset do: a part of the items in each worker."""
+
+    def __iter__(self) -> Iterator[int]:
+        info = get_worker_info()
+        return iter(range(200) if info is None else range(info.id, 200, info.num_workers))
+
+
+class TestSourcesThatLoseItems:
+    """Over several consumers a source needs addresses; what cannot be seen when it is given, the workers compare."""
+
+    way = "a source whose order changes, or that divides itself, over 2 workers"
 
     @pytest.mark.parametrize(
-        "source", [count_from, shards(counted=False), Forward()], ids=["callable", "shards", "forward"]
+        "source", [Shuffles.__iter__, DividesItself, Forward], ids=["shuffles", "divides", "fixed"]
     )
-    def test_ranks_that_could_not_end_together(self, source: Any) -> None:
-        with pytest.raises(
-            ValueError, match="source should have a known length with repeat=False and several processes"
-        ):
-            PooledIterableDataset(source, repeat=False, num_replicas=2, rank=0, **OPTIONS)
+    def test_an_iterable_is_not_divided(self, source: Any) -> None:
+        made = set(range(9)) if source is Shuffles.__iter__ else source()
+        for options in ({"workers": 2}, {"num_replicas": 2, "rank": 0}):
+            with refused("streams", self.way, match="source should be a Shards, a sequence or a callable"):
+                dataset(made, **options)
+        found = list(loader(dataset(made, repeat=False)))
+        assert len(set(chain.from_iterable(found))) == sum(map(len, found))
 
-    def test_ranks_without_anything(self) -> None:
-        dataset = PooledIterableDataset(
-            Shards([0], open_shard, lengths=[13]), repeat=False, num_replicas=2, rank=0, **OPTIONS
-        )
-        with pytest.raises(ValueError, match="source should have items for each of the 2 processes"):
-            list(dataset)
-        repeating = PooledIterableDataset(Shards([0], open_shard), num_replicas=2, rank=1, **OPTIONS)
-        with pytest.raises(ValueError, match="at least one shard for each of the 2 workers"):
-            next(iter(repeating))
+    @pytest.mark.parametrize(
+        ("source", "message"),
+        [
+            (Shuffles(), "first items differ between the workers|does not continue"),
+            (lambda start: range(90), "does not continue the items of source"),
+            (lambda start: islice(iter(DividesItself()), start, None), "first items differ between the workers"),
+            (lambda start: DividesItself(), "should not return a torch IterableDataset"),
+            (Shards(range(8), lambda _: DividesItself()), "should not return a torch IterableDataset"),
+            (
+                Shards([0, 1], lambda _: islice(range(9), 0, 9 * (1 - get_worker_info().id))),
+                "all 1 from 1 on are empty",
+            ),
+        ],
+        ids=["shuffles", "ignores its start", "divides itself", "dataset", "dataset in shards", "nothing"],
+    )
+    def test_workers_compare(self, source: Any, message: str) -> None:
+        with refused("streams", self.way, match=message):
+            first_error(loader(dataset(source, 2, repeat=False), 2))
 
-    def test_rank_is_missing(self) -> None:
-        with pytest.raises(ValueError, match="rank should be given with num_replicas=2"):
-            PooledIterableDataset(range(9), num_replicas=2, **OPTIONS)
-        with pytest.raises(ValueError, match="rank should be less than num_replicas"):
-            PooledIterableDataset(range(9), num_replicas=2, rank=2, **OPTIONS)
+    def test_a_resume_from_another_order(self) -> None:
+        for options in ({}, {"store_items": True}):
+            running = PooledStream(Shuffles() if not options else set_of(Shuffles()), **OPTIONS, **options)
+            list(islice(running, 20))
+            resumed = PooledStream(Shuffles() if not options else set_of(Shuffles()), **OPTIONS, **options)
+            resumed.load_state_dict(running.state_dict())
+            with refused(
+                "streams", "a resume over a source whose order changes", match="items of the run that was sav"
+            ):
+                next(resumed)
+
+    def test_packages(self, tmp_path: Any) -> None:
+        datasets = pytest.importorskip("datasets")
+        table = datasets.Dataset.from_dict({"item": list(range(485))}).to_iterable_dataset(num_shards=4)
+        with pytest.raises(ValueError, match="source should be a Shards"):
+            dataset(table, 2, repeat=False)
+        with pytest.raises(ValueError, match=r"should not return a torch IterableDataset|differ between the workers"):
+            first_error(loader(dataset(table.skip, 2, repeat=False), 2, collate_fn=list))
+        found = loader(dataset(table, repeat=False), collate_fn=list)
+        assert sorted(item["item"] for batch in found for item in batch) == list(range(485))
+
+    @pytest.mark.parametrize("lengths", [[0, 2], [3, 0], [0, 0]])
+    def test_a_wrong_length_of_0(self, lengths: list[int]) -> None:
+        source = Shards(["abc", "de"], list, lengths=lengths)
+        for workers in (0, 2):
+            with pytest.raises(ValueError, match="lengths should say how many items shard|length is 0"):
+                first_error(loader(dataset(source, workers, repeat=False), workers))
+
+    def test_empty_shards(self) -> None:
+        source = Shards(["abc", "", "de", ""], list, lengths=[3, 0, 2, 0])
+        for workers in (0, 2):
+            found = list(loader(dataset(source, workers, repeat=False), workers))
+            assert sorted(chain.from_iterable(found)) == list("abcde")
+        assert sorted(chain(*dataset(Shards(["abc", "", "de"], list), repeat=False))) == list("abcde")
+
+    def test_an_iterator_has_no_workers(self) -> None:
+        with pytest.raises(ValueError, match="num_workers should be 0 for a source that is an iterator"):
+            dataset(itertools.count(), 1)
+
+
+def set_of(source: Any) -> Any:
+    """Return an iterable that cannot seek."""
+
+    class Again:
+        def __iter__(self) -> Iterator[int]:
+            return iter(source)
+
+    return Again()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"batch_size": 0}, ValueError, "batch_size should be at least 1"),
+        ({"pool_size": 3}, ValueError, "pool_size should be at least batch_size"),
+        ({"steps_per_epoch": 0}, ValueError, "steps_per_epoch should be at least 1"),
+        ({"num_workers": -1}, ValueError, "num_workers should be at least 0"),
+        ({"num_workers": True}, TypeError, "num_workers should be an int"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        PooledIterableDataset(range(9), **{**OPTIONS, **options})

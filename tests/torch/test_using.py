@@ -1,15 +1,19 @@
-"""`using`: loaders that shuffle get the order, and nothing else of them changes."""
+"""`using`: loaders that shuffle draw epochs of the order, one for each `iter()`, and nothing else of them changes."""
 
 from __future__ import annotations
 
+import copy
 import pickle
-from itertools import chain
+import threading
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from contracts import as_lists
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import (
     BatchSampler,
@@ -23,127 +27,479 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from replenish import RandomReshuffling, SequencedReplacement
+from replenish import Mixture, RandomReshuffling, SequencedReplacement
 from replenish.draws import derived_seed
-from replenish.orders.fitted import FittedOrder, check_fittable
+from replenish.orders.by_name import check_fittable
+from replenish.orders.fitted import FittedOrder
 from replenish.orders.registry import ORDERS
-from replenish.torch import OrderBatchSampler, using
+from replenish.torch import OrderBatchSampler, SRSBatchSampler, reorder, using
+from replenish.torch.loader_hook import LoaderHook
+from replenish.torch.shuffle_patch import ShufflePatch
 
 DATA = list(range(50))
+STEPS = 7  # 50 = 6 * 8 + 2
 
 
-def loader(**options: Any) -> DataLoader[Any]:
-    return DataLoader(DATA, collate_fn=list, **{"batch_size": 8, "shuffle": True, **options})
+def loader(data: Any = DATA, **options: Any) -> DataLoader[Any]:
+    return DataLoader(data, collate_fn=list, **{"batch_size": 8, "shuffle": True, **options})
 
 
-def stream(number: int, start: int, stop: int, seed: int = 3, kind: str = "loader") -> list[list[int]]:
-    """The batches of loader `number` in their full size."""
-    order = SequencedReplacement(50, 8, seed=derived_seed(seed, kind, number))
-    return as_lists(order.batches(start, stop))
+def seed_of(number: int, kind: str = "loader", seed: int = 3) -> int:
+    return seed if number == 0 else derived_seed(seed, kind, number)
 
 
-def test_a_pass_is_the_order_in_the_sizes_of_the_loader() -> None:
-    with using("srs", seed=3) as replacement:
-        made = loader()
-        first, second = list(made), list(made)
-    assert len(made) == 7
-    drawn = stream(0, 0, 14)
-    assert first == [*drawn[:6], drawn[6][:2]]  # 50 = 6 * 8 + 2: the last batch is as short as torch's
-    assert second == [*drawn[7:13], drawn[13][:2]]
-    (record,) = replacement.records
-    assert record.said().endswith("N = 50, B = 8, 1 process: replaced by srs, seed 3")
-    assert "test_using.py:" in record.place
+def stream(number: int, start: int, stop: int) -> list[list[int]]:
+    """The batches of the loader `number` in their full size."""
+    return as_lists(SequencedReplacement(50, 8, seed=seed_of(number)).batches(start, stop))
 
 
-def test_loaders_keep_the_order_after_the_context_and_others_do_not_get_it() -> None:
-    with using("srs", seed=3):
-        made = loader(drop_last=True)
-    assert list(made) == stream(0, 0, 6)
-    after = loader()
-    assert sorted(index for batch in after for index in batch) == DATA
-    assert isinstance(made.sampler, RandomSampler)  # what frameworks look at is as it was
-    assert type(made.batch_sampler) is BatchSampler
+def epoch(number: int, stream_number: int = 0, size: int = 50) -> list[list[int]]:
+    """One epoch in the sizes of the loader: its last batch is as short as torch's."""
+    order = SequencedReplacement(size, 8, seed=seed_of(stream_number))
+    steps = -(-size // 8)
+    batches = as_lists(order.batches(number * steps, (number + 1) * steps))
+    return [*batches[:-1], batches[-1][: size - 8 * (steps - 1)]]
 
 
-def fittable(name: str) -> bool:
-    try:
-        check_fittable(name, {})
-    except ValueError:
-        return False
-    return True
+class TestAPass:
+    def test_is_an_epoch_of_the_order_in_the_sizes_of_the_loader(self) -> None:
+        with using("srs", seed=3) as patch:
+            made = loader()
+            assert len(made) == STEPS
+            assert [list(made), list(made)] == [epoch(0), epoch(1)]
+            sampler = SRSBatchSampler(DATA, 8, seed=3)
+            assert [batch[: len(ours)] for batch, ours in zip(sampler, epoch(0), strict=True)] == epoch(0)
+        assert patch.summaries() == [
+            "loader over list, N = 50, B = 8: replaced by srs, seed 3: 2 passes begun (epochs 0 to 1), 0 left early, "
+            f"{len(set(chain(*epoch(0), *epoch(1))))} of 50 samples drawn"
+        ]
+
+    def test_of_reshuffling_is_torchs_law(self) -> None:
+        with using("reshuffling", seed=3):
+            made = loader()
+            epochs = [[index for batch in made for index in batch] for _ in range(3)]
+        assert epochs == as_lists(RandomReshuffling(50, 50, seed=3).batches(0, 3))
+        assert all(sorted(each) == DATA for each in epochs)
+
+    def test_with_gradients_off_is_an_evaluation_of_every_sample_once(self) -> None:
+        with using("srs", seed=3) as patch:
+            made, other = loader(drop_last=True), loader(batch_size=9)
+            with torch.no_grad():
+                assert sorted(chain(*other)) == DATA
+                assert len({index for batch in made for index in batch}) == 48
+            assert list(made) == stream(0, 0, 6)
+        assert patch.summaries()[0].endswith("; 1 more with gradients off, shuffled as before")
+        assert patch.summaries()[1].endswith("left alone, it was iterated only with gradients off, as in an evaluation")
+
+    @pytest.mark.parametrize("drop_last", [True, False])
+    @pytest.mark.parametrize("name", [name for name in ORDERS if not ORDERS[name].needs])
+    def test_has_torchs_sizes_in_all_orders(self, name: str, drop_last: bool) -> None:
+        if ORDERS[name].batch_sizes_vary:
+            with pytest.raises(ValueError, match="have random ones"):
+                check_fittable(name, {})
+            return
+        with using(name):
+            ours = [len(batch) for batch in loader(drop_last=drop_last)]
+        assert ours == [len(batch) for batch in loader(drop_last=drop_last)]
+
+    def test_may_be_without_batches_or_a_part_of_the_samples(self) -> None:
+        with using("srs", seed=3):
+            batches = BatchSampler(RandomSampler(DATA), 8, drop_last=True)
+            as_sampler = DataLoader(DATA, batch_size=None, sampler=batches, collate_fn=None)
+            assert list(DataLoader(DATA, batch_sampler=batches, collate_fn=list)) == stream(0, 0, 6)
+            assert list(iter(batches)) == stream(0, 6, 12), "both loaders draw from this one batch sampler"
+            assert len(as_sampler) == 6
+            indices = list(DataLoader(DATA, batch_size=None, shuffle=True))
+            part = list(loader(shuffle=None, sampler=RandomSampler(DATA, num_samples=20)))
+        assert [[each] for each in indices] == as_lists(SequencedReplacement(50, 1, seed=seed_of(1)).batches(0, 50))
+        assert [len(batch) for batch in part] == [8, 8, 4]
+
+    @pytest.mark.parametrize("indices", [range(20, 50), list(range(49, 19, -1)), [*range(20, 35), *range(35, 50)]])
+    def test_over_a_subset_draws_from_its_indices(self, indices: Any) -> None:
+        """The usual split into training and validation."""
+        with using("srs", seed=3):
+            drawn = list(loader(shuffle=None, sampler=SubsetRandomSampler(indices)))
+        order = as_lists(SequencedReplacement(30, 8, seed=3).batches(0, 4))
+        assert drawn == [[indices[place] for place in batch] for batch in [*order[:3], order[3][:6]]]
 
 
-@pytest.mark.parametrize("name", [name for name in ORDERS if fittable(name)])
-@pytest.mark.parametrize("drop_last", [True, False])
-def test_all_orders_give_batches_of_torchs_sizes(name: str, drop_last: bool) -> None:
-    with using(name):
-        ours = [len(batch) for batch in loader(drop_last=drop_last)]
-    assert ours == [len(batch) for batch in loader(drop_last=drop_last)]
+class TestEveryIterIsAFreshEpoch:
+    """Rule 6 of the contract of positions."""
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_after_passes_that_were_left(self, workers: int) -> None:
+        with using("srs", seed=3) as patch:
+            made = loader(num_workers=workers)
+            firsts = [next(iter(made)) for _ in range(4)]
+            for _ in made:
+                break
+            cut = [list(islice(made, 3)) for _ in range(2)]
+        assert firsts == [epoch(number)[0] for number in range(4)]
+        assert cut == [epoch(5)[:3], epoch(6)[:3]]
+        left = 5 if workers else 7  # two workers have been given all 7 batches when 3 are used
+        assert f"7 passes begun (epochs 0 to 6), {left} left early" in patch.summaries()[0]
+
+    def test_with_several_at_once(self) -> None:
+        with using("srs", seed=3):
+            made = loader()
+            assert list(zip(made, made, strict=True)) == list(zip(epoch(0), epoch(1), strict=True))
+            passes: list[Any] = [None] * 4
+            threads = [
+                threading.Thread(target=lambda place=place: passes.__setitem__(place, list(made))) for place in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert sorted(passes) == sorted(epoch(number) for number in range(2, 6))
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        actions=st.lists(
+            st.tuples(
+                st.sampled_from(["begin", "draw", "whole", "cut", "evaluate", "remake", "copy"]), st.integers(0, 9)
+            ),
+            max_size=25,
+        ),
+        name=st.sampled_from(["srs", "reshuffling", "flip-flop"]),
+        drop_last=st.booleans(),
+    )
+    def test_in_any_history(self, actions: list[tuple[str, int]], name: str, drop_last: bool) -> None:
+        """Whatever is begun, left, drawn in turn, copied or made again: pass number k draws the k-th epoch."""
+        order = ORDERS[name].order_class(50, 8, seed=3)
+        fitted = FittedOrder(order, 6 if drop_last else 7, 8 if drop_last else 2)  # type: ignore[arg-type]
+        under_way: list[tuple[Any, Any]] = []
+        begun = 0
+
+        def begin() -> tuple[Any, Any]:
+            nonlocal begun
+            begun += 1
+            return iter(made), iter(as_lists(fitted.batches((begun - 1) * len(made), begun * len(made))))
+
+        with using(name, seed=3) as patch:
+            made = loader(drop_last=drop_last)
+            for action, value in actions:
+                if action == "begin":
+                    under_way.append(begin())
+                    assert next(under_way[-1][0]) == next(under_way[-1][1])
+                elif action == "draw" and under_way:
+                    ours, expected = under_way[value % len(under_way)]
+                    assert next(ours, None) == next(expected, None)
+                elif action in ("whole", "cut"):
+                    stop = None if action == "whole" else 1 + value % 5
+                    ours, expected = begin()
+                    assert list(islice(ours, stop)) == list(islice(expected, stop))
+                elif action == "evaluate":
+                    with torch.no_grad():
+                        assert len(set(chain(*made))) == (48 if drop_last else 50)
+                elif action == "copy":
+                    made = copy.deepcopy(made)
+                elif action == "remake" and begun:
+                    under_way.clear()
+                    made = loader(drop_last=drop_last)
+        assert sum(record.passes for record in patch.records) == begun
+
+    def test_takes_a_few_milliseconds_per_iterator(self) -> None:
+        """An iterator for every step is what torch pays a permutation for; the order may not cost more."""
+        data = range(1_280_000)
+        with using("srs"):
+            made = DataLoader(data, batch_size=256, shuffle=True)
+            next(iter(made))
+            ours = seconds(lambda: next(iter(made)))
+        theirs = seconds(lambda: next(iter(DataLoader(data, batch_size=256, shuffle=True))))
+        assert ours < 1.5 * theirs
 
 
-def test_reshuffling_is_torchs_law_through_our_code() -> None:
-    with using("reshuffling", seed=3):
-        made = loader()
-        epochs = [[index for batch in made for index in batch] for _ in range(3)]
-    assert all(sorted(epoch) == DATA for epoch in epochs)
-    expected = as_lists(RandomReshuffling(50, 50, seed=derived_seed(3, "loader", 0)).batches(0, 3))
-    assert epochs == expected
+def seconds(step: Any) -> float:
+    """The shortest of some times: others may use the machine."""
+    import time
+
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        step()
+        times.append(time.process_time() - start)
+    return min(times)
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"shuffle": False}, "it does not shuffle"),
-        ({"shuffle": None, "sampler": SequentialSampler(DATA)}, "it does not shuffle"),
-        ({"shuffle": None, "sampler": DistributedSampler(DATA, 2, 0, shuffle=False)}, "it does not shuffle"),
-        ({"shuffle": None, "sampler": RandomSampler(DATA, replacement=True)}, "draws with replacement"),
-        ({"shuffle": None, "sampler": RandomSampler(DATA, num_samples=60)}, "more than once in an epoch"),
-        ({"shuffle": None, "sampler": SubsetRandomSampler(DATA)}, "a sampler of its own, SubsetRandomSampler"),
-        ({"shuffle": None, "sampler": WeightedRandomSampler([1.0] * 50, 50)}, "of its own, WeightedRandomSampler"),
-        ({"batch_size": 51, "drop_last": True}, "it drops its only batch"),
-    ],
-)
-def test_what_is_left_alone_says_why(options: dict[str, Any], reason: str) -> None:
-    with using("srs") as replacement:
-        loader()
-        list(loader(**options))
-    assert [record.order is None for record in replacement.records] == [False, True]
-    assert reason in replacement.records[1].said()
+class TestWhichLoaders:
+    def test_those_made_inside_and_until_the_end(self) -> None:
+        before = loader()
+        untouched = DataLoader.__init__, BatchSampler.__iter__, RandomSampler.__iter__
+        with using("srs", seed=3) as patch:
+            assert sorted(chain(*before)) == DATA
+            made = loader(drop_last=True)
+            assert list(made) == stream(0, 0, 6)
+            assert isinstance(made.sampler, RandomSampler), "what frameworks look at is as it was"
+            assert type(made.batch_sampler) is BatchSampler
+        assert (DataLoader.__init__, BatchSampler.__iter__, RandomSampler.__iter__) == untouched
+        assert sorted(chain(*loader())) == DATA
+        assert len({index for batch in made for index in batch}) == 48, "torch's own shuffling again"
+        with using("reshuffling", seed=3):
+            assert len({index for batch in made for index in batch}) == 48
+            again = loader()
+            assert sorted(chain(*again)) == DATA
+        assert len(patch.records) == 1
+
+    def test_of_an_inner_context_have_the_inner_order(self) -> None:
+        with using("srs", seed=3) as around:
+            outer = loader(drop_last=True)
+            first = list(outer)
+            with using("reshuffling", seed=5) as inside:
+                inner = loader()
+                assert [index for batch in inner for index in batch] == RandomReshuffling(50, 50, seed=5).batch(
+                    0
+                ).tolist()
+                second = list(outer)
+            third = list(outer)
+        assert [*first, *second, *third] == stream(0, 0, 18)
+        assert (len(around.records), len(inside.records)) == (1, 1)
+
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [
+            ({"shuffle": False}, "it does not shuffle"),
+            ({"shuffle": None, "sampler": SequentialSampler(DATA)}, "it does not shuffle"),
+            ({"shuffle": None, "sampler": DistributedSampler(DATA, 2, 0, shuffle=False)}, "it does not shuffle"),
+            ({"shuffle": None, "sampler": RandomSampler(DATA, replacement=True)}, "draws with replacement"),
+            ({"shuffle": None, "sampler": RandomSampler(DATA, num_samples=60)}, "more than once in an epoch"),
+            ({"shuffle": None, "sampler": WeightedRandomSampler([1.0] * 50, 50)}, "of its own, WeightedRandomSampler"),
+            ({"shuffle": None, "sampler": [3, 1, 2]}, "a sampler of its own, list"),
+            ({"batch_size": 51, "drop_last": True}, "it drops its only batch"),
+        ],
+    )
+    def test_left_alone_say_why(self, options: dict[str, Any], reason: str) -> None:
+        with using("srs") as patch:
+            loader()
+            list(loader(**options))
+        assert [record.order is None for record in patch.records] == [False, True]
+        assert reason in patch.records[1].summary
+
+    def test_with_an_iter_of_their_own_are_left_alone(self) -> None:
+        class ByClass(RandomSampler):
+            def __iter__(self) -> Any:
+                return iter([0, 1, 0, 1])
+
+        class Counting(IterableDataset[int]):
+            def __iter__(self) -> Any:
+                return iter(range(4))
+
+        order = SequencedReplacement(50, 8, seed=9)
+        with using("srs") as patch:
+            loader()
+            assert list(loader(shuffle=None, sampler=ByClass(DATA), batch_size=2)) == [[0, 1], [0, 1]]
+            ours = DataLoader(DATA, batch_sampler=OrderBatchSampler(order), collate_fn=list)
+            assert list(ours) == as_lists(order.batches(0, 7))
+            assert list(reorder(ours, order)) == as_lists(order.batches(0, 7))
+            assert list(DataLoader(Counting(), batch_size=None)) == [0, 1, 2, 3]
+        reasons = [record.reason for record in patch.records[1:]]
+        assert reasons == [
+            "it has a sampler of its own, ByClass",
+            "it has a sampler of its own, OrderBatchSampler",
+            "an IterableDataset gives samples in its own order",
+        ]
+
+    def test_that_do_not_shuffle_get_the_order_if_all_do(self) -> None:
+        with using("srs", seed=3, everything=True) as patch:
+            made = loader(shuffle=False)
+            assert list(made) == epoch(0)
+            with torch.no_grad():
+                assert list(chain(*made)) == DATA
+            weighted = loader(shuffle=None, sampler=WeightedRandomSampler([1.0] * 50, 50))
+            list(weighted)
+        assert "of its own, WeightedRandomSampler" in patch.summaries()[1]
+
+    def test_none_is_an_error(self) -> None:
+        with pytest.raises(RuntimeError, match="it does not shuffle"), using("srs"):
+            list(loader(shuffle=False))
+        with pytest.raises(RuntimeError, match="no DataLoader was made"), using("srs"):
+            pass
+
+    def test_an_error_inside_is_the_error(self) -> None:
+        with pytest.raises(KeyError), using("srs"):
+            raise KeyError
+        assert next(iter(loader(shuffle=False))) == DATA[:8]
 
 
-def test_batches_of_a_loader_that_is_left_alone_are_said_however_they_are_given() -> None:
-    with using("srs") as replacement:
-        loader()
-        DataLoader(DATA, batch_sampler=BatchSampler(SequentialSampler(DATA), 8, drop_last=False))
-    assert "N = 50, B = 8, 1 process: left alone" in replacement.records[1].said()
+class TestStreams:
+    """Which loaders have one stream of epochs together, and with which seed."""
+
+    def test_the_first_loader_trained_on_has_the_seed_and_others_seeds_derived_from_it(self) -> None:
+        with using("srs", seed=3) as patch:
+            unused, two = loader(), loader()
+            pairs = [loader() for _ in range(2)]  # at one line, side by side
+            assert [list(each) for each in (two, *pairs, unused)] == [epoch(0, number) for number in range(4)]
+        assert [record.seed for record in patch.records] == [seed_of(number) for number in (3, 0, 1, 2)]
+        assert all(f"seed {record.seed}:" in record.summary for record in patch.records)
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    @pytest.mark.parametrize("leave_early", [True, False])
+    def test_a_loader_and_a_dataset_made_anew_in_every_epoch_continue(self, workers: int, leave_early: bool) -> None:
+        stop = 3 if leave_early else STEPS
+        with using("srs", seed=3) as patch:
+            seen = []
+            for _ in range(3):
+                made = loader(list(DATA), num_workers=workers)
+                batches = iter(made)
+                seen.append([next(batches) for _ in range(stop)])
+        assert seen == [epoch(number)[:stop] for number in range(3)]
+        assert len(patch.records) == 1
+
+    def test_a_dataset_that_grows_is_drawn_from_at_its_new_size(self) -> None:
+        data = list(DATA)
+        with using("srs", seed=3) as patch:
+            made = loader(data)
+            assert list(made) == epoch(0)
+            data.extend(range(50, 90))
+            assert len(made) == 12
+            assert list(made) == epoch(1, size=90)
+            assert list(loader(list(range(95)))) == epoch(2, size=95), "also where it is made anew"
+        assert len(patch.records) == 1
+        assert "N = 95, B = 8: replaced by srs, seed 3: 3 passes begun (epochs 0 to 2)" in patch.summaries()[0]
+
+    def test_a_loader_whose_stream_another_has_continued_gets_a_new_one(self) -> None:
+        with using("srs", seed=3) as patch:
+            first = loader()
+            assert list(first) == epoch(0)
+            second = loader()
+            assert list(second) == epoch(1)
+            assert list(first) == epoch(0, 1)
+            assert [list(second), list(first)] == [epoch(2), epoch(1, 1)]
+        assert [record.passes for record in patch.records] == [3, 2]
+
+    def test_a_loader_made_within_a_pass_of_another_has_its_own(self) -> None:
+        seen = []
+        with using("srs", seed=3):
+            outer = loader()
+            for batch, _ in zip(outer, range(3), strict=False):
+                inner = loader()
+                seen.append((batch, next(iter(inner))))
+        assert [batch for batch, _ in seen] == epoch(0)[:3]
+        assert [batch for _, batch in seen] == [epoch(number, 1)[0] for number in range(3)]
+
+    def test_the_first_epoch_may_be_another(self) -> None:
+        patch = ShufflePatch("srs", 3, first_epoch=4)
+        with patch.hook:
+            made = loader()
+            assert [list(made), list(made)] == [epoch(4), epoch(5)]
+        assert "(epochs 4 to 5)" in patch.summaries()[0]
+
+    def test_processes_that_draw_alone_differ_where_their_torch_seeds_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        drawn = []
+        for torch_seed in (1, 2, 2):
+            torch.manual_seed(torch_seed)
+            with using("srs", seed=3):
+                drawn.append(list(loader()))
+        assert drawn[0] != drawn[1]
+        assert drawn[1] == drawn[2]
 
 
-def test_samplers_of_ours_and_iterable_datasets_are_left_alone() -> None:
-    class Counting(IterableDataset[int]):
-        def __iter__(self) -> Any:
-            return iter(range(4))
+class TestProcesses:
+    @pytest.mark.parametrize("name", ["srs", "reshuffling"])
+    @pytest.mark.parametrize("drop_last", [True, False])
+    @pytest.mark.parametrize("size", [50, 49, 6])
+    def test_share_the_batches_of_one_stream(self, name: str, drop_last: bool, size: int) -> None:
+        data, world, epochs = list(range(size)), 3, (0, 1, 5)
+        ranks = []
+        for rank in range(world):
+            with using(name, seed=3) as patch:  # a process has one of these
+                sampler = DistributedSampler(data, world, rank, drop_last=drop_last)
+                made = DataLoader(data, batch_size=4, sampler=sampler, collate_fn=list)
+                sizes = [len(batch) for batch in BatchSampler(sampler, 4, False)]
+                seen = []
+                for number in epochs:
+                    sampler.set_epoch(number)
+                    seen.append(list(made))
+                    assert [len(batch) for batch in seen[-1]] == sizes
+            ranks.append(seen)
+            assert patch.records[0].num_replicas == world
+        for place, number in enumerate(epochs):
+            got = [list(chain.from_iterable(parts)) for parts in zip(*(rank[place] for rank in ranks), strict=True)]
+            flat = [index for batch in got for index in batch]
+            if name == "reshuffling":  # every sample once, and those that fill up
+                assert len(flat) == len(DistributedSampler(data, world, 0, drop_last=drop_last)) * world
+                assert len(set(flat)) == min(len(flat), size)
+            else:
+                order = SequencedReplacement(size, min(12, len(flat)), seed=3)
+                drawn = as_lists(order.batches(number * len(got), (number + 1) * len(got)))
+                assert got == [*drawn[:-1], drawn[-1][: len(got[-1])]]
 
-    order = SequencedReplacement(50, 8, seed=9)
-    with using("srs") as replacement:
-        loader()
-        ours = DataLoader(DATA, batch_sampler=OrderBatchSampler(order), collate_fn=list)
-        assert list(ours) == as_lists(order.batches(0, 7))
-        assert list(DataLoader(Counting(), batch_size=None)) == [0, 1, 2, 3]
-    assert "OrderBatchSampler" in replacement.records[1].said()
-    assert replacement.records[2].said().endswith("left alone, an IterableDataset gives samples in its own order")
+    def test_passes_continue_where_no_epoch_is_set(self) -> None:
+        """torch would give the same epoch again and again, of which SRS leaves a quarter of the samples out."""
+        sampler = DistributedSampler(DATA, 1, 0)
+        with using("srs", seed=3):
+            made = loader(shuffle=None, sampler=sampler)
+            assert [list(made), list(made)] == [epoch(0), epoch(1)]
+            sampler.set_epoch(7)
+            assert [list(made), list(made)] == [epoch(7), epoch(8)]
+            sampler.set_epoch(8)
+            assert list(made) == epoch(9), "never an epoch again"
+
+    @pytest.mark.parametrize("splits", [True, False])
+    def test_may_divide_the_batches_by_a_wrapper(self, splits: bool) -> None:
+        """As Accelerate's shards, by their public attributes."""
+
+        class Shard:
+            def __init__(self, batch_sampler: Any, rank: int) -> None:
+                self.batch_sampler, self.num_processes, self.process_index = batch_sampler, 2, rank
+                self.split_batches = splits
+
+            def __iter__(self) -> Any:
+                for number, batch in enumerate(self.batch_sampler):
+                    if splits:
+                        yield batch[4 * self.process_index : 4 * self.process_index + 4]
+                    elif number % 2 == self.process_index:
+                        yield batch
+
+        ranks = []
+        for rank in range(2):
+            with using("srs", seed=3) as patch:
+                inner = BatchSampler(RandomSampler(DATA), 8 if splits else 4, drop_last=True)
+                made = DataLoader(DATA, batch_sampler=Shard(inner, rank), collate_fn=list)
+                ranks.append([*made, *made])
+            assert patch.records[0].num_replicas == 2
+        assert [[*one, *two] for one, two in zip(*ranks, strict=True)] == stream(0, 0, 12)
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking pytest-xdist's threads is torch's choice
+    @pytest.mark.parametrize(("method", "persistent"), [("fork", False), ("fork", True), ("spawn", True)])
+    def test_of_workers(self, method: str, persistent: bool) -> None:
+        with using("srs", seed=3):
+            made = loader(drop_last=True, num_workers=2, multiprocessing_context=method, persistent_workers=persistent)
+            assert [*made, *made] == stream(0, 0, 12)
 
 
-def test_nothing_to_replace_is_an_error() -> None:
-    with pytest.raises(RuntimeError, match="it does not shuffle"), using("srs"):
-        list(loader(shuffle=False))
-    with pytest.raises(RuntimeError, match="no DataLoader was made"), using("srs"):
-        pass
+class TestFrameworksSamplers:
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_a_stateful_loader_of_torchdata(self, workers: int) -> None:
+        with using("srs", seed=3) as patch:
+            made = StatefulDataLoader(DATA, batch_size=8, shuffle=True, collate_fn=list, num_workers=workers)
+            assert [list(made), list(made)] == [epoch(0), epoch(1)]
+        assert len(patch.records) == 1
 
+    def test_a_sampler_exchanged_after_the_loader_was_made(self) -> None:
+        """As Accelerate does."""
+        with using("srs", seed=3):
+            made: Any = loader(list(range(90)), shuffle=None, sampler=RandomSampler(DATA))
+            made.batch_sampler.sampler = RandomSampler(range(90))
+            assert list(made) == epoch(0, size=90)
+            made.batch_sampler.sampler = SequentialSampler(DATA)
+            assert list(chain(*made)) == DATA
 
-def test_an_error_inside_is_the_error() -> None:
-    with pytest.raises(KeyError), using("srs"):
-        raise KeyError
-    assert next(iter(loader(shuffle=False))) == DATA[:8]
+    def test_a_loader_that_repeats_one_iterator_for_ever(self) -> None:
+        class Repeat:
+            def __init__(self, sampler: Any) -> None:
+                self.sampler = sampler
+
+            def __iter__(self) -> Any:
+                while True:
+                    yield from iter(self.sampler)
+
+        with using("srs", seed=3):
+            batches = iter(
+                DataLoader(DATA, batch_sampler=Repeat(BatchSampler(RandomSampler(DATA), 8, True)), collate_fn=list)
+            )
+            assert [next(batches) for _ in range(18)] == stream(0, 0, 18)
 
 
 @pytest.mark.parametrize(
@@ -162,169 +518,51 @@ def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
         pass
 
 
-def test_a_pool_that_is_too_small_is_an_error_when_the_loader_is_made() -> None:
+def test_options_reach_the_order_and_fail_before_the_training() -> None:
+    with using("srs", seed=3, pool_size=20, sequence=np.arange(50)) as patch:
+        drawn = list(loader(drop_last=True))
+    order = SequencedReplacement(50, 8, seed=3, pool_size=20, sequence="identity")
+    assert drawn == as_lists(order.batches(0, 6))
+    assert "replaced by srs, pool_size 20, sequence of 50, seed 3: " in patch.summaries()[0]
     with pytest.raises(ValueError, match="batch_size should be at most pool_size"), using("srs", pool_size=4):
         loader()
 
 
-def test_options_reach_the_order() -> None:
-    with using("srs", seed=3, pool_size=20, sequence="identity"):
-        drawn = list(loader(drop_last=True))
-    order = SequencedReplacement(50, 8, seed=derived_seed(3, "loader", 0), pool_size=20, sequence="identity")
-    assert drawn == as_lists(order.batches(0, 6))
-
-
-def test_an_evaluation_sees_every_sample_once() -> None:
-    with using("srs", seed=3) as replacement:
-        made = loader(drop_last=True)
-        with torch.no_grad():
-            evaluated = [index for batch in loader() for index in batch]
-            assert len({index for batch in made for index in batch}) == 48
-        trained = list(made)
-    assert sorted(evaluated) == DATA
-    assert trained == stream(0, 0, 6)  # the evaluation has taken nothing from the stream
-    first, second = replacement.records
-    assert first.said().endswith("replaced by srs, seed 3; shuffled as before where gradients were off")
-    assert "iterated with gradients off alone" in second.said()
-
-
-def test_loaders_have_streams_of_their_own() -> None:
-    with using("srs", seed=3):
-        one, two = loader(drop_last=True), loader(drop_last=True)
-        pairs = [loader(drop_last=True) for _ in range(2)]  # at one line, side by side
-        drawn = [list(each) for each in (one, two, *pairs)]
-    assert drawn == [stream(number, 0, 6) for number in range(4)]
-
-
-def test_a_loader_made_in_every_epoch_goes_on() -> None:
-    seen = []
-    with using("srs", seed=3) as replacement:
-        for _ in range(3):
-            made = loader(drop_last=True)
-            seen += list(made)
-    assert seen == stream(0, 0, 18)
-    assert len(replacement.records) == 1
-
-
-def test_batch_samplers_and_loaders_without_batches() -> None:
-    with using("srs", seed=3):
-        batches = BatchSampler(RandomSampler(DATA), 8, drop_last=True)
-        explicit = DataLoader(DATA, batch_sampler=batches, collate_fn=list)
-        as_sampler = DataLoader(DATA, batch_size=None, sampler=batches, collate_fn=None)
-        by_index = DataLoader(DATA, batch_size=None, shuffle=True)
-        assert list(explicit) == stream(0, 0, 6)
-        assert len(as_sampler) == 6
-        assert list(as_sampler._index_sampler) == stream(1, 0, 6)
-        indices = list(by_index)
-    order = SequencedReplacement(50, 1, seed=derived_seed(3, "loader", 2))
-    assert [[index] for index in indices] == as_lists(order.batches(0, 50))
-
-
-def test_a_part_of_the_samples_an_epoch() -> None:
-    with using("reshuffling", seed=3):
-        made = loader(shuffle=None, sampler=RandomSampler(DATA, num_samples=20))
-        epochs = [list(made), list(made)]
-    permutations = as_lists(RandomReshuffling(50, 50, seed=derived_seed(3, "loader", 0)).batches(0, 2))
-    assert [[index for batch in epoch for index in batch] for epoch in epochs] == [each[:20] for each in permutations]
-    assert [len(batch) for batch in epochs[0]] == [8, 8, 4]
-
-
-@pytest.mark.parametrize("name", ["srs", "reshuffling"])
-@pytest.mark.parametrize("drop_last", [True, False])
-@pytest.mark.parametrize("size", [50, 49, 6])
-def test_processes_share_the_batches_of_one_stream(name: str, drop_last: bool, size: int) -> None:
-    data, world = list(range(size)), 3
-    with using(name, seed=3) as replacement:
-        ranks = []
-        for rank in range(world):
-            sampler = DistributedSampler(data, world, rank, drop_last=drop_last)
-            made = DataLoader(data, batch_size=4, sampler=sampler, collate_fn=list)
-            plain = DistributedSampler(data, world, rank, drop_last=drop_last)
-            sizes = [len(batch) for batch in BatchSampler(plain, 4, False)]
-            epochs = []
-            for epoch in (0, 1, 5):
-                sampler.set_epoch(epoch)
-                epochs.append(list(made))
-                assert [len(batch) for batch in epochs[-1]] == sizes
-            ranks.append(epochs)
-    if replacement.records[0].num_replicas == 1:
-        pytest.fail("the processes were not seen")
-    seed = replacement._streams[0].sampler.order.seed
-    assert seed == derived_seed(3, "shared loader", 0)
-    for place, epoch in enumerate((0, 1, 5)):
-        got = [list(chain.from_iterable(parts)) for parts in zip(*(rank[place] for rank in ranks), strict=True)]
-        flat = [index for batch in got for index in batch]
-        if name == "reshuffling":  # every sample once, and those that fill up
-            total = len(DistributedSampler(data, world, 0, drop_last=drop_last)) * world
-            assert len(flat) == total
-            assert len(set(flat)) == min(total, size)
-        else:
-            order = SequencedReplacement(size, min(12, len(flat)), seed=seed)
-            steps = len(got)
-            drawn = as_lists(order.batches(epoch * steps, (epoch + 1) * steps))
-            assert got == [*drawn[:-1], drawn[-1][: len(got[-1])]]
-
-
-def test_passes_go_on_where_no_epoch_is_set() -> None:
-    """Torch would give the same epoch again and again, of which SRS leaves a quarter of the samples out."""
-    sampler = DistributedSampler(DATA, 1, 0)
-    with using("srs", seed=3):
-        made = loader(shuffle=None, sampler=sampler, drop_last=True)
-        assert [*made, *made] == stream(0, 0, 12)
-        sampler.set_epoch(7)
-        assert [*made, *made] == stream(0, 42, 54)
-
-
-def test_processes_that_draw_for_themselves_differ_where_their_torch_seeds_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    drawn = []
-    for torch_seed in (1, 2, 2):
-        torch.manual_seed(torch_seed)
-        with using("srs", seed=3):
-            drawn.append(list(loader()))
-    assert drawn[0] != drawn[1]
-    assert drawn[1] == drawn[2]
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking pytest-xdist's threads is torch's choice
-@pytest.mark.parametrize(("method", "persistent"), [("fork", False), ("fork", True), ("spawn", True)])
-def test_workers(method: str, persistent: bool) -> None:
-    with using("srs", seed=3):
-        made = loader(drop_last=True, num_workers=2, multiprocessing_context=method, persistent_workers=persistent)
-        assert [*made, *made] == stream(0, 0, 12)
-
-
-def test_a_stateful_loader_resumes_within_an_epoch() -> None:
-    with using("srs", seed=3) as replacement:
-        made = StatefulDataLoader(DATA, batch_size=8, shuffle=True, drop_last=True, collate_fn=list)
-        passing = iter(made)
-        begun = [next(passing) for _ in range(4)]
-        state = made.state_dict()
-    assert replacement.records[0].replaced
-    with using("srs", seed=3):
-        again = StatefulDataLoader(DATA, batch_size=8, shuffle=True, drop_last=True, collate_fn=list)
-        again.load_state_dict(state)
-        rest = list(again)
-    assert begun + rest == stream(0, 0, 6)
-
-
-def test_an_inner_context_has_its_own_order() -> None:
-    with using("srs", seed=3):
-        with using("reshuffling"):
-            inner = loader()
-        outer = loader(drop_last=True)
-    assert sorted(index for batch in inner for index in batch) == DATA
-    assert list(outer) == stream(0, 0, 6)
-
-
-def test_a_dataset_that_changes_its_length_is_refused() -> None:
-    data = list(DATA)
-    with using("srs"):
-        made = DataLoader(data, batch_size=8, shuffle=True)
+class TestLoaderHook:
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_observes_what_a_loader_draws(self, workers: int) -> None:
+        drawn: list[tuple[int, Any]] = []
+        with LoaderHook(lambda made: hook.observe(made, lambda *item: drawn.append(item))) as hook:
+            made = loader(num_workers=workers)
+            seen = [*made, *made]
+        assert [item for _, item in drawn] == seen
+        assert [number for number, _ in drawn] == [0] * 7 + [1] * 7
         list(made)
-        data.extend(range(50))
-        with pytest.raises(RuntimeError, match="a dataset should keep its length"):
+        assert len(drawn) == 14, "not after the end"
+
+    def test_sees_a_pass_of_a_subclass_once(self) -> None:
+        class Longer(BatchSampler):
+            def __iter__(self) -> Any:
+                yield from super().__iter__()
+                yield [0]
+
+        passes = []
+        with LoaderHook() as hook:
+            plain, longer = (kind(SequentialSampler(range(4)), 2, False) for kind in (BatchSampler, Longer))
+            for sampler in (plain, longer):
+                hook.observe(DataLoader(range(4), batch_sampler=sampler), lambda number, item: passes.append(item))
+            list(longer)
+        assert passes == [[0, 1], [2, 3], [0]]
+
+    def test_copies_share_it_and_pickles_do_not(self) -> None:
+        with using("srs", seed=3):
+            made = loader()
             list(made)
+            assert list(copy.deepcopy(made)) == epoch(1)
+            assert sorted(chain(*pickle.loads(pickle.dumps(made)))) == DATA
+
+    def test_leaves_what_cannot_be_replaced(self) -> None:
+        assert not LoaderHook().replace_iter([1, 2], lambda sampler, own: own())
 
 
 @given(
@@ -345,3 +583,13 @@ def test_a_fitted_order_has_the_sizes_it_is_told(name: str, num_samples: int, ba
     assert backwards[::-1] == batches
     assert pickle.loads(pickle.dumps(fitted)) == fitted
     assert as_lists(fitted.batches(steps, 2 * steps)) == batches[steps : 2 * steps]
+
+
+def test_a_mixture_from_a_config_file(tmp_path: Path) -> None:
+    path = tmp_path / "mix.json"
+    path.write_text('{"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 2}')
+    with using(str(path), seed=3):
+        drawn = [batch.tolist() for batch in DataLoader(range(1000), batch_size=8, shuffle=True)]
+    expected = Mixture([900, 100], [3, 1], 8, seed=3)
+    assert drawn == [batch.tolist() for batch in expected.batches(0, 125)]
+    assert {sum(index >= 900 for index in batch) for batch in drawn} == {2}

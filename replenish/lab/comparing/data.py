@@ -6,31 +6,34 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
+from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
-from replenish.lab.comparing.page import answer_page, write_page
-from replenish.lab.comparing.question import Answer, Question, run_until_decided, seed_list
-from replenish.lab.comparing.statistics import PERCENT
+from replenish.lab.comparing.page import answer_page
+from replenish.lab.comparing.question import ASK_AGAIN, Outcomes, Question, ask, run_until_decided
+from replenish.lab.comparing.written import optional_stopping, write_page, write_record
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Dataset
-from replenish.lab.jobs import Job, WatchJobs, plan
+from replenish.lab.jobs import Execution, Job, WatchJobs, plan
 from replenish.lab.launch import check_machines, launch
 from replenish.lab.machine import first_process
 from replenish.lab.report.figures import curves
 from replenish.lab.report.grouping import Group, origins
 from replenish.lab.report.words import dataset_name, recipe_words
 from replenish.lab.runs import folder_of, read_run
+from replenish.lab.show import Page
+from replenish.lab.statistics import PERCENT
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from replenish.lab.comparing.verdict import Verdict
+    from replenish.lab.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def compare(
     """Train one network with several orders over several seeds, and say which is better.
 
     Runs of one seed have the same initial weights, so differences are taken seed by seed. Runs that are finished are
-    not run again: more seeds later cost only themselves.
+    not run again.
 
     Args:
         data: A dataset's name, a folder of images, an npz; or data of your own in memory, as
@@ -151,160 +154,169 @@ def compare(
         >>> sorted(found.errors), found.verdicts[0].outcome
         (['reshuffling', 'srs'], 'undecided')
     """
-    planned = plan_comparison(
-        data,
-        model=model,
-        orders=orders,
-        seeds=seeds,
-        metric=metric,
-        margin=margin,
-        until_decided=until_decided,
-        max_seeds=max_seeds,
-        runs=runs,
-        hardware=hardware,
-        **recipe,
+    question = lab_question(
+        orders, seeds, metric=metric, margin=margin, until_decided=until_decided, max_seeds=max_seeds
     )
+    execution = Execution(Path(runs), launcher, parallel, hardware or Hardware(), budget)
+    planned = plan_comparison(data, question, execution, model=model, recipe=recipe)
     if watch is not None:
-        return planned.run(launcher, parallel, watch, budget)
+        return planned.run(watch)
     from replenish.lab.launch.display import display_for_people
 
     with display_for_people([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
-        return planned.run(launcher, parallel, display.watch, budget)
+        return planned.run(display.watch)
+
+
+def lab_question(
+    orders: str | Sequence[str] = ORDERS,
+    seeds: int | Sequence[int] = 5,
+    *,
+    metric: str = "error",
+    ask_again: str = ASK_AGAIN,
+    **options: Any,
+) -> Question:
+    """Return a question about one of `METRICS`; the options are those of `ask`."""
+    chosen = METRICS[checks.one_of("metric", metric, METRICS)]
+    return ask(
+        orders,
+        seeds,
+        possible=chosen.possible,
+        metric=chosen.label,
+        unit=chosen.unit,
+        field=chosen.field,
+        ask_again=ask_again,
+        **options,
+    )
 
 
 @dataclass(frozen=True)
 class PlannedComparison:
     """A comparison that has been checked and not yet run: so that it can be announced.
 
-    It has a config for each order and a job for each order and seed; what makes the network, if that has no name; and
-    whether the data are known to this process alone.
+    It has a config for each order and a job for each order and seed; the function that makes the network, if it has no
+    name; and whether the data exist in this process only.
     """
 
     dataset: Dataset
     configs: Sequence[RunConfig]
     jobs: Sequence[Job]
     question: Question
-    metric: LabMetric
-    runs: Path
+    execution: Execution
     make_model: Callable[[], nn.Module] | None
     own_data: bool
 
-    def run(
-        self, launcher: str = "local", parallel: int = 1, watch: WatchJobs | None = None, budget: float | None = None
-    ) -> Comparison:
-        """Execute what is not finished, and return what was found; the arguments are those of `compare`."""
-        here = launcher == "local" and checks.integer("parallel", parallel, minimum=1) == 1
+    def run(self, watch: WatchJobs | None = None) -> Comparison:
+        """Execute what is not finished, and return what was found."""
+        execution, hardware = self.execution, self.execution.hardware
+        here = execution.launcher == "local" and execution.parallel == 1
         if here:
             check_machines(self.jobs)
         elif self.make_model is not None or self.own_data:
             what = "a network" if self.make_model is not None else "data"
             raise ValueError(
-                f"{what} of your own can be trained in this process alone, so launcher should be 'local' and parallel "
-                f"1, but got {launcher!r} and {parallel}"
+                f"{what} of your own can be trained in this process only, so launcher should be 'local' and parallel "
+                f"1, but got {execution.launcher!r} and {execution.parallel}"
             )
-        if budget is not None and self.jobs[0].hardware.devices * self.jobs[0].hardware.num_nodes > 1:
-            raise ValueError(f"budget should be left out for runs of several processes, but got {budget:g} s")
-        values: dict[str, dict[int, float]] = {order: {} for order in self.question.orders}
-        results: list[dict[str, Any]] = []
+        if execution.budget is not None and hardware.devices * hardware.num_nodes > 1:
+            raise ValueError(f"budget should be left out for runs of several processes, but got {execution.budget:g} s")
+        outcomes = Outcomes(self.question)
 
         def run(seeds: Sequence[int]) -> None:
             places = [place for place, job in enumerate(self.jobs) if job.config.seed in seeds]
-            told = _told(watch, places[0])
+            hear = _shifted(watch, places[0])
             jobs = [self.jobs[place] for place in places]
             if here:  # in this process, which has the data already
                 own = {"model": self.make_model, "dataset": self.dataset}
-                ended = [job.run(partial(told, place), **own) for place, job in enumerate(jobs)]
+                ended = [job.run(partial(hear, place), **own) for place, job in enumerate(jobs)]
             else:
-                ended = launch(jobs, launcher, parallel, told)
+                ended = launch(jobs, execution.launcher, execution.parallel, hear)
             for job, result in zip(jobs, ended, strict=True):
-                if result["status"] == "finished":
-                    values[job.config.order][job.config.seed] = self._value(result, job)
-            results.extend(ended)
+                value = self._value(result, job) if result["status"] == "finished" else None
+                outcomes.add(job.config.order, job.config.seed, value)
 
-        stopped = run_until_decided(self.question, values, run, parallel=parallel, budget=budget)
-        if not any(values.values()):
-            raise ValueError(f"no run in {self.runs} finished, so there is nothing to compare")
-        diverged = sum(result["status"] == "diverged" for result in results)
-        return self._found(values, stopped, diverged)
+        stopped = run_until_decided(
+            self.question, outcomes.values, run, parallel=execution.parallel, budget=execution.budget
+        )
+        outcomes.refuse_nothing()
+        return self._found(outcomes, stopped)
 
     def _value(self, result: dict[str, Any], job: Job) -> float:
-        if (value := result.get(self.metric.field)) is None:
-            raise ValueError(f"{job.folder} is of a release that did not measure {self.metric.field}; remove it")
+        if (value := result.get(self.question.field)) is None:
+            raise ValueError(f"{job.folder} is of a release that did not measure {self.question.field}; remove it")
         return float(value)
 
-    def _found(self, values: dict[str, dict[int, float]], stopped: str | None, diverged: int) -> Comparison:
+    def _found(self, outcomes: Outcomes, stopped: str | None) -> Comparison:
         groups = {config.order: self._group(config) for config in self.configs}
         besides = {
             what: {order: found for order, group in groups.items() if (found := group.by_seed(field))}
             for what, field in BESIDES.items()
         }
-        answer = self.question.answer(
-            values,
+        path = self.execution.runs / self._page_name()
+        answer = make_answer(
+            self.question,
+            outcomes.values,
             stopped,
             besides={what: found for what, found in besides.items() if found},
-            warnings=list(warnings_about(self.dataset, groups)),
+            warnings=[
+                *outcomes.warnings(),
+                *warnings_about(self.dataset, groups),
+                *optional_stopping(self.question, sorted(outcomes.pairs()), path),
+            ],
         )
         errors = {order: group.errors for order, group in groups.items()}
-        page = self.runs / self._page_name()
         if first_process():
-            title = f"{dataset_name(self.configs[0])} with {self.configs[0].model}"
-            recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
-            told: dict[str, Any] = {"command": self.jobs[0].command, "origins": origins(groups.values())}
-            if len(recipes) > 1:
-                recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
-                told["differ_in"] = "the order of their data and in what each order was given"
-            write_page(answer_page(answer, title, recipes, figures=(curves(groups, name="curves"),), **told), page)
-        return Comparison(answer, errors, self.runs, page, diverged)
+            write_page(answer, self._page(answer, groups), path)
+            write_record(answer, path, configs={config.order: config.slug for config in self.configs})
+        return Comparison(answer, errors, self.execution.runs, path, len(outcomes.diverged))
+
+    def _page(self, answer: Answer, groups: Mapping[str, Group]) -> Page:
+        recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
+        more: dict[str, Any] = {"command": self.execution.command, "origins": origins(groups.values())}
+        if len(recipes) > 1:
+            recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
+            more["differ_in"] = "the order of their data and in what each order was given"
+        title = f"{dataset_name(self.configs[0])} with {self.configs[0].model}"
+        return answer_page(answer, title, recipes, figures=(curves(groups, name="curves"),), **more)
 
     def _group(self, config: RunConfig) -> Group:
-        folders = [folder_of(config.with_seed(seed), self.runs) for seed in self.question.seeds]
-        records = tuple(read_run(self.runs, folder) for folder in folders if folder.exists())
+        folders = [folder_of(config.with_seed(seed), self.execution.runs) for seed in self.question.seeds]
+        records = tuple(read_run(self.execution.runs, folder) for folder in folders if folder.exists())
         return Group(config.order, config, records)
 
     def _page_name(self) -> str:
         """Return a file name that other comparisons in the same folder do not have."""
         digest = hashlib.sha256("\n".join(config.slug for config in self.configs).encode()).hexdigest()[:8]
         data = re.sub(r"[^A-Za-z0-9._-]+", "_", self.dataset.name)
-        return f"compare-{data}-{digest}.html"
+        metric = "" if self.question.field == METRICS["error"].field else f"-{self.question.field}"
+        return f"compare-{data}-{digest}{metric}.html"
 
 
 def plan_comparison(
     data: Any,
+    question: Question,
+    execution: Execution,
     *,
     model: str | Callable[[], nn.Module] = MODEL,
-    orders: Sequence[str] = ORDERS,
-    seeds: int | Sequence[int] = 5,
-    metric: str = "error",
-    margin: float | None = None,
-    until_decided: bool = False,
-    max_seeds: int = 40,
-    runs: str | os.PathLike[str] = "runs",
-    hardware: Hardware | None = None,
-    tensorboard: bool = False,
-    command: str = "",
-    **recipe: Any,
+    recipe: Mapping[str, Any],
 ) -> PlannedComparison:
-    """Return what `compare` is going to run, with the data read and everything checked that can be; nothing is written.
+    """Return what `compare` is going to run, with the data read and everything checked that can be.
 
-    The arguments are those of `compare`, with `tensorboard` and `command` as of `replenish.lab.jobs.Job`.
+    Nothing is written. `recipe` has the fields of `RunConfig` that are not the default.
     """
-    chosen = METRICS[checks.one_of("metric", metric, METRICS)]
-    question = Question(
-        tuple(orders) if not isinstance(orders, str) else (orders,),
-        seed_list(seeds, until_decided, max_seeds),
-        margin=margin,
-        until_decided=until_decided,
-        possible=chosen.possible,
-        metric=chosen.label,
-        unit=chosen.unit,
+    dataset, configs = comparison_configs(data, model, question.orders, recipe)
+    jobs = plan(
+        configs,
+        question.seeds,
+        execution.runs,
+        hardware=execution.hardware,
+        tensorboard=execution.tensorboard,
+        command=execution.command,
     )
-    dataset, configs = comparison_configs(data, model, orders, recipe)
-    jobs = plan(configs, question.seeds, Path(runs), hardware=hardware, tensorboard=tensorboard, command=command)
     check_ended(jobs, dataset)
     make_model = None if isinstance(model, str) else model
-    return PlannedComparison(dataset, configs, jobs, question, chosen, Path(runs), make_model, not is_named(data))
+    return PlannedComparison(dataset, configs, jobs, question, execution, make_model, not is_named(data))
 
 
-def _told(watch: WatchJobs | None, first: int) -> WatchJobs:
+def _shifted(watch: WatchJobs | None, first: int) -> WatchJobs:
     """Return a watch that counts jobs from the first of a round."""
     return (lambda place, event: watch(first + place, event)) if watch is not None else (lambda place, event: None)

@@ -13,7 +13,7 @@ from replenish.lab.config import RunConfig
 from replenish.lab.data import Dataset, as_dataset, load, reduce
 from replenish.lab.data.augment import MAX_PAD
 from replenish.lab.jobs import Job
-from replenish.lab.report.findings import Pair, left_out, mixed_words
+from replenish.lab.report.findings import Pair, mixed_words
 from replenish.lab.report.grouping import Group
 from replenish.lab.runs import RunFolder
 
@@ -193,5 +193,5 @@ def warnings_about(dataset: Dataset, groups: Mapping[str, Group]) -> Iterator[st
         )
     baseline, *others = groups.values()
     for group in others:
-        pair = Pair(group, baseline)
-        yield from (said.strip().removesuffix(".") for said in (left_out(pair), mixed_words(pair)) if said)
+        if said := mixed_words(Pair(group, baseline)):
+            yield said.removesuffix(".")

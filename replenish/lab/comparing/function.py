@@ -9,12 +9,15 @@ from numbers import Real
 from pathlib import Path
 
 from replenish.lab.atomic_files import check_place
-from replenish.lab.comparing.page import answer_page, write_page
-from replenish.lab.comparing.question import Answer, Question, checked_metric, run_until_decided, seed_list
-from replenish.lab.comparing.statistics import ANY
-from replenish.orders.fitted import FittedOrder, check_fittable
+from replenish.lab.comparing.answer import Answer, make_answer
+from replenish.lab.comparing.page import answer_page
+from replenish.lab.comparing.question import ASK_AGAIN, DivergedError, Outcomes, ask, checked_metric, run_until_decided
+from replenish.lab.comparing.written import write_page
+from replenish.lab.jobs import checked_budget
+from replenish.lab.statistics import ANY
+from replenish.orders.by_name import build_order, check_fittable
+from replenish.orders.fitted import FittedOrder
 from replenish.orders.protocol import Order
-from replenish.orders.registry import build_order
 
 #: A training: called with an order and a seed, it returns its metric, or several by name.
 Training = Callable[[Order, int], float | Mapping[str, float]]
@@ -40,8 +43,11 @@ def compare_trainings(
 
     Every batch is full: where `batch_size` does not divide `num_samples`, the short batch that some orders would end an
     epoch on is dropped, so that all see equally many samples. All orders of a seed are trained before the next seed.
-    Seed everything with `seed` but the order of the data: then the trainings of a seed differ in that alone, and their
-    differences are taken seed by seed.
+    Seed everything except the order of the data with `seed`. Then the trainings of one seed differ in the order only,
+    and their differences are taken seed by seed.
+
+    A training that raises an error or returns NaN does not lose the others: the answer leaves it out and names its
+    order and seed. An interrupt (Ctrl-C) leaves what has ended on the page, if there is one.
 
     Args:
         train: Called as `train(order, seed)`, it trains with the order's batches and returns a number, or several by
@@ -68,34 +74,63 @@ def compare_trainings(
         >>> compare_trainings(train, 1000, 50, seeds=4).verdicts[0].outcome
         'better'
     """
-    question = Question(
-        tuple(orders),
-        seed_list(seeds, until_decided, max_seeds),
-        higher_is_better,
-        margin,
-        until_decided,
-        possible,
-        metric or "metric",
+    question = ask(
+        orders,
+        seeds,
+        margin=margin,
+        until_decided=until_decided,
+        max_seeds=max_seeds,
+        higher_is_better=higher_is_better,
+        possible=possible,
+        metric=metric or "metric",
+        ask_again=ASK_AGAIN,
     )
+    budget = checked_budget(budget)
     if page is not None:
         check_place("page", Path(page), ".html")
     for order in question.orders:
-        _order(order, num_samples, batch_size, 0)  # what an order does not take is refused before another trains
-    values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
+        _order(order, num_samples, batch_size, 0)  # an order that does not fit fails before the first training
+    outcomes = Outcomes(question)
     besides: dict[str, dict[str, dict[int, float]]] = {}
+
+    def train_one(order: str, seed: int) -> None:
+        made = _order(order, num_samples, batch_size, seed)
+        try:
+            found = train(made, seed)
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            if not outcomes.fail(order, seed, message):
+                raise RuntimeError(f"the training of {order} with seed {seed} failed: {message}") from error
+            return
+        try:
+            outcomes.add(order, seed, _value(found, metric, order, seed))
+        except DivergedError:
+            outcomes.add(order, seed, None)
+        for name, value in _others(found, metric).items():
+            besides.setdefault(name, {}).setdefault(order, {})[seed] = value
 
     def run(seeds: Sequence[int]) -> None:
         for seed in seeds:
             for order in question.orders:
-                found = train(_order(order, num_samples, batch_size, seed), seed)
-                values[order][seed] = _value(found, metric, order, seed)
-                for name, value in _others(found, metric).items():
-                    besides.setdefault(name, {}).setdefault(order, {})[seed] = value
+                train_one(order, seed)
 
-    answer = question.answer(values, run_until_decided(question, values, run, budget=budget), besides=besides)
+    def answered(stopped: str | None) -> Answer:
+        return make_answer(question, outcomes.values, stopped, besides=besides, warnings=outcomes.warnings())
+
+    try:
+        found = answered(run_until_decided(question, outcomes.values, run, budget=budget))
+    except BaseException:
+        if page is not None and any(outcomes.values.values()):
+            _write(answered("it was interrupted"), page)
+        raise
+    outcomes.refuse_nothing()
     if page is not None:
-        write_page(answer_page(answer, "A training function of your own"), page)
-    return answer
+        _write(found, page)
+    return found
+
+
+def _write(answer: Answer, page: str | os.PathLike[str]) -> None:
+    write_page(answer, answer_page(answer, "A training function of your own"), page)
 
 
 def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:

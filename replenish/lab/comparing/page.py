@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
-from replenish.lab.atomic_files import write_atomically
-from replenish.lab.comparing.question import Answer
-from replenish.lab.comparing.verdict import Verdict
+from replenish.lab.comparing.answer import Answer, digits
 from replenish.lab.show import (
     NOTHING,
     Cell,
@@ -24,9 +19,7 @@ from replenish.lab.show import (
     Table,
     pairs_figure,
 )
-from replenish.lab.show.page import page_html
-
-_STATES = {"better": "difference", "worse": "difference", "equivalent": "equivalent", "undecided": "open"}
+from replenish.lab.verdict import Verdict
 
 
 def answer_page(
@@ -37,56 +30,85 @@ def answer_page(
     command: str = "",
     origins: Sequence[Origin] = (),
     figures: Sequence[Figure | None] = (),
-    differ_in: str = "the order of their data alone",
+    differ_in: str = "the order of their data only",
 ) -> Page:
-    """Return the page of an answer: what was trained and how, what was found, and what else there is to see of it."""
+    """Return the page of an answer: the verdicts, every seed, and then what was run."""
     question = answer.question
     caption = f"{question.metric} of every run; a line joins the runs of one seed."
     kept = {order: values for order, values in answer.values.items() if values}
     looks = {order: order for order in kept}
     pairs = [pairs_figure(kept, looks, question.metric, "seeds", caption)] if len(kept) > 1 else []
-    section = Section(
-        "answer",
+    verdicts = Section(
+        "verdict",
+        "The verdict",
+        tuple(filter(None, [answer.advice])),
+        tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in answer.verdicts),
+        tuple(
+            block for block in (*pairs, _seeds_table(answer), _table(answer, origins), *figures) if block is not None
+        ),
+    )
+    proofs = _proofs_table(answer.proofs)
+    run = Section(
+        "run",
         title,
-        tuple(paragraphs),
-        tuple(_finding(verdict, answer) for verdict in answer.verdicts),
-        tuple(block for block in (_table(answer, origins), *figures, *pairs) if block is not None),
-        command,
+        (*paragraphs, *filter(None, [answer.assumption])),
+        blocks=(proofs,) if proofs else (),
+        code=command,
     )
     warnings = (*answer.warnings, *([f"stopped: {answer.stopped}"] if answer.stopped else []))
     notices = (Notice("Before you read on", warnings),) if warnings else ()
-    lead = (
-        f"Trainings that differ in {differ_in}, paired by seed. Differences are taken seed by seed, and a verdict "
-        f"rests on their interval."
-    )
-    return Page("Which order is better?", lead, "Replenish · comparison", _facts(answer), (section,), notices)
+    lead = f"{title}. The trainings differ in {differ_in} and are paired by seed."
+    return Page(_headline(answer), lead, "Replenish · comparison", _facts(answer), (verdicts, run), notices)
 
 
-def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page to a file, whole or not at all, and return where."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, page_html(page).encode())
-    return path
+def _headline(answer: Answer) -> str:
+    """Return the verdict in a few words; for several verdicts, the question."""
+    if len(answer.verdicts) > 1:
+        return f"Which order is better: {', '.join(answer.question.orders[1:])} or {answer.question.orders[0]}?"
+    (verdict,) = answer.verdicts
+    if verdict.outcome == "equivalent":
+        return f"{verdict.first} and {verdict.second} are equivalent within {verdict.rule.margin:g}"
+    if verdict.outcome == "undecided":
+        return f"Undecided between {verdict.first} and {verdict.second}"
+    return f"{verdict.first} is {verdict.outcome} than {verdict.second}"
+
+
+def _seeds_table(answer: Answer) -> Table:
+    """Return the value of every run by seed, and the differences."""
+
+    def value(order: str) -> Column:
+        values = answer.values[order]
+        return Column(order, lambda seed: digits(values[seed]) if seed in values else NOTHING)
+
+    def difference(verdict: Verdict) -> Column:
+        found = dict(zip(verdict.difference.seeds, verdict.difference.differences, strict=True))
+        title = f"{verdict.first} minus {verdict.second}"
+        return Column(title, lambda seed: verdict.number(found[seed]) if seed in found else NOTHING)
+
+    seeds = sorted({seed for values in answer.values.values() for seed in values})
+    columns = [
+        Column("Seed", str, numeric=False),
+        *map(value, answer.question.orders),
+        *map(difference, answer.verdicts),
+    ]
+    return Table("by-seed", "Seed by seed", columns, [(str(seed), seed) for seed in seeds], answer.question.metric)
+
+
+def _proofs_table(proofs: Sequence[tuple[str, int, str]]) -> Table | None:
+    """Return what the loaders of the first run of each order did."""
+    columns = [
+        Column("Order", lambda proof: proof[0], numeric=False),
+        Column("Seed", lambda proof: str(proof[1])),
+        Column("Loader", lambda proof: proof[2], numeric=False),
+    ]
+    caption = "What the first run of each order did to its loaders: the record that the orders were used."
+    subjects = [(f"{order}-{number}", proof) for number, proof in enumerate(proofs) for order in proof[:1]]
+    return Table("loaders", "The loaders", columns, subjects, caption) if proofs else None
 
 
 def _facts(answer: Answer) -> tuple[Fact, ...]:
     found = [Fact(verdict.outcome, f"{verdict.first} against {verdict.second}") for verdict in answer.verdicts]
     return (*found, Fact(str(max(verdict.difference.n for verdict in answer.verdicts)), "pairs of runs"))
-
-
-def _finding(verdict: Verdict, answer: Answer) -> Finding:
-    return Finding(
-        name=f"{verdict.first}-{verdict.second}",
-        first=verdict.first,
-        second=verdict.second,
-        sentence=verdict.sentence,
-        state="unknown" if verdict.interval is None else _STATES[verdict.outcome],
-        difference=dataclasses.replace(verdict.difference, interval=verdict.interval),
-        order=verdict.first,
-        unit=answer.question.unit,
-        higher_is_better=answer.question.higher_is_better,
-    )
 
 
 def _table(answer: Answer, origins: Sequence[Origin]) -> Table:
@@ -95,13 +117,13 @@ def _table(answer: Answer, origins: Sequence[Origin]) -> Table:
         if found is None:
             return Cell(NOTHING, ("n = 0",))
         interval = found.interval
-        ends = "no interval" if interval is None else f"{interval.low:.4g} to {interval.high:.4g}"
-        return Cell(f"{found.value:.4g}", (f"n = {found.n}", ends))
+        ends = "no interval" if interval is None else f"{digits(interval.low)} to {digits(interval.high)}"
+        return Cell(digits(found.value), (f"n = {found.n}", ends))
 
     def beside(what: str) -> Column:
         def cell(order: str) -> str:
             found = answer.mean_besides(what, order)
-            return NOTHING if found is None else f"{found:.4g}"
+            return NOTHING if found is None else digits(found)
 
         return Column(what, cell, "mean")
 

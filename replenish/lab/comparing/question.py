@@ -1,21 +1,21 @@
-"""A question about orders: what is compared, when it is decided, and the answer with its numbers."""
+"""A question about orders: which are compared, over which seeds, by which rule, and when it is decided."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
 
 from replenish import checks
-from replenish.lab.comparing.statistics import ANY, Estimate, mean_with_interval
-from replenish.lab.comparing.verdict import FEWEST_SEEDS, Verdict, check_margin, decide
-from replenish.notebook import html_table
+from replenish.lab.statistics import ANY, paired_difference
+from replenish.lab.verdict import FEWEST_SEEDS, Rule, Verdict, decide
 
 #: The metric by order and seed.
 Values = Mapping[str, Mapping[int, float]]
+#: How to ask again from Python.
+ASK_AGAIN = "the same call with until_decided=True and margin=M, the largest difference that does not matter"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -24,25 +24,20 @@ class Question:
     """Which order is better, and when that is decided.
 
     Attributes:
-        orders: Names of orders; each of the others is set against the first.
-        seeds: The seeds, if their number is fixed beforehand.
-        higher_is_better: Whether more of the metric is better.
-        margin: What difference would not matter, in the metric's unit.
-        until_decided: Whether to go on, seed by seed, until all verdicts are decided; `seeds` are then as many as there
-            may be.
-        possible: The least and the greatest value that the metric can have.
-        metric: What the metric is, for people.
-        unit: What differences of it are in, such as points.
+        orders: Names of orders; each of the others is compared with the first.
+        seeds: The seeds; where the rule allows for a look after every seed, the most that are run.
+        rule: How the differences are judged.
+        metric: The metric's name, for people.
+        field: The field of a run's result that holds the metric; "" where it is read elsewhere.
+        ask_again: How to ask again and look after every seed, for an undecided answer: a command or a call.
     """
 
     orders: tuple[str, ...]
     seeds: tuple[int, ...]
-    higher_is_better: bool = False
-    margin: float | None = None
-    until_decided: bool = False
-    possible: tuple[float, float] = ANY
+    rule: Rule = field(default_factory=Rule)
     metric: str = "metric"
-    unit: str = ""
+    field: str = ""
+    ask_again: str = ""
 
     def __post_init__(self) -> None:
         if len(set(self.orders)) != len(self.orders) or len(self.orders) < 2:
@@ -51,174 +46,57 @@ class Question:
             )
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds should be one or more different seeds, but got {list(self.seeds)}")
-        if self.until_decided and len(self.seeds) < FEWEST_SEEDS:
+        if self.rule.anytime and len(self.seeds) < FEWEST_SEEDS:
             raise ValueError(
                 f"max_seeds should be at least {FEWEST_SEEDS} to decide anything, but got {len(self.seeds)}"
             )
-        check_margin(self.margin)
 
     def verdicts(self, values: Values) -> tuple[Verdict, ...]:
         """Return what the values so far decide, each of the other orders against the first."""
         baseline, *others = self.orders
         return tuple(
-            decide(
-                values[order],
-                values[baseline],
-                order,
-                baseline,
-                higher_is_better=self.higher_is_better,
-                margin=self.margin,
-                anytime=self.until_decided,
-                comparisons=len(others),
-                possible=self.possible,
-                unit=self.unit,
-            )
-            for order in others
+            decide(paired_difference(values[order], values[baseline]), self.rule, (order, baseline)) for order in others
         )
 
     def is_decided(self, values: Values) -> bool:
-        """Tell whether no further seed is wanted."""
-        return self.until_decided and all(verdict.outcome != "undecided" for verdict in self.verdicts(values))
+        """Return whether no further seed is needed."""
+        return self.rule.anytime and all(verdict.outcome != "undecided" for verdict in self.verdicts(values))
 
-    def answer(
-        self,
-        values: Values,
-        stopped: str | None = None,
-        *,
-        besides: Mapping[str, Values] | None = None,
-        warnings: Sequence[str] = (),
-    ) -> Answer:
-        """Return the verdicts with their numbers; the arguments are those of `Answer`."""
-        verdicts = self.verdicts(values)
-        doubts = (
-            *warnings,
-            *self._without_effect_of_seeds(values),
-            *(verdict.warning for verdict in verdicts if verdict.warning),
-        )
-        kept = {order: dict(values[order]) for order in self.orders}
-        return Answer(self, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)))
-
-    def _without_effect_of_seeds(self, values: Values) -> list[str]:
-        """Return a warning of orders whose runs differ in the seed alone and not in the metric."""
-        equal = [order for order in self.orders if len(values[order]) > 1 == len(set(values[order].values()))]
-        if not equal:
-            return []
-        return [
-            f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
-            f"and its order, or the metric be saturated or too coarse"
-        ]
+    def check_possible(self, values: Values) -> None:
+        """Refuse a value outside the range that was stated as possible: intervals are cut there."""
+        low, high = self.rule.possible
+        for order, by_seed in values.items():
+            for seed, value in by_seed.items():
+                if not low <= value <= high:
+                    raise ValueError(
+                        f"possible should include every value of the metric, but got {low:g} to {high:g} and the value "
+                        f"{value:g} of {order} with seed {seed}"
+                    )
 
 
-@dataclass(frozen=True, repr=False)
-class Answer:
-    """What a comparison of trainings found.
-
-    Attributes:
-        question: What was asked.
-        values: The metric by order and seed.
-        verdicts: Each of the other orders against the first.
-        stopped: Why there are fewer seeds than asked for, if there are.
-        besides: Further numbers by what they are, then by order and seed; nothing is decided by them.
-        warnings: What makes the numbers doubtful, to be said before anything else.
-    """
-
-    question: Question
-    values: dict[str, dict[int, float]]
-    verdicts: tuple[Verdict, ...]
-    stopped: str | None = None
-    besides: Mapping[str, Values] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-    def mean(self, order: str) -> Estimate | None:
-        """Return the mean of the metric over the seeds, with an interval within what is possible; None without any."""
-        found = self.values[order]
-        return mean_with_interval(found.values(), self.question.possible) if found else None
-
-    def mean_besides(self, what: str, order: str) -> float | None:
-        """Return the mean of one of the further numbers over the seeds; None without any."""
-        found = self.besides[what].get(order, {})
-        return math.fsum(found.values()) / len(found) if found else None
-
-    def lines(self) -> list[str]:
-        """Return the answer for people: verdicts in words, then the numbers."""
-        found = self._sentences()
-        width = max(map(len, self.question.orders))
-        for order in self.question.orders:
-            by_seed = self.values[order]
-            listed = ", ".join(f"{by_seed[seed]:.6g}" for seed in sorted(by_seed))
-            found.append(f"{order:{width}}  {_mean_words(self.mean(order))}  by seed: {listed or 'none'}")
-        for what in self.besides:
-            means = {order: self.mean_besides(what, order) for order in self.question.orders}
-            listed = ", ".join(f"{order} {mean:.4g}" for order, mean in means.items() if mean is not None)
-            found.append(f"{what}: {listed}")
-        return found
-
-    def _sentences(self) -> list[str]:
-        stopped = [f"Stopped: {self.stopped}."] if self.stopped else []
-        return [*(verdict.sentence for verdict in self.verdicts), *stopped]
-
-    def _warned(self) -> list[str]:
-        return [f"Warning: {warning}." for warning in self.warnings]
-
-    def __repr__(self) -> str:
-        return "\n".join([*self._warned(), *self.lines()])
-
-    def _repr_html_(self) -> str:
-        seeds = sorted({seed for by_seed in self.values.values() for seed in by_seed})
-        rows = [
-            (
-                order,
-                _mean_words(self.mean(order)),
-                *(f"{self.values[order][seed]:.6g}" if seed in self.values[order] else "" for seed in seeds),
-            )
-            for order in self.question.orders
-        ]
-        heads = ("order", "mean", *(f"seed {seed}" for seed in seeds))
-        return html_table(self.question.metric, rows, heads, [*self._warned(), *self._sentences()])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "orders": list(self.question.orders),
-            "metric": self.question.metric,
-            "higher_is_better": self.question.higher_is_better,
-            "margin": self.question.margin,
-            "until_decided": self.question.until_decided,
-            "warnings": list(self.warnings),
-            "stopped": self.stopped,
-            "verdicts": [asdict(verdict) for verdict in self.verdicts],
-            "values": _plain(self.values),
-            "besides": {what: _plain(values) for what, values in self.besides.items()},
-        }
+def ask(
+    orders: str | Sequence[str],
+    seeds: int | Sequence[int] = 5,
+    *,
+    margin: float | None = None,
+    until_decided: bool = False,
+    max_seeds: int = 40,
+    higher_is_better: bool = False,
+    possible: tuple[float, float] = ANY,
+    metric: str = "metric",
+    unit: str = "",
+    field: str = "",
+    ask_again: str = "",
+) -> Question:
+    """Return a question; the arguments are those of `compare`, and of `Question` and `Rule`."""
+    orders = (orders,) if isinstance(orders, str) else tuple(orders)
+    chosen = _seeds(seeds, until_decided, max_seeds)
+    comparisons = max(len(orders) - 1, 1)
+    rule = Rule(margin, higher_is_better, until_decided, comparisons, possible, unit=unit)
+    return Question(orders, chosen, rule, metric, field, ask_again)
 
 
-def _plain(values: Values) -> dict[str, dict[str, float]]:
-    return {order: {str(seed): value for seed, value in found.items()} for order, found in values.items()}
-
-
-def _mean_words(mean: Estimate | None) -> str:
-    if mean is None:
-        return "no run"
-    if mean.interval is None:
-        return f"{mean.value:.6g} (one run)"
-    return f"mean {mean.value:.6g} (95 % interval {mean.interval.low:.6g} to {mean.interval.high:.6g})"
-
-
-def checked_metric(value: object, name: str) -> float:
-    """Return a metric as a float, or raise if it is not a finite number."""
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} should be a number, but got {value!r}") from None
-    if not math.isfinite(number):
-        raise ValueError(
-            f"{name} should be a finite number, but got {number}: that training diverged, so that there is nothing to "
-            f"compare; a smaller learning rate may help"
-        )
-    return number
-
-
-def seed_list(seeds: int | Sequence[int], until_decided: bool, max_seeds: int) -> tuple[int, ...]:
+def _seeds(seeds: int | Sequence[int], until_decided: bool, max_seeds: int) -> tuple[int, ...]:
     """Return the seeds: the first so many, or those given; with `until_decided`, the first `max_seeds`."""
     if until_decided and not isinstance(seeds, int):
         raise ValueError(f"seeds should be left out with until_decided, which takes the first ones, but got {seeds}")
@@ -227,6 +105,88 @@ def seed_list(seeds: int | Sequence[int], until_decided: bool, max_seeds: int) -
     if isinstance(seeds, int):
         return tuple(range(checks.integer("seeds", seeds, minimum=1)))
     return tuple(checks.seed(seed) for seed in seeds)
+
+
+class DivergedError(ValueError):
+    """A training ended with a metric that is not a finite number."""
+
+
+def checked_metric(value: object, name: str) -> float:
+    """Return a metric as a float.
+
+    Raises:
+        DivergedError: It is infinite or NaN.
+        ValueError: It is not a number.
+    """
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} should be a number, but got {value!r:.60}") from None
+    if not math.isfinite(number):
+        raise DivergedError(f"{name} should be a finite number, but got {number}: that training diverged")
+    return number
+
+
+class Outcomes:
+    """How the trainings of a comparison ended: a value each, or diverged, or failed.
+
+    A training that fails does not keep the others from their end, unless nothing has finished yet, or its order has
+    failed twice more often than it finished: then the fault is not in one seed.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
+        self.diverged: list[tuple[str, int]] = []
+        self.failed: dict[tuple[str, int], str] = {}
+
+    def add(self, order: str, seed: int, value: float | None) -> None:
+        """Note how a training ended; None if it diverged."""
+        if value is None:
+            self.diverged.append((order, seed))
+        else:
+            self.values[order][seed] = value
+
+    def fail(self, order: str, seed: int, message: str) -> bool:
+        """Note a failure, and return whether the others should go on."""
+        self.failed[order, seed] = message
+        finished = len(self.values[order]) + sum(each == order for each, _ in self.diverged)
+        failures = sum(each == order for each, _ in self.failed)
+        nothing = not any(self.values.values()) and not self.diverged
+        return not nothing and failures < finished + 2
+
+    def pairs(self) -> set[int]:
+        """Return the seeds that all orders have a value for."""
+        return set.intersection(*(set(by_seed) for by_seed in self.values.values()))
+
+    def refuse_nothing(self) -> None:
+        """Raise if no training ended with a value: there is nothing to compare."""
+        if not any(self.values.values()):
+            ended = "; ".join(self.warnings()) or "none has ended"
+            raise ValueError(f"no training ended with a number, so that there is nothing to compare: {ended}")
+
+    def warnings(self) -> list[str]:
+        """Return a sentence on the trainings that have no value."""
+        found = []
+        if self.diverged:
+            runs = _listed(self.diverged)
+            many = "trainings diverged and are" if len(self.diverged) > 1 else "training diverged and is"
+            found.append(
+                f"{len(self.diverged)} {many} not in the numbers: {runs}; if one order diverges "
+                f"more often, that is a difference which no interval shows"
+            )
+        for (order, seed), message in self.failed.items():
+            found.append(f"the training of {order} with seed {seed} failed and is not in the numbers: {message}")
+        return found
+
+
+def _listed(runs: Sequence[tuple[str, int]]) -> str:
+    by_order: dict[str, list[int]] = {}
+    for order, seed in runs:
+        by_order.setdefault(order, []).append(seed)
+    return ", ".join(
+        f"{order} with seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, sorted(seeds)))}"
+        for order, seeds in by_order.items()
+    )
 
 
 def run_until_decided(
@@ -243,9 +203,9 @@ def run_until_decided(
     budget, in seconds, a round is begun only if one as long as the longest before would end in time.
 
     Raises:
-        ValueError: The first round alone took more than the budget.
+        ValueError: The first round alone took more than the budget, or a value is not among the possible ones.
     """
-    in_rounds = question.until_decided or budget is not None
+    in_rounds = question.rule.anytime or budget is not None
     at_once = -(-parallel // len(question.orders)) if in_rounds else len(question.seeds)
     begun, longest = monotonic(), 0.0
     for first in range(0, len(question.seeds), at_once):
@@ -253,6 +213,7 @@ def run_until_decided(
         if budget is not None and first and before - begun + longest > budget:
             return f"the budget of {budget:g} s allows for no more than {first} seeds"
         run(question.seeds[first : first + at_once])
+        question.check_possible(values)
         longest = max(longest, monotonic() - before)
         if budget is not None and not first and longest > budget:
             raise ValueError(

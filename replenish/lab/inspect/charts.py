@@ -10,6 +10,7 @@ from replenish.diagnostics import PARTS_PER_EPOCH
 from replenish.lab.inspect.independent_copies import part_edges
 from replenish.lab.inspect.noise import noise_figure
 from replenish.lab.inspect.results import Inspection
+from replenish.lab.inspect.shuffle import shuffle_figure
 from replenish.lab.inspect.tables import lowest_to_highest
 from replenish.lab.show import Chart, Figure, Reference, Series
 
@@ -22,7 +23,8 @@ IDENTITY = "SRS, identity"
 def figures(inspection: Inspection) -> tuple[Figure, ...]:
     """Return all of them, a chart each."""
     first = (_coverage(inspection), _counts(inspection), _gaps(inspection), _classes(inspection))
-    return (*first, noise_figure(inspection.noise)) if inspection.noise else first
+    noise = (noise_figure(inspection.noise),) if inspection.noise else ()
+    return (*first, *noise, *((shuffle_figure(inspection.shuffles),) if inspection.shuffles else ()))
 
 
 def _values(values: Iterable[float]) -> list[float | None]:

@@ -38,8 +38,8 @@ def part_edges(steps_per_epoch: int, epochs: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class GapLaw:
-    """The gaps of a run, as `replenish.diagnostics.Measurement` has them.
+class ExpectedGaps:
+    """The expected gaps of a run, in the form of `replenish.diagnostics.Measurement`.
 
     Their shares by length, in parts of `1 / PARTS_PER_EPOCH` of an effective epoch; the mean, in effective epochs; and
     which part is a single step.
@@ -90,7 +90,7 @@ class IndependentCopies:
         alive = np.where(born < stop, self._stays(np.maximum(start - born, 0)), 0.0)
         return float(np.prod(1 - alive * (1 - self._stays(exposed)), axis=0).mean())
 
-    def gaps(self, epochs: int) -> GapLaw:
+    def gaps(self, epochs: int) -> ExpectedGaps:
         """Return the gaps between successive draws of one sample that a run of `epochs` shows, in the long run.
 
         A sample drawn at a step and not in the g - 1 steps after it has a gap of g or more: that is U(g - 1) - U(g),
@@ -108,9 +108,9 @@ class IndependentCopies:
         shown = (at_least[:-1] - at_least[1:]) * np.maximum(epochs * steps - middles, 0)
         total = float(shown.sum())
         if total <= 0:  # a run of one step
-            return GapLaw(np.zeros(len(edges)), math.nan, math.nan)
+            return ExpectedGaps(np.zeros(len(edges)), math.nan, math.nan)
         single = (at_least[0] - self._gap_at_least(2)) * (epochs * steps - 1)
-        return GapLaw(np.append(shown, 0.0) / total, float(shown @ middles) / total / steps, single / total)
+        return ExpectedGaps(np.append(shown, 0.0) / total, float(shown @ middles) / total / steps, single / total)
 
     def copies(self, step: int) -> tuple[Integers, Floats]:
         """Return (inserted, shares): for each of `places` the copies written, and how likely 0, 1, ... are left."""

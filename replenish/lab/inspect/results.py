@@ -11,8 +11,9 @@ import numpy as np
 
 from replenish import SequencedReplacement, checks, theory
 from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, measure
-from replenish.lab.inspect.independent_copies import Floats, GapLaw, IndependentCopies, part_edges
+from replenish.lab.inspect.independent_copies import ExpectedGaps, Floats, IndependentCopies, part_edges
 from replenish.lab.inspect.noise import OrderNoise, measure_noise
+from replenish.lab.inspect.shuffle import OrderShuffle, measure_shuffles
 from replenish.orders import build_order
 
 DEFAULT_CLASSES = 10
@@ -33,7 +34,7 @@ class Laws:
     never_seen: Floats  # the part that no epoch up to this one had
     counts: Floats  # which part of the samples is drawn 0, 1, 2, ... times in all epochs
     count_spread: float  # the variance of the draws over samples, exactly
-    gaps: GapLaw  # the gaps between two draws of a sample, in the long run
+    gaps: ExpectedGaps  # the gaps between two draws of a sample, in the long run
     equal_pairs: float  # pairs of equal samples in a batch, on average over all steps
     without_copy: float  # the part of the samples that have no copy in the pool at the end
     copy_spread: float  # the variance over samples of their copies in the pool at the end, exactly
@@ -60,6 +61,7 @@ class Inspection:
     identity: Measurement
     laws: Laws
     noise: dict[str, OrderNoise]
+    shuffles: dict[str, OrderShuffle]
 
     @property
     def first_class(self) -> tuple[Floats, Floats]:
@@ -115,8 +117,10 @@ def inspect_orders(
     identity = measure(in_order, epochs, start=pool.settled, labels=labels)
     progress("measuring the noise")
     noise = measure_noise(orders, {"SRS": pool.settled}, epochs)
+    progress("judging the shuffles")
+    shuffles = measure_shuffles(orders)
     progress("working out the closed forms")
-    return Inspection(order, epochs, classes, found, identity, _laws(pool, epochs, classes), noise)
+    return Inspection(order, epochs, classes, found, identity, _laws(pool, epochs, classes), noise, shuffles)
 
 
 def _laws(pool: IndependentCopies, epochs: int, classes: int) -> Laws:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, PoolMeasurement
 from replenish.lab.inspect.noise import noise_table
 from replenish.lab.inspect.results import Inspection
+from replenish.lab.inspect.shuffle import shuffle_table
 from replenish.lab.show import Column, Table
 
 LONG_RUN = "~ long after the start; the first epochs differ a little"
@@ -33,7 +34,8 @@ class Line:
 def tables(inspection: Inspection) -> tuple[Table, ...]:
     """Return all tables, as the terminal and the page show them."""
     first = (draws_table(inspection), class_table(inspection))
-    return (*first, noise_table(inspection.noise)) if inspection.noise else first
+    noise = (noise_table(inspection.noise),) if inspection.noise else ()
+    return (*first, *noise, *((shuffle_table(inspection.shuffles),) if inspection.shuffles else ()))
 
 
 def draws_table(inspection: Inspection) -> Table:

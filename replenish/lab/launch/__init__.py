@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from replenish import checks
-from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.jobs import WatchJobs, Work
 
 __all__ = ["LAUNCHERS", "launch"]
 
@@ -24,21 +24,26 @@ LAUNCHERS = ("local", "slurm", "ray")
 STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
 
 
-def launch(jobs: Sequence[Job], launcher: str, parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
+def launch(
+    jobs: Sequence[Work], launcher: str, parallel: int, watch: WatchJobs, deadline: float | None = None
+) -> list[dict[str, Any]]:
     """Run jobs by one of `LAUNCHERS`, `parallel` at once, and return their results, in their order.
+
+    With a deadline, by `time.monotonic`, all that still runs then is ended.
 
     Raises:
         KeyboardInterrupt: Stopped by a signal; the same call goes on.
         ChildProcessError: A run could not be run.
+        OutOfTimeError: The deadline is over.
         ValueError: The launcher cannot be used here, or not for these jobs.
     """
     checks.one_of("launcher", launcher, LAUNCHERS)
     if launcher == "local":
         check_machines(jobs)
-    return importlib.import_module(f"{__name__}.{launcher}").run(jobs, parallel, watch)
+    return importlib.import_module(f"{__name__}.{launcher}").run(jobs, parallel, watch, deadline)
 
 
-def check_machines(jobs: Sequence[Job]) -> None:
+def check_machines(jobs: Sequence[Work]) -> None:
     """Refuse runs on several machines where no other machine will ever join."""
     several = next((job.hardware.num_nodes for job in jobs if job.hardware.num_nodes > 1), None)
     if several is not None and not any(name in os.environ for name in STARTED_TOGETHER):

@@ -11,21 +11,29 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.jobs import WatchJobs, Work
 from replenish.lab.launch.progress import forget_progress
-from replenish.lab.launch.supervise import Task, supervise
+from replenish.lab.launch.supervise import Task, check_deadline, supervise
 
 
-def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
+def run(jobs: Sequence[Work], parallel: int, watch: WatchJobs, deadline: float | None = None) -> list[dict[str, Any]]:
     """Run jobs here, `parallel` at once; if one cannot be run, the others save where they stand."""
     if parallel == 1:
         # In this process, so that `torchrun` and Fabric can make several of it.
-        return [job.run(partial(watch, place)) for place, job in enumerate(jobs)]
+        return [job.run(partial(_in_time, watch, deadline, place)) for place, job in enumerate(jobs)]
     start = partial(_Process, gpus=Gpus(visible_gpus(jobs)))
-    return supervise(jobs, parallel, watch, start, stop_at_failure=True)
+    return supervise(jobs, parallel, watch, start, stop_at_failure=True, deadline=deadline)
 
 
-def visible_gpus(jobs: Sequence[Job]) -> list[str]:
+def _in_time(watch: WatchJobs, deadline: float | None, place: int, event: dict[str, Any]) -> None:
+    """Pass an event on, unless the time is over."""
+    if event["event"] != "end":
+        check_deadline(deadline)
+    if event["event"] != "beat":
+        watch(place, event)
+
+
+def visible_gpus(jobs: Sequence[Work]) -> list[str]:
     """Return the GPUs that processes started here can see, as CUDA_VISIBLE_DEVICES names them."""
     if all(job.hardware.accelerator in ("cpu", "mps") for job in jobs):
         return []
@@ -67,7 +75,7 @@ class Gpus:
 class _Process(Task):
     """A process of `replenish.lab.launch.worker`, which sees only the GPUs that it was given."""
 
-    def __init__(self, job: Job, gpus: Gpus) -> None:
+    def __init__(self, job: Work, gpus: Gpus) -> None:
         forget_progress(job)
         self._gpus, self._own_gpus = gpus, gpus.take(job.hardware.devices)
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(self._own_gpus)} if self._own_gpus else {}
@@ -75,7 +83,7 @@ class _Process(Task):
         # A session of its own: Ctrl-C reaches the worker once, from here, not a second time from the terminal.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "replenish.lab.launch.worker", json.dumps(job.to_dict())],
-            env={**os.environ, **visible, "OMP_NUM_THREADS": str(job.hardware.threads)},
+            env={**os.environ, **visible, **job.environment()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._complaints,

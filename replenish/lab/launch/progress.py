@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from replenish.lab.atomic_files import write_atomically
-from replenish.lab.jobs import Job
-from replenish.lab.runs import RunFolder
+from replenish.lab.jobs import Work
 
 PROGRESS = ".progress.json"
 #: Steps are reported often by a run; a shared file system need not carry them all.
@@ -55,16 +54,18 @@ class Follower:
         >>> import tempfile
         >>> from pathlib import Path
         >>> from replenish.lab.config import RunConfig
+        >>> from replenish.lab.jobs import Job
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     RunFolder(folder).write_result({"status": "finished", "test_error": 2.5})
-        ...     Follower(Job(RunConfig(), Path(folder)), lambda event: print(event["event"])).look()
+        ...     job = Job(RunConfig(), Path(folder))
+        ...     job.record.write_result({"status": "finished", "test_error": 2.5})
+        ...     Follower(job, lambda event: print(event["event"])).look()
         end
         {'status': 'finished', 'test_error': 2.5}
     """
 
-    def __init__(self, job: Job, watch: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, job: Work, watch: Callable[[dict[str, Any]], None]) -> None:
         self._job, self._watch = job, watch
-        self._folder = RunFolder(job.folder)
+        self._folder = job.record
         self._epochs = len(self._folder.metrics())  # those of an earlier call are no news
         self._heard: Mapping[str, Any] | None = None
 
@@ -104,6 +105,6 @@ class Follower:
             return None
 
 
-def forget_progress(job: Job) -> None:
+def forget_progress(job: Work) -> None:
     """Remove what an earlier process told of a run that is about to be started again, or has ended."""
     (job.folder / PROGRESS).unlink(missing_ok=True)

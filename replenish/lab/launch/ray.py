@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import socket
@@ -14,10 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from replenish.lab.config import Hardware
-from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.jobs import WatchJobs, Work, job_from
 from replenish.lab.launch.progress import forget_progress, tell_progress
 from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Task, extra, first_line, supervise
-from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped
 
 #: How often a run is started again when its process or its machine is lost.
@@ -29,12 +27,12 @@ SECONDS_TO_ANSWER = 10
 PASSED_ON = "REPLENISH_"
 
 
-def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, Any]]:
+def run(jobs: Sequence[Work], parallel: int, watch: WatchJobs, deadline: float | None = None) -> list[dict[str, Any]]:
     """Run jobs on the Ray cluster that is there, or on one of this machine; each is one process on one machine.
 
     A run that could not be run does not keep the others from their end. A signal lets all of them save.
     """
-    unfinished = [job for job in jobs if RunFolder(job.folder).result() is None]
+    unfinished = [job for job in jobs if job.record.result() is None]
     if not unfinished:  # Ray takes seconds to start
         return supervise(jobs, parallel, watch, partial(_RayTask, None))
     ray = extra("ray", "ray")
@@ -44,21 +42,27 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs) -> list[dict[str, 
                 f"on Ray each run has one process, but got devices={job.hardware.devices} and "
                 f"num_nodes={job.hardware.num_nodes}; use the launcher 'slurm', or torchrun with the launcher 'local'"
             )
-        RunFolder(job.folder).claim(job.config)
+        job.claim()
     with connected(ray):
         for place, job in enumerate(jobs):
             if job in unfinished and (missing := want(ray, job.hardware)):
                 watch(place, {"event": "warning", "message": missing})
         start = partial(_RayTask, ray)
         return supervise(
-            jobs, parallel, watch, start, seconds_to_save=SECONDS_TO_SAVE, seconds_for_files=SECONDS_FOR_FILES
+            jobs,
+            parallel,
+            watch,
+            start,
+            seconds_to_save=SECONDS_TO_SAVE,
+            seconds_for_files=SECONDS_FOR_FILES,
+            deadline=deadline,
         )
 
 
 class _RayTask(Task):
     """A task of Ray, by its reference; Ray lets go of what nobody asks for."""
 
-    def __init__(self, ray: Any, job: Job) -> None:
+    def __init__(self, ray: Any, job: Work) -> None:
         forget_progress(job)
         task = ray.remote(_execute).options(
             name=f"replenish {job.folder.parent.name} {job.folder.name}",
@@ -66,8 +70,8 @@ class _RayTask(Task):
             retry_exceptions=False,  # a run that says why it cannot run will say so again
             **resources(job.hardware),
         )
-        job = dataclasses.replace(job, folder=job.folder.absolute())
-        self._ray, self._reference = ray, task.remote(job.to_dict(), str(Path.cwd()))
+        values = {**job.to_dict(), "folder": str(job.folder.absolute())}
+        self._ray, self._reference = ray, task.remote(values, str(Path.cwd()))
 
     def over(self) -> bool:
         return bool(self._ray.wait([self._reference], timeout=0)[0])
@@ -87,7 +91,7 @@ class _RayTask(Task):
 def _execute(values: dict[str, Any], folder: str) -> None:
     """Train in a process of Ray."""
     os.chdir(folder)  # data may have a relative path
-    job = Job.from_dict(values)
+    job = job_from(values)
     try:
         job.run(tell_progress(job.folder))
     except Stopped as stopped:

@@ -6,7 +6,6 @@ What a cluster wants to be told (partition, account, time ...) is in the variabl
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shlex
 import shutil
@@ -21,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import Hardware
-from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.jobs import WatchJobs, Work, job_from
 from replenish.lab.launch.progress import forget_progress, tell_progress
 from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Task, extra, first_line, supervise
-from replenish.lab.runs import RunFolder
-from replenish.lab.stopping import Stopped
+from replenish.lab.stopping import GivenUpError, Stopped
 
 if TYPE_CHECKING:
     import submitit
@@ -43,7 +41,9 @@ MINUTES, MOST_TIMEOUTS = 24 * 60, 100
 SECONDS_TO_BE_KILLED = 120
 
 
-def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = "slurm") -> list[dict[str, Any]]:
+def run(
+    jobs: Sequence[Work], parallel: int, watch: WatchJobs, deadline: float | None = None, *, cluster: str = "slurm"
+) -> list[dict[str, Any]]:
     """Run jobs on a Slurm cluster, `parallel` at once, and wait for them.
 
     Jobs that are in the queue from an earlier call are waited for, not submitted again. A job that is preempted, or
@@ -51,7 +51,7 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = 
     from their end, and a signal ends the waiting, not the jobs. With `cluster="local"` they are submitit's processes on
     this machine, which start all at once: for tests.
     """
-    unfinished = [job for job in jobs if RunFolder(job.folder).result() is None]
+    unfinished = [job for job in jobs if job.record.result() is None]
     on_cluster = cluster == "slurm"
     if unfinished and on_cluster:
         check_there()
@@ -67,7 +67,13 @@ def run(jobs: Sequence[Job], parallel: int, watch: WatchJobs, *, cluster: str = 
             lambda job: tasks[job.folder],
             seconds_to_save=0,
             seconds_for_files=SECONDS_FOR_FILES if on_cluster else 0,
+            deadline=deadline,
         )
+    except GivenUpError:
+        for task in tasks.values():
+            task.submitted.cancel()
+            task.finish()
+        raise
     except Stopped as stopped:
         numbers = " ".join(sorted({task.submitted.job_id for task in tasks.values()}))
         raise Stopped(
@@ -142,11 +148,11 @@ def refusals() -> Iterator[None]:
         ) from error
 
 
-def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
+def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
     """Submit jobs that have the same hardware as one array."""
     executor = executor_of(_logs(jobs[0]), hardware, parallel, cluster)
     for job in jobs:
-        RunFolder(job.folder).claim(job.config)
+        job.claim()
         forget_progress(job)
     with refusals():
         submitted = executor.submit_array([Preemptible(job) for job in jobs])
@@ -156,7 +162,7 @@ def _submit(jobs: Sequence[Job], hardware: Hardware, parallel: int, cluster: str
     return found
 
 
-def _submitted_before(jobs: Sequence[Job]) -> dict[Path, _SlurmJob]:
+def _submitted_before(jobs: Sequence[Work]) -> dict[Path, _SlurmJob]:
     """Return the jobs of an earlier call that are still in the queue, by folder."""
     found: dict[Path, _SlurmJob] = {}
     for job in jobs:
@@ -179,7 +185,7 @@ def _in_queue(number: str) -> bool:
     return bool(answer.stdout.strip())
 
 
-def _logs(job: Job) -> Path:
+def _logs(job: Work) -> Path:
     return job.folder.absolute().parent.parent / LOGS  # the runs are in RUNS/config/seed
 
 
@@ -217,8 +223,8 @@ class Preemptible:
     run that is queued again has lost no step.
     """
 
-    def __init__(self, job: Job) -> None:
-        self.job = dataclasses.replace(job, folder=job.folder.absolute())
+    def __init__(self, job: Work) -> None:
+        self.job = job_from({**job.to_dict(), "folder": str(job.folder.absolute())})
 
     def checkpoint(self) -> DelayedSubmission:
         """Return what is to be queued again: the same, since the run's folder says where to go on."""
@@ -229,7 +235,7 @@ class Preemptible:
     def __call__(self) -> dict[str, Any]:
         """Train to the end, or save and be queued again."""
         # Libraries read it when they are loaded, which is now.
-        os.environ["OMP_NUM_THREADS"] = str(self.job.hardware.threads)
+        os.environ.update(self.job.environment())
         from submitit import JobEnvironment
 
         notice = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from replenish.lab.jobs import Job, WatchJobs
+from replenish.lab.jobs import WatchJobs, Work
 from replenish.lab.launch.progress import Follower
-from replenish.lab.stopping import Stopped, handling, raise_stopped
+from replenish.lab.stopping import OutOfTimeError, Stopped, handling, raise_stopped
 
 SECONDS_BETWEEN_LOOKS = 0.2
 #: How long another machine's files may take to be seen here.
@@ -39,14 +39,15 @@ class Task(Protocol):
 
 
 def supervise(
-    jobs: Sequence[Job],
+    jobs: Sequence[Work],
     parallel: int,
     watch: WatchJobs,
-    start: Callable[[Job], Task],
+    start: Callable[[Work], Task],
     *,
     stop_at_failure: bool = False,
     seconds_to_save: float = math.inf,
     seconds_for_files: float = 0.0,
+    deadline: float | None = None,
 ) -> list[dict[str, Any]]:
     """Start every job that has not ended, `parallel` at once, and return how all ended.
 
@@ -97,6 +98,7 @@ def supervise(
                     running[place] = start(jobs[place])
                 time.sleep(SECONDS_BETWEEN_LOOKS)
                 look()
+                check_deadline(deadline)
                 if failures and stop_at_failure:
                     left.clear()
                     stop(signal.SIGTERM)
@@ -112,6 +114,12 @@ def supervise(
         others = f" (and so for {len(failures) - 1} others)" if len(failures) > 1 else ""
         raise ChildProcessError(failures[min(failures)] + others)
     return [result for result in results if result is not None]
+
+
+def check_deadline(deadline: float | None) -> None:
+    """Raise if it is later than a deadline, by `time.monotonic`."""
+    if deadline is not None and time.monotonic() > deadline:
+        raise OutOfTimeError("the budget was spent")
 
 
 def first_line(text: str) -> str:

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from replenish.lab.jobs import Job
+from replenish.lab.jobs import job_from
 from replenish.lab.launch.progress import tell_progress
 
 #: What gloo and NCCL, which connect the processes of a run, say when one of them is gone.
@@ -16,12 +16,14 @@ SIGNS_OF_LOSS = ("gloo/transport", "Connection closed by peer", "Connection rese
 
 def main() -> int:
     """Execute the job of the first argument; the exit code is 0, 2 for an error, 128 + signal if stopped."""
-    job = Job.from_dict(json.loads(sys.argv[1]))
+    job = job_from(json.loads(sys.argv[1]))
     tell, parent = tell_progress(job.folder), os.getppid()
 
     def watch(event: dict[str, Any]) -> None:
         if os.getppid() != parent:
-            # Whoever started this is gone; the last checkpoint is where the run will be gone on with.
+            # Whoever started this is gone. A command's processes are ended; a training continues from its checkpoint.
+            if event["event"] == "beat":
+                raise SystemExit(1)
             os._exit(1)
         tell(event)
 

@@ -5,24 +5,20 @@ A column for a new number of the results is one more declaration here, in the tu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from replenish.lab.comparing.statistics import (
-    PERCENT,
-    Estimate,
-    PairedDifference,
-    mean_with_interval,
-    median_with_interval,
-    paired_difference,
-    signed,
-)
 from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group
 from replenish.lab.report.words import dataset_name, duration, p_words, percent, schedule_words, span
 from replenish.lab.show import NOTHING, Cell, Column
+from replenish.lab.statistics import (
+    PERCENT,
+    Difference,
+    mean_with_interval,
+    paired_difference,
+)
+from replenish.lab.verdict import signed
 
 BEST_EPOCH = "(chosen on the test set, for information)"
 
@@ -59,11 +55,10 @@ class Entry:
 def estimated(
     title: str,
     note: str,
-    estimate: Callable[[Iterable[float]], Estimate] = median_with_interval,
     number: str = "test_error",
     **options: Any,
 ) -> Column:
-    """Return a column of a number of the results: its median or mean, n, the interval, and the runs not in it."""
+    """Return a column of a number of the results: its mean, n, the interval, and the runs that are not in it."""
     muted = options.pop("muted", False)
 
     def cell(entry: Entry) -> Cell:
@@ -71,7 +66,7 @@ def estimated(
         missing = () if muted else _missing(group)
         if not values:
             return Cell(NOTHING, () if muted else ("n = 0", *missing), muted=muted)
-        found = estimate(values.values())
+        found = mean_with_interval(values.values(), PERCENT)
         return Cell(percent(found.value), (f"n = {found.n}", span(found.interval), *missing), muted=muted)
 
     return Column(title, cell, note, **options)
@@ -85,29 +80,30 @@ def difference(entry: Entry) -> Cell:
     """Return the mean paired difference to the experiment compared with, with n and its 95 % interval."""
     if entry.reference is None:
         return Cell(NOTHING)
-    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors, PERCENT))
+    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors))
 
 
-def difference_cell(found: PairedDifference) -> Cell:
+def difference_cell(found: Difference) -> Cell:
     """Return a difference with n and its interval."""
     if found.mean is None:
         return Cell(NOTHING)
-    ends = found.interval and f"{signed(found.interval.low)} to {signed(found.interval.high)}"
+    interval = found.interval(possible=PERCENT)
+    ends = interval and f"{signed(interval.low)} to {signed(interval.high)}"
     return Cell(signed(found.mean), (f"n = {found.n}", ends or "no interval"))
 
 
 def minus_paper(entry: Entry) -> Cell:
-    """Return our median minus the paper's error; at the paper's own scale with the interval, elsewhere in grey."""
+    """Return our mean minus the paper's error; at the paper's own scale with the interval, elsewhere in grey."""
     if entry.printed is None or not entry.group.errors:
         return Cell(NOTHING, muted=True)
-    found, printed = median_with_interval(entry.group.errors.values()), entry.printed
+    found, printed = mean_with_interval(entry.group.errors.values(), PERCENT), entry.printed
     text = signed(found.value - printed)
     if not entry.comparable:
         return Cell(text, muted=True)
     if found.interval is None:
         return Cell(text, (f"n = {found.n}", "no interval"))
     low, high = signed(found.interval.low - printed), signed(found.interval.high - printed)
-    return Cell(text, (f"n = {found.n}", f"{low} to {high} ({100 * found.interval.coverage:.4g} %)"))
+    return Cell(text, (f"n = {found.n}", f"{low} to {high}"))
 
 
 def here(printed: str, used: str) -> Cell:
@@ -155,13 +151,13 @@ TABLE3 = (
     Column("LR schedule", schedule, numeric=False),
     Column("Decay", lambda e: here(f"{e.row.decay:g}", f"{e.group.config.decay_factor:g}")),
 )
-OURS = estimated("Ours", "median at the last epoch, n, interval (coverage)")
+OURS = estimated("Ours", "mean at the last epoch, n, 95 % interval")
 BEST = estimated("Best epoch", BEST_EPOCH, number="best_test_error", muted=True, brief=False)
 
 
 def results(minus: str, comparable: bool) -> tuple[Column, ...]:
     """Return what the paper and our runs say of a row; `minus` names the row that differences are taken to."""
-    note = "median, n, interval" if comparable else "not comparable at this scale"
+    note = "mean, n, interval" if comparable else "not comparable at this scale"
     return (
         Column("Paper", lambda e: percent(e.printed), "error, %"),
         OURS,
@@ -181,8 +177,9 @@ def _short_mean(entry: Entry) -> str:
 def _short_difference(entry: Entry) -> str:
     if entry.reference is None:
         return "" if entry.name == entry.against else NOTHING
-    found = paired_difference(entry.group.errors, entry.reference.errors, PERCENT)
-    ends = found.interval and f" [{signed(found.interval.low)}, {signed(found.interval.high)}]"
+    found = paired_difference(entry.group.errors, entry.reference.errors)
+    interval = found.interval(possible=PERCENT)
+    ends = interval and f" [{signed(interval.low)}, {signed(interval.high)}]"
     return NOTHING if found.mean is None else signed(found.mean) + (ends or "")
 
 
@@ -206,8 +203,7 @@ def _time(entry: Entry) -> str:
 #: One row for each order, or each experiment that no table of the paper has.
 EXPERIMENTS = (
     Column("Order", lambda e: e.name, numeric=False),
-    estimated("Mean", "n, interval (coverage)", partial(mean_with_interval, possible=PERCENT)),
-    estimated("Median", "n, interval (coverage)", brief=False),
+    estimated("Mean", "n, 95 % interval"),
     BEST,
     Column("Time", _time, "a run, mean"),
 )
@@ -215,11 +211,12 @@ EXPERIMENTS = (
 
 def differences_columns(with_paper: bool) -> list[Column]:
     """Return the columns of a table of findings."""
-    paper = Column("Paper", lambda f: NOTHING if f.paper is None else signed(f.paper), "points")
+    paper = Column("Paper", lambda f: signed(f.paper), "points")
     return [
-        Column("First minus second", lambda f: f"{f.first} minus {f.second}", numeric=False),
+        Column("First minus second", lambda f: f"{f.verdict.first} minus {f.verdict.second}", numeric=False),
         *([paper] if with_paper else []),
-        Column("Ours", lambda f: difference_cell(f.difference), "mean of pairs, n, 95 % interval"),
-        Column("p", lambda f: p_words(f.difference.p_value), "paired t-test"),
-        Column("p, Holm", lambda f: p_words(f.adjusted_p), "all rows together"),
+        Column("Ours", lambda f: difference_cell(f.verdict.difference), "mean of pairs, n, 95 % interval"),
+        Column("p", lambda f: p_words(f.verdict.difference.p_value), "paired t-test"),
+        Column("p, Holm", lambda f: p_words(f.verdict.adjusted_p), "all rows together"),
+        Column("Verdict", lambda f: f.verdict.outcome, numeric=False),
     ]

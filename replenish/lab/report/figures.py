@@ -11,7 +11,7 @@ from replenish.lab.report.grouping import Group
 from replenish.lab.show import Chart, Figure, Reference, Series, pairs_figure
 
 _CAPTION = (
-    "Lines are medians over the seeds that finished, bands run from the smallest to the largest, and dashed uprights "
+    "Lines are means over the seeds that finished, bands run from the smallest to the largest, and dashed uprights "
     "mark where the learning rate drops."
 )
 _STRAYS = " Thin dotted lines are single runs that diverged or have not finished; they may leave the panel."
@@ -85,7 +85,7 @@ def _series(quantity: str, label: str, group: Group) -> Iterator[Series]:
     yield Series(
         label,
         epochs,
-        [statistics.median(values) if values else None for values in seeds],
+        [statistics.fmean(values) if values else None for values in seeds],
         [min(values, default=None) for values in seeds] if several else (),
         [max(values, default=None) for values in seeds] if several else (),
         order=group.config.order,

@@ -1,4 +1,4 @@
-"""Paired differences between groups of runs: what the runs allow to be said."""
+"""The verdicts of a report: which groups of runs are compared, and by which rule."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replenish.lab import paper
-from replenish.lab.comparing.statistics import PERCENT, PairedDifference, holm, paired_difference, verdict
 from replenish.lab.report.grouping import Group, mixed
+from replenish.lab.report.rules import Rules
 from replenish.lab.report.words import dataset_name
 from replenish.lab.show import Finding
-
-SIGNIFICANT = 0.05
+from replenish.lab.statistics import paired_difference
+from replenish.lab.verdict import Verdict, decide_together
 
 
 @dataclass(frozen=True)
@@ -57,39 +57,35 @@ def order_pairs(orders: Mapping[str, Group]) -> list[Pair]:
     return [Pair(first, second) for first in tried for second in others]
 
 
-def findings(pairs: Sequence[Pair], prefix: str, *, comparable: bool = False) -> tuple[Finding, ...]:
-    """Return what the pairs allow to be said, with p-values adjusted for all of them together.
+def findings(
+    pairs: Sequence[Pair], prefix: str, rules: Rules | None = None, *, comparable: bool = False
+) -> tuple[Finding, ...]:
+    """Return the verdict on each pair, with p-values adjusted for all of them together.
 
-    If they are comparable, which is at the paper's own scale, its difference can lie outside of ours.
+    If the pairs are comparable to the paper's, which they are at its own scale only, its difference can lie outside the
+    interval.
     """
-    differences = [paired_difference(pair.first.errors, pair.second.errors, PERCENT) for pair in pairs]
-    tested = [index for index, found in enumerate(differences) if found.p_value is not None]
-    adjusted = dict(zip(tested, holm([differences[index].p_value or 0.0 for index in tested]), strict=True))
-    made = []
-    for index, (pair, found) in enumerate(zip(pairs, differences, strict=True)):
-        p_adjusted, labels = adjusted.get(index), (pair.first.label, pair.second.label)
-        sentence = verdict(found, *labels, adjusted_p=p_adjusted, comparisons=max(len(tested), 1))
-        made.append(
-            Finding(
-                name=f"{prefix}-{index + 1}",
-                first=pair.first.label,
-                second=pair.second.label,
-                sentence=sentence + left_out(pair) + mixed_words(pair),
-                state=_state(found, p_adjusted),
-                difference=found,
-                adjusted_p=p_adjusted,
-                paper=pair.paper,
-                paper_sentence=_paper_sentence(pair, found, comparable),
-                order=pair.first.config.order,
-            )
+    rules = rules or Rules()
+    judged = decide_together(
+        [paired_difference(pair.first.errors, pair.second.errors) for pair in pairs],
+        [rules.of(pair.first, pair.second) for pair in pairs],
+        [(pair.first.label, pair.second.label) for pair in pairs],
+    )
+    return tuple(
+        Finding(
+            name=f"{prefix}-{number}",
+            verdict=verdict,
+            remark=" ".join(filter(None, [_doubt(verdict), left_out(pair), mixed_words(pair)])),
+            paper=pair.paper,
+            paper_sentence=_paper_sentence(pair, verdict, comparable),
+            order=pair.first.config.order,
         )
-    return tuple(made)
+        for number, (pair, verdict) in enumerate(zip(pairs, judged, strict=True), start=1)
+    )
 
 
-def _state(found: PairedDifference, p_adjusted: float | None) -> str:
-    if found.interval is None or p_adjusted is None:
-        return "unknown"
-    return "difference" if p_adjusted < SIGNIFICANT else "open"
+def _doubt(verdict: Verdict) -> str:
+    return f"{verdict.warning[0].upper()}{verdict.warning[1:]}." if verdict.warning else ""
 
 
 def left_out(pair: Pair) -> str:
@@ -100,21 +96,21 @@ def left_out(pair: Pair) -> str:
         for status in ("diverged", "unfinished")
         if (count := group.count(status))
     ]
-    return f" Not in these numbers: {', '.join(parts)}." if parts else ""
+    return f"Not in these numbers: {', '.join(parts)}." if parts else ""
 
 
 def mixed_words(pair: Pair) -> str:
     """Return a sentence on what the runs of a pair were executed differently in, or ""."""
     parts = [f"{name} ({one} and {two})" for name, (one, two) in mixed(pair.first, pair.second).items()]
-    return f" The two sides were not executed alike: they differ in {', '.join(parts)}." if parts else ""
+    return f"The two sides were not executed alike: they differ in {', '.join(parts)}." if parts else ""
 
 
-def _paper_sentence(pair: Pair, found: PairedDifference, comparable: bool) -> str:
+def _paper_sentence(pair: Pair, verdict: Verdict, comparable: bool) -> str:
     if pair.paper is None:
         return ""
     place = "above" if pair.paper > 0 else "below"
     said = f"The paper reports {'about ' if pair.about else ''}{abs(pair.paper):.2f} points {place}"
-    if comparable and found.interval is not None:
-        inside = found.interval.low <= pair.paper <= found.interval.high
+    if comparable and verdict.interval is not None:
+        inside = verdict.interval.low <= pair.paper <= verdict.interval.high
         return f"{said}, which lies {'inside' if inside else 'outside'} this interval."
     return f"{said}." if comparable else f"{said}, at its own scale."

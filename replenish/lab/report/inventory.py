@@ -28,9 +28,7 @@ def facts(runs: Sequence[RunRecord]) -> tuple[Fact, ...]:
 def notices(runs: Sequence[RunRecord], repeats: Sequence[str]) -> tuple[Notice, ...]:
     """Return the runs that diverged, that have not ended, and that are there twice."""
     found = {
-        "Diverged: counted as diverged, in no median and no mean": [
-            _diverged(run) for run in runs if run.status == "diverged"
-        ],
+        "Diverged: counted as diverged, in no mean": [_diverged(run) for run in runs if run.status == "diverged"],
         "Not finished yet: in no number below": [
             f"{run.path}: {run.last_epoch} of {run.config.epochs} epochs" for run in runs if run.status == "unfinished"
         ],

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from replenish.lab import paper
 from replenish.lab.config import RunConfig
+from replenish.lab.report.columns import difference_cell
 from replenish.lab.report.figures import curves, paper_figure, seeds_figure
 from replenish.lab.report.findings import claims, findings, order_pairs
 from replenish.lab.report.grouping import Group, by_experiment, without_repeats
+from replenish.lab.report.rules import Rules
 from replenish.lab.report.tables import FULL_SCALE, differences_table, experiments_table, paper_tables
-from replenish.lab.report.words import data_words, dataset_name, recipe_words, schedule_words
+from replenish.lab.report.words import data_words, recipe_titles, recipe_words
 from replenish.lab.runs import RunRecord
-from replenish.lab.show import Figure, Section, Table
+from replenish.lab.show import Column, Figure, Section, Table
+from replenish.lab.verdict import signed
 
 #: The groups of experiments that a table or a figure of the paper shows; any other has a table of its own.
 PAPER = ("table2", "table3", "figure2", "figure3")
@@ -26,10 +30,10 @@ def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[st
     return experiments_section(scale, groups)
 
 
-def experiments_section(scale: str, groups: Mapping[str, Group]) -> Section:
+def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | None = None) -> Section:
     """Return the section of the experiments that have runs at a scale."""
     pairs = claims(groups)
-    made = findings(pairs, f"{scale}-finding", comparable=scale == FULL_SCALE)
+    made = findings(pairs, f"{scale}-finding", rules, comparable=scale == FULL_SCALE)
     blocks: list[Table | Figure | None] = [
         *paper_tables(groups, scale),
         *_other_experiments(groups, scale),
@@ -78,10 +82,34 @@ def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Tabl
         yield curves(named, name=f"{scale}-{kind}-curves", title=f"Experiments {kind}: training loss and test error")
 
 
-def orders_section(orders: Mapping[str, Group], name: str) -> Section:
+def verdicts_section(sections: Sequence[Section]) -> Section:
+    """Return the section that opens a report: the verdict with the most seeds, and a table of all."""
+    found = [(section, finding) for section in sections for finding in section.findings]
+    section, most = max(found, key=lambda pair: pair[1].verdict.difference.n)
+    several = len({section.name for section, _ in found}) > 1
+    columns = [
+        *([Column("Runs", lambda pair: pair[0].title, numeric=False)] if several else []),
+        Column("First", lambda pair: pair[1].verdict.first, numeric=False),
+        Column("Second", lambda pair: pair[1].verdict.second, numeric=False),
+        Column("First minus second", lambda pair: difference_cell(pair[1].verdict.difference), "points, n, 95 %"),
+        Column("Verdict", lambda pair: pair[1].verdict.outcome, "on the first", numeric=False),
+    ]
+    if any(finding.paper is not None for _, finding in found):
+        columns.append(Column("Paper", lambda pair: signed(pair[1].paper), "points"))
+    caption = (
+        "A negative difference is a lower test error of the first. The verdict takes the stated margin and the number "
+        "of comparisons into account."
+    )
+    table = Table("verdicts-all", "Every verdict", columns, [(pair[1].name, pair) for pair in found], caption)
+    blocks = (table,) if len(found) > 1 else ()
+    said = (f"The comparison with the most seeds: {section.title}.",) if several else ()
+    return Section("verdicts", "Verdicts", said, findings=(replace(most, name="most-seeds"),), blocks=blocks)
+
+
+def orders_section(orders: Mapping[str, Group], name: str, title: str = "", rules: Rules | None = None) -> Section:
     """Return the section of one recipe and its orders: what was found, a table of them, their curves and seeds."""
     pairs = order_pairs(orders)
-    made = findings(pairs, f"{name}-finding")
+    made = findings(pairs, f"{name}-finding", rules)
     config = next(iter(orders.values())).config
     blocks = [
         experiments_table(orders, f"{name}-orders"),
@@ -91,10 +119,7 @@ def orders_section(orders: Mapping[str, Group], name: str) -> Section:
     ]
     return Section(
         name=name,
-        title=(
-            f"Orders on {dataset_name(config)} with {config.model}, batches of {config.batch_size}, "
-            f"{'decays at ' if config.decays else ''}{schedule_words(config)}"
-        ),
+        title=title or recipe_titles([config])[0],
         paragraphs=(recipe_words(config),),
         findings=made,
         blocks=tuple(block for block in blocks if block is not None),

@@ -58,8 +58,8 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
                 shown_columns,
                 [(entry.name, entry) for entry in entries],
                 caption=(
-                    f"Test error in percent; {said}{scale_words}. Our differences are means of pairs, and so not quite "
-                    "those of the medians."
+                    f"Test error in percent; {said}{scale_words}. The paper's errors are medians of five runs, ours "
+                    "means."
                 ),
                 remarks=list(_missing(rows, groups)),
                 origins=origins(entry.group for entry in entries),

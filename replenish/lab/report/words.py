@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 
-from replenish.lab.comparing.statistics import Interval
 from replenish.lab.config import RunConfig
 from replenish.lab.show import NOTHING
+from replenish.lab.statistics import Interval
 
 
 def percent(value: float | None) -> str:
@@ -15,10 +17,8 @@ def percent(value: float | None) -> str:
 
 
 def span(interval: Interval | None) -> str:
-    """Return an interval with its coverage, which is not 95 % for a median of few."""
-    if interval is None:
-        return "no interval"
-    return f"{interval.low:.2f} to {interval.high:.2f} ({100 * interval.coverage:.4g} %)"
+    """Return an interval."""
+    return "no interval" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
 
 
 def p_words(value: float | None) -> str:
@@ -85,15 +85,59 @@ def recipe_words(config: RunConfig) -> str:
         'Data: digits. Network: wrn-10-1. Batches of 64, 40 effective epochs, learning rate 0.1, times 0.1 at \
 24, 30, 35 of 40; momentum 0.9, weight decay 0.0005; images neither cropped nor mirrored; precision 32-true.'
     """
+    return (
+        f"Data: {data_words(config)}. Network: {config.model}. Batches of {config.batch_size}, {config.epochs} "
+        f"effective epochs, {_rate_words(config)}; {_optimizer_words(config)}; {_augmented_words(config)}; "
+        f"precision {config.precision}."
+    )
+
+
+def recipe_titles(configs: Sequence[RunConfig]) -> list[str]:
+    """Return a title for each recipe, with what is unusual among them and not what most of them share.
+
+    Example:
+        >>> some = [RunConfig(dataset="digits", model="wrn-10-1", learning_rate=rate) for rate in (0.1, 0.2)]
+        >>> recipe_titles(some)
+        ['digits, wrn-10-1: learning rate 0.1', 'digits, wrn-10-1: learning rate 0.2']
+    """
+    parts = [_title_parts(config) for config in configs]
+    usual = {}
+    for name in parts[0] if parts else ():
+        text, count = Counter(each[name] for each in parts).most_common(1)[0]
+        usual[name] = text if count > 1 or len(parts) == 1 else ""
+    found = []
+    for config, each in zip(configs, parts, strict=True):
+        unusual = [text for name, text in each.items() if text != usual[name]]
+        found.append(": ".join(filter(None, [f"{dataset_name(config)}, {config.model}", ", ".join(unusual)])))
+    # Recipes that differ in a field without a phrase have equal titles, and so their folders' digests.
+    repeated = {title for title, count in Counter(found).items() if count > 1}
+    return [
+        f"{title} ({config.slug.rpartition('-')[2]})" if title in repeated else title
+        for title, config in zip(found, configs, strict=True)
+    ]
+
+
+def _title_parts(config: RunConfig) -> dict[str, str]:
+    """Return what a title can say about a recipe, by field."""
+    images = "all images" if config.images_per_class is None else f"{config.images_per_class} images a class"
+    return {
+        "images": images,
+        "image_size": f"{config.image_size} pixels" if config.image_size else "full size",
+        "batch_size": f"batches of {config.batch_size}",
+        "learning_rate": f"learning rate {config.learning_rate:.4g}",
+        "schedule": f"rate drops at {schedule_words(config)}" if config.decays else schedule_words(config),
+        "augmented": _augmented_words(config),
+        "optimizer": _optimizer_words(config),
+        "order_number": f"order number {config.order_number}",
+        "short": "short batches kept" if not config.drop_last else "short batches dropped",
+    }
+
+
+def _augmented_words(config: RunConfig) -> str:
     mirrored = "mirrored at every second visit" if config.alternating_flip else "mirrored"
     images = [f"padded by {config.pad} and cropped"] if config.pad else []
     images += [mirrored] if config.flip else []
-    augmented = f"images {' and '.join(images)}" if images else "images neither cropped nor mirrored"
-    return (
-        f"Data: {data_words(config)}. Network: {config.model}. Batches of {config.batch_size}, {config.epochs} "
-        f"effective epochs, {_rate_words(config)}; {_optimizer_words(config)}; {augmented}; "
-        f"precision {config.precision}."
-    )
+    return f"images {' and '.join(images)}" if images else "images neither cropped nor mirrored"
 
 
 def _rate_words(config: RunConfig) -> str:

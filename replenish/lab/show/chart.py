@@ -188,7 +188,7 @@ def values_table(figure: Figure, *, few: bool = False) -> Table:
     for chart, series in kept:
         group = chart.y_label if several else ""
         columns.append(Column(series.name, _reader(chart, series), series.note, group=group))
-    caption = "Median (smallest to largest)." if any(series.low for _, series in kept) else first.y_label
+    caption = "Mean (smallest to largest)." if any(series.low for _, series in kept) else first.y_label
     subjects = [(f"{at:g}", at) for at in every_x]
     return Table(f"{figure.name}-values", "Values", columns, subjects, caption)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from replenish.lab.comparing.statistics import Interval
 from replenish.lab.show.axis import Axis, round_reach, tick_label, ticks
 from replenish.lab.show.picture import document, heading
+from replenish.lab.statistics import Interval
 from replenish.palette import look_of
 
 _EDGE, _ROW, _TITLE, _FOOT = 16, 30, 44, 54

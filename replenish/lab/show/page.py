@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 
 #: Tables with at most so many rows become cards on a phone; longer ones scroll.
 _MOST_CARDS = 16
-_STATES = {
-    "settled": "settled",
-    "trial": "a trial",
-    "difference": "a difference",
-    "equivalent": "equivalent",
-    "open": "undecided",
-    "unknown": "too little to say",
-}
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading of its own; `code` is a command to be copied."""
+    """A part of a page with a heading of its own. `code` is a command to copy; a folded section opens with a click."""
 
     name: str
     title: str
@@ -55,11 +47,12 @@ class Section:
     findings: tuple[Finding, ...] = ()
     blocks: tuple[Table | Figure, ...] = ()
     code: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page."""
+    """A whole page; `card` is the name of a picture to show to others, beside it."""
 
     title: str
     lead: str
@@ -67,6 +60,7 @@ class Page:
     facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
     notices: tuple[Notice, ...] = ()
+    card: str = ""
 
 
 def page_html(page: Page, other: str = "") -> str:
@@ -95,7 +89,6 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
         strip=lambda finding, reach: Markup(finding_svg(finding, reach)),
         swatch=lambda figure, series: Markup(swatch(figure, series)),
         palette=Markup(palette_css(orders)),
-        states=_STATES,
         cards=lambda table: len(table.rows) <= _MOST_CARDS,
     )
     made.filters.update(unbroken=_unbroken, data=figure_data, values=values_table, reach=common_reach)

@@ -8,12 +8,16 @@ from html import escape
 from replenish.lab.show.axis import Axis, log_ticks, tick_label, ticks
 from replenish.lab.show.chart import Chart, Figure, Reference, Series
 from replenish.lab.show.finding import Finding
+from replenish.lab.verdict import Verdict
 from replenish.palette import MARKS, Look, look_of
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
 #: The marks of a line beyond these would hide it.
 _MARKS_PER_LINE = 8
+
+#: Characters of a name that fit beneath an axis, with an arrow and "better"; and of two names side by side.
+LONGEST_NAME, LONGEST_BESIDE = 44, 26
 
 Point = tuple[float, float]
 
@@ -84,7 +88,11 @@ def finding_svg(finding: Finding, reach: float) -> str:
     edge = max(16, 4.5 * _longest(values))  # half of a word, which the first and the last tick may be written under
     x = Axis(-reach, reach, edge, width - edge)
     told = escape(_told(finding))
-    parts = [f'<svg viewBox="0 0 {width} {bottom + 40}" class="chart forest" role="img" aria-label="{told}">']
+    parts = [f'<svg viewBox="0 0 {width} {bottom + 56}" class="chart forest" role="img" aria-label="{told}">']
+    if margin := finding.verdict.rule.margin:
+        ends = [x.at(min(max(each, -reach), reach)) for each in (-margin, margin)]
+        wide = f'x="{_n(ends[0])}" width="{_n(ends[1] - ends[0])}"'
+        parts.append(f'<rect class="margin" {wide} y="4" height="{bottom - 4}"/>')
     for value in values:
         at = _n(x.at(value))
         kind = "zero" if value == 0 else "grid"
@@ -95,17 +103,26 @@ def finding_svg(finding: Finding, reach: float) -> str:
     parts.append(f'<rect class="reach" x="0" y="{middle - 12}" width="{width}" height="24"/>')
     if finding.paper is not None:
         parts.append(f'<path class="reference" d="M{_n(x.at(finding.paper))} {middle - 8}l7 8l-7 8l-7 -8z"/>')
-    if (interval := finding.difference.interval) is not None:
-        ends = f'x1="{_n(x.at(interval.low))}" x2="{_n(x.at(interval.high))}"'
-        parts.append(f'<line class="interval" {ends} y1="{middle}" y2="{middle}"/>')
-    if finding.difference.mean is not None:
-        parts.append(f'<circle class="mean" cx="{_n(x.at(finding.difference.mean))}" cy="{middle}" r="5"/>')
+    if (interval := finding.verdict.interval) is not None:
+        between = f'x1="{_n(x.at(interval.low))}" x2="{_n(x.at(interval.high))}"'
+        parts.append(f'<line class="interval" {between} y1="{middle}" y2="{middle}"/>')
+    if (mean := finding.verdict.difference.mean) is not None:
+        parts.append(f'<circle class="mean" cx="{_n(x.at(mean))}" cy="{middle}" r="5"/>')
     base = bottom + 34
-    left, right = ("second", "first") if finding.higher_is_better else ("first", "second")
-    parts.append(f'</g><text x="2" y="{base}">\u2190 {left} better</text>')
-    parts.append(f'<text x="{width // 2}" y="{base}" text-anchor="middle">{escape(finding.unit)}</text>')
-    parts.append(f'<text x="{width - 2}" y="{base}" text-anchor="end">{right} better \u2192</text>')
+    left_side, right_side = sides(finding.verdict)
+    below = base + (16 if len(left_side) + len(right_side) > LONGEST_BESIDE else 0)
+    parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(left_side)} better</text>')
+    parts.append(f'<text x="{width - 2}" y="{below}" text-anchor="end">{escape(right_side)} better \u2192</text>')
     return "".join(parts) + "</svg>"
+
+
+def sides(verdict: Verdict) -> tuple[str, str]:
+    """Return who is better on the left of zero and on the right of it, in names that fit beneath an axis."""
+    first, second = (
+        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        for name in (verdict.first, verdict.second)
+    )
+    return (second, first) if verdict.rule.higher_is_better else (first, second)
 
 
 def _longest(values: list[float]) -> int:
@@ -113,10 +130,10 @@ def _longest(values: list[float]) -> int:
 
 
 def _told(finding: Finding) -> str:
-    number, interval = finding.number, finding.difference.interval
-    between = "" if interval is None else f", {number(interval.low)} to {number(interval.high)}"
-    others = "" if finding.paper is None else f"; reference {number(finding.paper)}"
-    return f"{finding.first} minus {finding.second}: {number(finding.difference.mean)}{between}{others}"
+    verdict, others = finding.verdict, ""
+    if finding.paper is not None:
+        others = f"; reference {verdict.number(finding.paper)}"
+    return f"{verdict.first} minus {verdict.second}: {verdict.numbers}{others}"
 
 
 def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:

@@ -5,6 +5,16 @@ for (const figure of document.querySelectorAll("figure")) {
   figure.querySelectorAll(".panel").forEach((panel, index) => readable(panel, data.charts[index]));
 }
 
+// A link to a folded section, or into one, opens it.
+function unfold() {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  if (!target) return;
+  for (const fold of [target.querySelector(":scope > details.fold"), target.closest("details.fold")]) fold?.setAttribute("open", "");
+  target.scrollIntoView();
+}
+addEventListener("hashchange", unfold);
+unfold();
+
 function readable(panel, chart) {
   const svg = panel.querySelector("svg.chart"), cursor = svg.querySelector(".cursor"), tip = panel.querySelector(".tip");
   const left = Number(svg.dataset.left), right = Number(svg.dataset.right), [low, high] = chart.x_ends;

@@ -1,0 +1,83 @@
+"""How often the shuffle battery accuses a healthy order: `python benchmarks/shuffle_false_faults.py [streams]`.
+
+Every order of the library that is uniform in its own sense is read at `N` samples and batches of `B`, three epochs per
+stream, one seed per stream. Prints, per order, how many streams got a warning or a fault, and which.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from pages import write_between
+
+from replenish import (
+    BallsInBins,
+    BatchedReplacement,
+    FlipFlop,
+    IndependentDraws,
+    Order,
+    PairedReversal,
+    PoissonDraws,
+    RandomReshuffling,
+    RepeatedAugmentation,
+    SequencedReplacement,
+    ShuffleBuffer,
+    ShuffleOnce,
+    Stratified,
+    WeightedDraws,
+)
+from replenish.diagnostics import shuffle_quality
+from replenish.lab.machine import commit
+
+N, B = 1_000, 10
+CLASSES = np.random.default_rng(0).integers(0, 10, N)
+
+HEALTHY: dict[str, Callable[[int], Order]] = {
+    "reshuffling": lambda seed: RandomReshuffling(N, B, seed=seed),
+    "SRS": lambda seed: SequencedReplacement(N, B, seed=seed),
+    "SRS, pool of N/10": lambda seed: SequencedReplacement(N, B, seed=seed, pool_size=N // 10),
+    "replacement": lambda seed: BatchedReplacement(N, B, seed=seed),
+    "independent draws": lambda seed: IndependentDraws(N, B, seed=seed),
+    "shuffle once": lambda seed: ShuffleOnce(N, B, seed=seed),
+    "flip-flop": lambda seed: FlipFlop(N, B, seed=seed),
+    "paired reversal": lambda seed: PairedReversal(N, B, seed=seed, block_size=N // 4),
+    "Poisson draws": lambda seed: PoissonDraws(N, B, seed=seed),
+    "balls in bins": lambda seed: BallsInBins(N, B, seed=seed),
+    "repeated augmentation": lambda seed: RepeatedAugmentation(N, B, seed=seed),
+    "stratified": lambda seed: Stratified(N, B, seed=seed, labels=CLASSES),
+    "weighted draws": lambda seed: WeightedDraws(N, B, seed=seed, weights=1 + CLASSES),
+    "shuffle buffer of N": lambda seed: ShuffleBuffer(N, B, seed=seed, buffer_size=N),
+}
+
+
+def main() -> None:
+    """Print a line per order, and write the table where asked."""
+    options = argparse.ArgumentParser()
+    options.add_argument("streams", nargs="?", type=int, default=1000)
+    options.add_argument("--write", action="store_true")
+    chosen = options.parse_args()
+    lines = ["| order | warnings | faults | which |", "|---|---|---|---|"]
+    for name, make in HEALTHY.items():
+        levels: Counter[str] = Counter()
+        which: Counter[str] = Counter()
+        for seed in range(chosen.streams):
+            found = shuffle_quality(make(seed), N)
+            levels[found.level] += 1
+            which.update(finding.name for finding in found.findings if finding.level != "ok")
+        named = ", ".join(f"{each} {times}" for each, times in which.items()) or "none"
+        lines.append(f"| {name} | {levels['warning']} | {levels['fault']} | {named} |")
+        print(lines[-1], flush=True)
+    text = "\n".join(lines) + (
+        f"\n\n{chosen.streams:,} streams per order, each with another seed: N = {N:,}, B = {B}, 3 epochs. Measured at "
+        f"commit {commit()} by `python benchmarks/shuffle_false_faults.py {chosen.streams}`."
+    )
+    print(text)
+    if chosen.write:
+        write_between("docs/shuffles.md", "false faults", text)
+
+
+if __name__ == "__main__":
+    main()

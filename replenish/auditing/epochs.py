@@ -1,0 +1,114 @@
+"""Do epochs differ, and are batches of one size?"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from replenish.auditing.claims import Claim
+from replenish.auditing.findings import FAULT, OK, WARNING, Finding
+from replenish.auditing.record import Record
+from replenish.draws import Int64Array
+
+_CERTAIN = 23.0  # log of how many orders there should be, for two equal ones to be no chance: 1e10
+_MOST_PASSES = 64
+_SHORT = 4.0  # times that a sample of a short batch may count
+
+
+def repetition(record: Record, claim: Claim, calls_set_epoch: bool) -> Finding:
+    """Ask whether every epoch has another order than all the others."""
+    orders = [each.samples for each in record.passes[:_MOST_PASSES]]
+    same = {
+        (one, other): _equal_share(orders[one], orders[other])
+        for one, other in combinations(range(len(orders)), 2)
+        if _possible_orders(min(len(orders[one]), len(orders[other])), record.num_samples) > _CERTAIN
+    }
+    if not same:
+        few = len(orders) if len(orders) < 2 else "short"
+        return Finding("epochs", OK, f"Whether epochs differ is not known from {few} pass{'' if few == 1 else 'es'}.")
+    most = max(same.values())
+    equal = [pair for pair, share in same.items() if share == 1]
+    numbers: dict[str, int | float] = {"same_places": most}
+    if not equal:
+        return _nearly_equal(record, claim, most, numbers)
+    if len(equal) < len(same):
+        first, second = equal[0]
+        numbers["period"] = min(other - one for one, other in equal)
+        text = (
+            f"Epochs {first} and {second} have the same order: {len(equal)} of {len(same)} pairs of epochs are equal."
+        )
+        return Finding("epochs", FAULT, text, numbers)
+    in_order = bool(np.all(np.diff(orders[0]) > 0)) and not record.is_stream
+    if in_order:
+        text = "The samples come in the dataset's own order in every epoch: they are not shuffled."
+        return Finding("epochs", WARNING, text, numbers)
+    if claim.fixed:
+        return Finding("epochs", OK, f"Every epoch comes in the same order, as {claim.name} should.", numbers)
+    text = f"Every one of the {len(orders)} epochs comes in the same order"
+    if claim.set_epoch is not None:
+        return Finding("epochs", FAULT, f"{text}: {_set_epoch(record, claim, calls_set_epoch)}", numbers)
+    return Finding("epochs", WARNING, f"{text}: shuffled once, or not at all?", numbers)
+
+
+def _set_epoch(record: Record, claim: Claim, called: bool) -> str:
+    told = {each.told for each in record.passes}
+    if called:
+        return f"{claim.set_epoch}.set_epoch was called without effect."
+    if len(told) == 1 and (epoch := told.pop()) is not None:
+        return (
+            f"its {claim.set_epoch} was at epoch {epoch} in all of them; call {claim.set_epoch}.set_epoch(epoch) "
+            f"before every epoch, with its number."
+        )
+    return f"call {claim.set_epoch}.set_epoch(epoch) before every epoch, with its number."
+
+
+def _possible_orders(length: int, number: int) -> float:
+    """Return the log of how many orders there are of so many draws of `number` samples."""
+    places = np.arange(min(length, number, 64))
+    return float(np.log(np.maximum(number - places, 1)).sum())
+
+
+def _equal_share(one: Int64Array, other: Int64Array) -> float:
+    length = min(len(one), len(other))
+    return float(np.mean(one[:length] == other[:length]))
+
+
+def _nearly_equal(record: Record, claim: Claim, most: float, numbers: dict[str, int | float]) -> Finding:
+    if most > 0.5 and len(record.passes[0].samples) > 20 and not claim.is_order:
+        text = f"{most:.0%} of the places of an epoch hold what they held in another epoch."
+        return Finding("epochs", WARNING, text, numbers)
+    shared = _shared_batches(record)
+    if shared > 0.5 and record.batch_size > 1 and len(record.passes[0].sizes) > 4 and not claim.is_order:
+        text = f"{shared:.0%} of the batches come again, sample for sample, elsewhere: only batches are shuffled."
+        return Finding("epochs", WARNING, text, {"same_batches": shared})
+    return Finding("epochs", OK, f"Each of the {len(record.passes)} epochs comes in another order.", numbers)
+
+
+def _shared_batches(record: Record) -> float:
+    one, other = ({tuple(np.sort(batch).tolist()) for batch in each.batches()} for each in record.passes[:2])
+    return len(one & other) / len(one)
+
+
+def batch_sizes(record: Record) -> Finding:
+    """Ask whether batches are of one size."""
+    usual = record.batch_size
+    sizes = [each.sizes for each in record.passes]
+    numbers: dict[str, int | float] = {
+        "batch_size": usual,
+        "smallest": int(min(each.min() for each in sizes)),
+        "largest": int(max(each.max() for each in sizes)),
+    }
+    if all((each == usual).all() for each in sizes):
+        return Finding("batches", OK, f"All batches have {usual} samples.", numbers)
+    if not all((each[:-1] == usual).all() for each in sizes):
+        text = f"Batches have from {numbers['smallest']} to {numbers['largest']} samples: is that on purpose?"
+        return Finding("batches", WARNING, text, numbers)
+    short = next(int(each[-1]) for each in sizes if each[-1] != usual)
+    text = (
+        f"The last batch of an epoch has {short} of {usual} samples: each counts {usual / short:.3g} times as much in "
+        f"a mean over the batch."
+    )
+    if short == 1:
+        return Finding("batches", WARNING, f"{text} A single sample breaks batch norm.", numbers)
+    return Finding("batches", WARNING if usual / short > _SHORT else OK, text, numbers)

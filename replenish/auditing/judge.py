@@ -1,0 +1,70 @@
+"""All questions asked of the records of a loader: the judgement that `audit` and the command share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from replenish.auditing.claims import Claim
+from replenish.auditing.classes import class_shares
+from replenish.auditing.coverage import coverage
+from replenish.auditing.epochs import batch_sizes, repetition
+from replenish.auditing.findings import OK, Finding
+from replenish.auditing.gaps import gaps
+from replenish.auditing.mixing import Labels, label_mixing, label_values
+from replenish.auditing.noise import noise
+from replenish.auditing.ranks import joined, ranks
+from replenish.auditing.record import Record
+from replenish.auditing.shuffling import shuffling
+from replenish.draws import Int64Array
+
+
+def judge(
+    records: list[Record],
+    claim: Claim,
+    labels: Labels | None = None,
+    *,
+    calls_set_epoch: bool = False,
+    elsewhere: Int64Array | None = None,
+) -> tuple[Record, list[Finding]]:
+    """Ask every question of what a loader drew.
+
+    Args:
+        records: Its record, or those of all ranks.
+        claim: What the loader promises.
+        labels: One label or length for each sample, or a function of an index or item.
+        calls_set_epoch: Whether it is known that `set_epoch` was called before each epoch.
+        elsewhere: The positions of its dataset that other loaders of the run draw.
+
+    Returns:
+        The record of all ranks together, and the findings.
+    """
+    findings: list[Finding | None] = []
+    record = records[0]
+    if len(records) > 1:
+        compared, record = joined(records)
+        findings.append(ranks(compared, claim))
+        sampled = claim.replicas > 1 or compared is not records
+        # Together they have all samples, and the law is of one rank's batches.
+        claim = replace(claim, replicas=1, config=None, chosen=claim.chosen and not sampled)
+    whole = coverage(record, claim, elsewhere)
+    epochs = repetition(record, claim, calls_set_epoch)
+    findings += [whole, epochs, batch_sizes(record)]
+    if "outside" in whole.numbers:  # the other questions have no answer
+        return record, [found for found in findings if found is not None]
+    findings.append(shuffling(record, claim, epochs_differ=epochs.level == OK))
+    if labels is not None:
+        values = label_values(record, labels)
+        findings += [class_shares(record, values, claim), label_mixing(record, values, claim.copies)]
+    findings += [gaps(record), noise(record, claim)]
+    return record, [found for found in findings if found is not None]
+
+
+def subject(name: str, record: Record) -> str:
+    """Return a line that says what was audited."""
+    what, number = "items" if record.is_stream else "samples", len(record.passes)
+    whole = len(record.whole_passes)
+    passes = f"{number} {'epoch' if number == 1 else 'epochs'}"
+    if whole < number:
+        batches = sum(len(each.sizes) for each in record.passes)
+        passes = f"{batches} batches in {number} {'pass' if number == 1 else 'passes'}, {whole} of them whole"
+    return f"{name}, {record.num_samples} {what}, batches of {record.batch_size}, {passes}"

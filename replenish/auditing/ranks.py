@@ -1,0 +1,118 @@
+"""Do the ranks of a run share the data? And the records of all ranks as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import zip_longest
+
+import numpy as np
+
+from replenish.auditing.claims import Claim
+from replenish.auditing.datasets import Identity
+from replenish.auditing.findings import FAULT, OK, WARNING, Finding
+from replenish.auditing.record import Pass, Record
+from replenish.draws import Int64Array
+
+
+def joined(records: list[Record]) -> tuple[list[Record], Record]:
+    """Return the records of the ranks with samples that can be compared, and all of them as one record.
+
+    Ranks may each have a Subset of one dataset: then they are compared by the samples of that dataset. Datasets that
+    are not known to be the same are taken to have no sample in common.
+    """
+    records = _in_one_numbering(records)
+    passes = []
+    for together in zip(*(each.passes for each in records), strict=False):
+        batches = [each.batches() for each in together]
+        none = np.empty(0, dtype=np.int64)  # ranks may have different numbers of batches
+        steps = [np.concatenate(step) for step in zip_longest(*batches, fillvalue=none)]
+        passes.append(Pass.of_batches(steps, whole=all(each.whole for each in together), told=together[0].told))
+    return records, replace(max(records, key=lambda each: each.num_samples), passes=passes)
+
+
+def _in_one_numbering(records: list[Record]) -> list[Record]:
+    identities = [each.identity for each in records]
+    known = [each for each in identities if each is not None]
+    if len(known) < len(records) or all(_same_positions(known[0], each) for each in known):
+        return records
+    roots = list(dict.fromkeys(each.root for each in known))
+    chosen = {
+        root: np.unique(
+            np.concatenate(
+                [
+                    np.arange(each.root_size) if each.samples is None else each.samples
+                    for each in known
+                    if each.root == root
+                ]
+            )
+        )
+        for root in roots
+    }
+    starts = dict(zip(roots, np.cumsum([0, *(len(each) for each in chosen.values())]).tolist(), strict=False))
+    total = sum(len(each) for each in chosen.values())
+    numbered = []
+    for record, identity in zip(records, known, strict=True):
+        passes = []
+        for each in record.passes:
+            samples = identity.samples_of(each.samples)
+            if len(samples) < len(each.samples):  # indices outside the dataset, which coverage reports
+                return records
+            passes.append(
+                replace(each, samples=np.searchsorted(chosen[identity.root], samples) + starts[identity.root])
+            )
+        numbered.append(replace(record, passes=passes, num_samples=total, identity=None))
+    return numbered
+
+
+def _same_positions(one: Identity, other: Identity) -> bool:
+    if one.root != other.root:
+        return False
+    if one.samples is None or other.samples is None:
+        return one.samples is other.samples
+    return np.array_equal(one.samples, other.samples)
+
+
+def batch_counts(records: list[Record]) -> Finding | None:
+    """Ask whether all ranks have as many batches; None if they have."""
+    for epoch, together in enumerate(zip(*(each.passes for each in records), strict=False)):
+        counts = [len(each.sizes) for each in together]
+        if all(each.whole for each in together) and min(counts) < max(counts):
+            text = (
+                f"The ranks have from {min(counts)} to {max(counts)} batches in epoch {epoch}: with "
+                f"DistributedDataParallel the others wait for ever; divide the samples evenly, or use its Join."
+            )
+            return Finding("ranks", FAULT, text, {"fewest_batches": min(counts), "most_batches": max(counts)})
+    return None
+
+
+def ranks(records: list[Record], claim: Claim) -> Finding:
+    """Ask whether the samples of an epoch are divided among the ranks, or drawn by several of them."""
+    if (uneven := batch_counts(records)) is not None:
+        return uneven
+    shared = drawn = 0
+    number, passes = max(each.num_samples for each in records), min(len(each.passes) for each in records)
+    for epoch in range(passes):
+        seen = np.stack([_seen(each.passes[epoch].samples, number) for each in records]).sum(axis=0)
+        shared += int((seen > 1).sum())
+        drawn += int((seen > 0).sum())
+    share = shared / drawn
+    numbers: dict[str, int | float] = {"ranks": len(records), "shared": share}
+    if all(np.array_equal(records[0].passes[0].samples, each.passes[0].samples) for each in records[1:]):
+        text = (
+            f"All {len(records)} ranks draw the same samples: give each its own rank, by a DistributedSampler, so that "
+            f"they divide the data."
+        )
+        return Finding("ranks", FAULT, text, numbers)
+    if shared == 0:
+        return Finding("ranks", OK, f"No sample is drawn by two of the {len(records)} ranks in an epoch.", numbers)
+    text = f"{share:.2%} of the samples of an epoch are drawn by more than one of the {len(records)} ranks"
+    if shared <= len(records) * passes:
+        return Finding("ranks", OK, f"{text}: padding, so that all have as many.", numbers)
+    if claim.repeats:
+        return Finding("ranks", OK, f"{text}: expected, since {claim.name} draws samples more than once.", numbers)
+    level = FAULT if share > 0.05 else WARNING
+    return Finding("ranks", level, f"{text}: do they shuffle with different seeds?", numbers)
+
+
+def _seen(samples: Int64Array, number: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return np.bincount(samples, minlength=number)[:number] > 0

@@ -1,0 +1,197 @@
+"""Reading a loader for some epochs, for `audit` in Python: indices where there are any, else items by their hash."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from replenish.auditing.datasets import Identity, identify
+from replenish.auditing.hashing import item_hash
+from replenish.auditing.preserve_state import preserved_state
+from replenish.auditing.record import Pass, Record
+from replenish.draws import Int64Array
+from replenish.measure.reading import index_sampler, known_samples, one_pass, reads_a_stream
+from replenish.orders.protocol import Order
+
+Key = Callable[[Any], Hashable]
+
+
+def read(
+    source: Any,
+    epochs: int,
+    *,
+    before_epoch: Callable[[int], object] | None,
+    key: Key | None,
+    batch_size: int | None,
+    at_most: int,
+    items: dict[Hashable, Any],
+) -> Record:
+    """Iterate over a source for some epochs, and restore what can be restored.
+
+    `items` has the items of streams by their names, in the order in which they were first seen; ranks share it, so that
+    one item has one number.
+    """
+    if isinstance(source, Order):
+        starts = [epoch * source.steps_per_epoch for epoch in range(epochs)]
+        passes = [Pass.of_batches(list(source.batches(at, at + source.steps_per_epoch))) for at in starts]
+        return Record(passes, source.num_samples)
+    with preserved_state(source):
+        if _is_stream(source):
+
+            def numbered() -> Iterator[Int64Array]:
+                return number_items(item_batches(source, batch_size), item_hash if key is None else key, items)
+
+            passes = _read(numbered, "item", epochs, before_epoch, at_most, lambda: None)
+            return Record(passes, len(items), is_stream=True, items=list(items.values()))
+        sampler, known = index_sampler(source), known_samples(source) or 0
+        if before_epoch is None:
+            sampler = _from_its_start(source, sampler)
+        owner = next((each for each in sampler_chain(source) if isinstance(getattr(each, "epoch", None), int)), None)
+        passes = _read(
+            lambda: one_pass(sampler),
+            "batch",
+            epochs,
+            before_epoch,
+            max(at_most, 4 * known),
+            lambda: getattr(owner, "epoch", None),
+        )
+        return Record(
+            passes,
+            known or 1 + max(int(each.samples.max()) for each in passes),
+            identity=_identity(source),
+            weights=weights_of(source),
+        )
+
+
+def sampler_chain(source: Any) -> list[Any]:
+    """Return the batch sampler and the samplers that a loader or sampler draws from, the outermost first."""
+    chain: list[Any] = []
+    part = _inner(source) if hasattr(source, "dataset") and hasattr(source, "batch_sampler") else source
+    while part is not None and not any(part is known for known in chain):
+        chain.append(part)
+        part = _inner(part)
+    return chain
+
+
+def _inner(part: Any) -> Any:
+    found = getattr(part, "batch_sampler", None)
+    return getattr(part, "sampler", None) if found is None else found
+
+
+def _from_its_start(source: Any, sampler: Any) -> Any:
+    """Return a sampler to read: where one of this library's is inside, a copy at step 0, which leaves it as it is."""
+    chain = sampler_chain(sampler)
+    if not any(hasattr(each, "seek") for each in chain):
+        return sampler
+    data = [getattr(each, name, None) for each in (source, *chain) for name in ("dataset", "data_source")]
+    copied = copy.deepcopy(sampler, {id(each): each for each in data if each is not None})
+    for each in sampler_chain(copied):
+        if hasattr(each, "seek"):
+            each.seek(0)
+    return copied
+
+
+def weights_of(source: Any) -> Any:
+    """Return the weights of a sampler that draws by weights, or None."""
+    weights = getattr(sampler_chain(source)[-1], "weights", None)
+    if weights is None:
+        return None
+    values = np.asarray(weights, dtype=np.float64)
+    return values if values.ndim == 1 else None
+
+
+def _identity(source: Any) -> Identity | None:
+    dataset = getattr(source, "dataset", None)
+    return None if dataset is None or not hasattr(source, "batch_sampler") else identify(dataset)
+
+
+def _is_stream(source: Any) -> bool:
+    """Say whether a source yields items rather than indices, looking at its first element where nothing else says."""
+    if reads_a_stream(source):
+        return True
+    if any(hasattr(source, name) for name in ("batch_sampler", "data_source", "order")):  # a loader, or a sampler
+        return False
+    if isinstance(source, Iterator):
+        raise TypeError(
+            f"loader should be something that can be iterated once per epoch, but got the {type(source).__name__} "
+            f"of a single pass: pass what it was made of"
+        )
+    if not isinstance(source, Iterable):
+        raise TypeError(f"loader should be a loader, an Order or an iterable, but got a {type(source).__name__}")
+    first = next(iter(source), None)
+    if isinstance(first, (list, tuple, np.ndarray)):
+        return np.asarray(first, dtype=object).ndim != 1 or not all(isinstance(x, (int, np.integer)) for x in first)
+    return not isinstance(first, (int, np.integer))
+
+
+def _read(
+    one_epoch: Callable[[], Iterable[Int64Array]],
+    what: str,
+    epochs: int,
+    before_epoch: Callable[[int], object] | None,
+    at_most: int,
+    told: Callable[[], int | None],
+) -> list[Pass]:
+    """Return the passes; one that is longer than `at_most` samples is cut there."""
+    passes = []
+    for epoch in range(epochs):
+        if before_epoch is not None:
+            before_epoch(epoch)
+        batches, drawn, number = [], 0, told()
+        for batch in one_epoch():
+            batches.append(batch)
+            drawn += len(batch)
+            if drawn >= at_most:
+                break
+        if not batches:
+            raise ValueError(f"loader should yield at least one {what} per epoch, but got none in epoch {epoch}")
+        passes.append(Pass.of_batches(batches, whole=drawn < at_most, told=number))
+    return passes
+
+
+def number_items(batches: Iterable[list[Any]], key: Key, items: dict[Hashable, Any]) -> Iterator[Int64Array]:
+    """Yield the numbers of the items of a stream, counted as they first come, and put new ones into `items`."""
+    numbers = {name: number for number, name in enumerate(items)}
+    for batch in batches:
+        names = [key(item) for item in batch]
+        for name, item in zip(names, batch, strict=True):
+            items.setdefault(name, item)
+            numbers.setdefault(name, len(numbers))
+        yield np.array([numbers[name] for name in names], dtype=np.int64)
+
+
+def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
+    """Yield the items of a stream in batches: a loader's own, or `batch_size` at a time."""
+    if hasattr(source, "batch_sampler"):  # a loader over an iterable dataset: the same, with its items kept apart
+        batch_size = source.batch_size
+        source = loader_class(source)(
+            source.dataset,
+            batch_size=batch_size,
+            drop_last=source.drop_last,
+            num_workers=source.num_workers,
+            worker_init_fn=source.worker_init_fn,
+            collate_fn=uncollated if batch_size is None else list,
+        )
+        if batch_size is not None:
+            yield from source
+            return
+    items = iter(source)
+    while batch := list(islice(items, batch_size or 1)):
+        yield batch
+
+
+def loader_class(loader: Any) -> Any:
+    """Return torch's own DataLoader class, since a subclass may take other arguments."""
+    for kind in type(loader).__mro__:
+        if kind.__module__.startswith("torch.utils.data") and kind.__name__ == "DataLoader":
+            return kind
+    return type(loader)
+
+
+def uncollated(item: Any) -> Any:
+    """Return the argument: the `collate_fn` of a loader that collates nothing."""
+    return item

@@ -1,0 +1,92 @@
+"""Does a training that was stopped and resumed draw what it would have drawn?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from replenish.auditing.findings import FAULT, OK, WARNING, Finding
+from replenish.draws import Int64Array
+
+Epochs = Sequence[Sequence[Int64Array]]  # for each epoch its batches, over all processes
+
+
+def compare_resumed(
+    name: str, reference: Epochs, stopped: Epochs, resumed: Epochs, saved: int, *, limited: bool = False
+) -> Finding:
+    """Compare the batches after a resume with those of a run that was never stopped.
+
+    Args:
+        name: The finding's name: how the run was stopped.
+        reference: The batches of the run that was never stopped.
+        stopped: Those of the run that was stopped.
+        resumed: Those after the resume.
+        saved: How many batches were trained when the checkpoint was written.
+        limited: Whether the runs were ended after some batches, so that the resumed one may have more or fewer.
+    """
+    whole, before, after = (_batches(each) for each in (reference, stopped, resumed))
+    expected = whole[saved:]
+    if limited:
+        after = after[: len(expected)]
+    equal = [_same(one, other) for one, other in zip(expected, after, strict=False)]
+    numbers: dict[str, int | float] = {"saved": saved, "expected": len(expected), "resumed": len(after)}
+    if not after:
+        return Finding(name, FAULT, f"Resumed at step {saved}, it trained with no batch.", numbers)
+    if all(equal) and (limited or len(expected) == len(after)):
+        text = f"Exact: the {len(after)} batches from step {saved} on are those of a run that was never stopped."
+        return Finding(name, OK, text, numbers)
+    first = next((place for place, same in enumerate(equal) if not same), len(equal))
+    start, end = _epoch_of(reference, saved)
+    # What the epoch had, and what it gets: before the checkpoint, and in the first epoch after the resume.
+    seeded = all(_same(one, other) for one, other in zip(whole, before, strict=False))
+    rest = resumed[0]
+    seen = _count((whole if seeded else before)[start:saved])
+    if limited and len(resumed) == 1:  # the epoch may be cut in both runs: what did not come is not known to be skipped
+        repeats, skips = (seen & _count(rest)).total(), 0
+    else:
+        got, wanted = seen + _count(rest), _count(whole[start:end])
+        repeats, skips = (got - wanted).total(), (wanted - got).total()
+    numbers |= {"repeats": repeats, "skips": skips, "first_difference": saved + first}
+    where = f"from step {saved + first}"
+    if repeats or skips:
+        text = f"Repeats {repeats} samples and skips {skips} of the interrupted epoch, {where}"
+        return Finding(name, FAULT, f"{text} (the checkpoint is of step {saved}).", numbers)
+    if not seeded:
+        text = (
+            "The interrupted epoch has each of its samples as often as it should. Two runs of the script draw "
+            "different batches, so more cannot be compared: seed it."
+        )
+        return Finding(name, WARNING, text, numbers)
+    if first >= end - saved and first < len(equal):
+        text = f"The interrupted epoch is exact; later epochs have another order, {where}."
+        return Finding(name, WARNING, text, numbers)
+    if first == len(equal):
+        text = f"It trained with {len(after)} batches, where {len(expected)} were left, all of them equal so far."
+        return Finding(name, WARNING, text, numbers)
+    text = f"The interrupted epoch has each of its samples as often as it should, in another order {where}."
+    return Finding(name, WARNING, text, numbers)
+
+
+def _batches(epochs: Epochs) -> list[Int64Array]:
+    return [batch for epoch in epochs for batch in epoch]
+
+
+def _same(one: Int64Array, other: Int64Array) -> bool:
+    """Say whether two batches have the same samples: processes may divide them in another way."""
+    return len(one) == len(other) and np.array_equal(np.sort(one), np.sort(other))
+
+
+def _epoch_of(epochs: Epochs, step: int) -> tuple[int, int]:
+    """Return the first step of the epoch of a step, and the first one after it."""
+    start = 0
+    for epoch in epochs:
+        if step < start + len(epoch):
+            return start, start + len(epoch)
+        start += len(epoch)
+    return start, start
+
+
+def _count(batches: Sequence[Int64Array]) -> Counter[int]:
+    return Counter(np.concatenate(batches).tolist()) if len(batches) else Counter()

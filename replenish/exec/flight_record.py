@@ -1,0 +1,269 @@
+"""The flight recorder's file: which samples were in each batch of a run.
+
+While a run trains, each of its processes writes a log to the folder `FILE.parts`. At the end they become one file. A
+pass that an order repeats exactly is kept as the order's config and a step, any other as compressed indices. Of a run
+that was killed the folder is read, as far as it was written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from replenish import checks
+from replenish.auditing.record import Pass
+from replenish.draws import Int64Array
+from replenish.exec.draw_log import SUFFIX, append_chunk, pack, read_chunks, unpack
+from replenish.exec.environment import RECORD_VARIABLE, OrderRequest
+from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
+from replenish.orders.by_name import build_order
+from replenish.orders.cursor import CursorOrder
+from replenish.orders.fitted import FittedOrder
+from replenish.orders.protocol import Order
+from replenish.orders.rebuilding import order_from_config
+from replenish.sharding import share_of
+
+_MAGIC = "replenish-record"
+_OTHER_RANKS = 30.0  # seconds in which the other processes of a run should have ended
+
+
+def parts_folder(file: Path) -> Path:
+    """Return the folder in which the processes of a run write while it trains."""
+    return file.with_name(f"{file.name}.parts")
+
+
+def start_record(file: Path) -> Path:
+    """Make the folder for the logs of a run, and return it; what a killed run left there is removed.
+
+    Raises:
+        ValueError: The file cannot be written there, or would replace something else than a record.
+    """
+    if not file.parent.is_dir():
+        raise ValueError(f"--record should be in a folder that exists, but got {file}")
+    if file.is_dir() or (file.exists() and not is_record(file)):
+        raise ValueError(f"--record should name a new file, or an earlier record, but got {file}")
+    parts = parts_folder(file)
+    if os.environ.get("LOCAL_RANK", "0") in ("", "0"):  # of several processes of torchrun the first
+        shutil.rmtree(parts, ignore_errors=True)
+    parts.mkdir(exist_ok=True)
+    return parts.resolve()
+
+
+def finish_record(file: Path, orders: Sequence[tuple[CursorOrder, int]] = ()) -> int:
+    """Make one file of the logs of a run, remove them, and return how many training batches it has.
+
+    Args:
+        file: The file; an earlier one of that name is replaced.
+        orders: Orders that the passes may have been drawn from, each with its first epoch.
+    """
+    parts = parts_folder(file)
+    run = read_run(parts)
+    new = file.with_name(f"{file.name}.new")
+    new.unlink(missing_ok=True)
+    append_chunk(new, {"kind": _MAGIC, "version": 1})
+    for rank, process in enumerate(run):
+        for number, loader in enumerate(each for each in process.loaders if each.training):
+            append_chunk(new, {"kind": "loader", "process": rank, "loader": number, **loader.facts})
+            end = None
+            for place, each in enumerate(loader.training):
+                end = _append_pass(new, each, _fitted(loader, place, orders), end)
+    append_chunk(new, {"kind": "end"})
+    new.replace(file)
+    shutil.rmtree(parts, ignore_errors=True)
+    return FlightRecord(run, whole=True).steps if run and ranks_of(run) else 0
+
+
+def finish_record_of_exec(request: OrderRequest, loaders: Sequence[dict[str, Any]]) -> str:
+    """Finish the record of a run with an order, once its other processes have closed theirs, and return a line on it.
+
+    Args:
+        request: The order.
+        loaders: What the run wrote of its loaders.
+    """
+    parts = Path(json.loads(os.environ[RECORD_VARIABLE])["records"])
+    file = parts.with_name(parts.name.removesuffix(".parts"))
+    until = time.monotonic() + _OTHER_RANKS
+    while _closed(parts) < int(os.environ.get("LOCAL_WORLD_SIZE") or 1) and time.monotonic() < until:
+        time.sleep(0.1)
+    orders = []
+    for each in loaders:
+        if each["seed"] is not None and each["epochs"] is not None:
+            with suppress(ValueError, TypeError):  # it takes arrays, which a record would only name
+                built = build_order(
+                    request.order, each["num_samples"], each["batch_size"], seed=each["seed"], **request.options
+                )
+                orders.append((built, int(each["epochs"][0])))
+    return f"{finish_record(file, orders):,} training batches recorded in {file}"
+
+
+def _closed(parts: Path) -> int:
+    return sum(any(header["kind"] == "closed" for header, _ in read_chunks(path)) for path in parts.glob(f"*{SUFFIX}"))
+
+
+def _append_pass(path: Path, one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> int | None:
+    """Append a pass, and return the step after it if it repeats an order; `start` is that of the pass before."""
+    drawn = one.draws()
+    header = {"kind": "pass", "handed": one.batches_trained, "rank": one.rank, "whole": one.whole}
+    if (known := _known_order(one, fitted, start)) is not None:
+        append_chunk(path, {**header, "order": known, "steps": len(drawn.sizes)})
+        return int(known["step"]) + len(drawn.sizes)
+    packed, payload = pack(drawn.samples)
+    sizes, more = pack(drawn.sizes)
+    append_chunk(path, {**header, **packed, "sizes": sizes, "split": len(payload)}, payload + more)
+    return None
+
+
+def _known_order(one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> dict[str, Any] | None:
+    """Return the order, and the step, that draw exactly what the pass drew; None if there is no such order."""
+    guesses: list[dict[str, Any]] = []
+    if one.order is not None:
+        share = {name: one.order[name] for name in ("config", "replicas", "rank")}
+        guesses += [{**share, "step": step} for step in dict.fromkeys(one.order["steps"])]
+    guesses += [{"config": dict(order.config()), "step": step, "replicas": 1, "rank": 0} for order, step in fitted]
+    if start is not None:
+        guesses = [{**each, "step": start} for each in guesses[:1]] + guesses
+    for told in guesses:
+        with suppress(ValueError):  # it needs arrays that a config only names
+            if _draws(order_from_config(told["config"]), told, one.draws()):
+                return told
+    return None
+
+
+def _fitted(loader: RecordedLoader, number: int, orders: Sequence[tuple[CursorOrder, int]]) -> list[tuple[Order, int]]:
+    """Return orders in the sizes of a loader, each with the step at which its pass of this number would begin."""
+    sizes = next((each.draws().sizes for each in loader.training if each.whole), None)
+    if sizes is None:
+        return []
+    found: list[tuple[Order, int]] = []
+    for order, epoch in orders:
+        with suppress(ValueError):  # it is that of another loader
+            found.append((FittedOrder(order, len(sizes), int(sizes[-1])), (epoch + number) * len(sizes)))
+    return found
+
+
+def _draws(order: Order, told: dict[str, Any], drawn: Pass) -> bool:
+    at = 0
+    for batch in _share(order, told, len(drawn.sizes)):
+        if not np.array_equal(batch, drawn.samples[at : at + len(batch)]):
+            return False
+        at += len(batch)
+    return at == len(drawn.samples)
+
+
+def _share(order: Order, told: dict[str, Any], steps: int) -> Iterator[Int64Array]:
+    for batch in order.batches(told["step"], told["step"] + steps):
+        yield batch[share_of(len(batch), told["replicas"], told["rank"])]
+
+
+def is_record(path: Path) -> bool:
+    """Say whether a path is a record, or that of a run that was killed."""
+    if not path.exists():
+        return parts_folder(path).is_dir()
+    if path.is_dir():
+        return path.name.endswith(".parts")
+    with path.open("rb") as file:
+        return file.read(64).startswith(b'{"kind":"' + _MAGIC.encode())
+
+
+def read_record(path: Path) -> FlightRecord:
+    """Return a record.
+
+    Raises:
+        ValueError: The file is cut off, or has no training batch.
+    """
+    if not path.exists() or path.is_dir():
+        record = FlightRecord(read_run(path if path.is_dir() else parts_folder(path)), whole=False)
+    else:
+        record = FlightRecord(_read(path), whole=True)
+    if not record.loaders:
+        raise ValueError(f"{path} should have the batches of a training, but has none")
+    return record
+
+
+def _read(path: Path) -> list[ProcessDraws]:
+    run: dict[int, ProcessDraws] = {}
+    kind = ""
+    for header, payload in read_chunks(path):
+        kind = header["kind"]
+        if kind == "loader":
+            facts = {name: header[name] for name in ("dataset", "num_samples", "batch_size", "is_stream")}
+            loader = RecordedLoader(facts, header["loader"])
+            run.setdefault(header["process"], ProcessDraws(header["process"], [], [])).loaders.append(loader)
+        elif kind == "pass":
+            one = RecordedPass(True, None, header["rank"], len(loader.passes), handed=header["handed"])
+            one.whole = header["whole"]
+            if "order" in header:
+                batches = list(_share(order_from_config(header["order"]["config"]), header["order"], header["steps"]))
+                one.samples, sizes = batches, [len(batch) for batch in batches]
+                one.sizes, one.order = [np.array(sizes, dtype=np.int64)], header["order"]
+            else:
+                one.samples = [unpack(header, payload[: header["split"]])]
+                one.sizes = [unpack(header["sizes"], payload[header["split"] :])]
+            loader.passes.append(one)
+    if kind != "end":
+        raise ValueError(f"{path} is cut off or damaged: it should end with a chunk that says so")
+    return [run[process] for process in sorted(run)]
+
+
+@dataclass(frozen=True, eq=False)
+class FlightRecord:
+    """The training batches of a run.
+
+    Attributes:
+        run: The processes.
+        whole: Whether the run came to its end; a run that was killed may lack its last second.
+    """
+
+    run: list[ProcessDraws]
+    whole: bool
+
+    @property
+    def loaders(self) -> list[list[RecordedLoader]]:
+        """The training loaders, each as a list of those of its ranks."""
+        return ranks_of(self.run)
+
+    @property
+    def steps(self) -> int:
+        """How many batches the first training loader handed out."""
+        return self.steps_of_loader(0)
+
+    def steps_of_loader(self, loader: int) -> int:
+        """Return how many batches a training loader handed out, in each of its ranks."""
+        return min(sum(one.batches_trained for one in rank.training) for rank in self.loaders[loader])
+
+    def batch(self, step: int, loader: int = 0) -> list[Int64Array]:
+        """Return the samples of a step, for each rank."""
+        steps = self.steps_of_loader(loader)
+        checks.integer("step", step, minimum=0, maximum=steps - 1)
+        return [_batch_of(rank, step) for rank in self.loaders[loader]]
+
+    def steps_with(self, sample: int, loader: int = 0) -> Int64Array:
+        """Return the steps whose batches have a sample, in any rank."""
+        found = [np.empty(0, dtype=np.int64)]
+        for rank in self.loaders[loader]:
+            start = 0
+            for one in rank.training:
+                drawn = one.draws()
+                steps = np.repeat(np.arange(len(drawn.sizes)), drawn.sizes)[drawn.samples == sample]
+                found.append(start + steps[steps < one.batches_trained])
+                start += one.batches_trained
+        return np.unique(np.concatenate(found))
+
+
+def _batch_of(rank: RecordedLoader, step: int) -> Int64Array:
+    for one in rank.training:
+        if step < one.batches_trained:
+            drawn = one.draws()
+            ends = np.cumsum(drawn.sizes)
+            return drawn.samples[ends[step] - drawn.sizes[step] : ends[step]]
+        step -= one.batches_trained
+    raise AssertionError("the step was checked")

@@ -1,0 +1,104 @@
+"""What an audit wants to know of a loader beside its draws: its promise, its samples, their labels; and probes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import tempfile
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch.utils.data import IterableDataset, TensorDataset
+
+from replenish.auditing.augmentation import augmentation
+from replenish.auditing.claims import claim_of
+from replenish.auditing.datasets import identify
+from replenish.auditing.reading import sampler_chain, weights_of
+from replenish.auditing.resuming import resuming
+from replenish.orders.protocol import Order
+
+_PROBE_SECONDS = 60
+
+
+def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
+    """Return the facts of a loader as JSON can hold them, and its arrays as a .npz file."""
+    is_stream = isinstance(loader.dataset, IterableDataset)
+    identity = None if is_stream else identify(loader.dataset)
+    size = 1 if identity is None else len(loader.dataset)
+    batch_size = getattr(loader.batch_sampler, "batch_size", None) or loader.batch_size or 1
+    arrays: dict[str, Any] = {}
+    if identity is not None:
+        arrays["labels"], arrays["samples"] = labels_of(loader.dataset), identity.samples
+        arrays["weights"] = weights_of(loader)
+    with io.BytesIO() as file:
+        np.savez_compressed(file, **{name: value for name, value in arrays.items() if value is not None})
+        payload = file.getvalue()
+    sampler = type(sampler_chain(loader)[-1]).__name__
+    name = type(loader.dataset).__name__ if is_stream else sampler
+    claim = asdict(claim_of(loader, size, int(batch_size)))
+    root = None if identity is None else {"root": identity.root, "root_size": identity.root_size}
+    return {"name": f"{type(loader).__name__} ({name})", "claim": claim, "identity": root}, payload
+
+
+def order_at(sampler: Any) -> dict[str, Any] | None:
+    """Return the config of the order of one of this library's batch samplers, and steps at which a pass may begin."""
+    order = getattr(sampler, "order", None)
+    if not isinstance(order, Order):
+        return None
+    share = {"replicas": getattr(sampler, "num_replicas", 1) or 1, "rank": getattr(sampler, "rank", 0) or 0}
+    epoch = sampler.epoch  # the latest pass's, or the next one's
+    return {
+        "config": dict(order.config()),
+        "steps": [each * order.steps_per_epoch for each in (epoch, epoch + 1)],
+        **share,
+    }
+
+
+def labels_of(dataset: Any) -> Any:
+    """Return the labels that a dataset says it has, as torchvision's do in `targets`; None if it says none."""
+    if hasattr(dataset, "indices") and hasattr(dataset, "dataset"):
+        below = labels_of(dataset.dataset)
+        return None if below is None else below[np.asarray(dataset.indices)]
+    if isinstance(dataset, TensorDataset) and len(dataset.tensors) > 1:
+        found: Any = dataset.tensors[-1]
+    else:
+        found = getattr(dataset, "targets", getattr(dataset, "labels", None))
+    try:
+        values = np.asarray(found)
+        length = len(dataset)
+    except (TypeError, ValueError, RuntimeError):  # ragged, on another device, without a length
+        return None
+    whole = values.dtype.kind in "iub"  # floats may be targets of a regression: nothing to be mixed by
+    return values if whole and values.shape == (length,) else None
+
+
+def probe(loader: Any, recorder: Any) -> list[dict[str, Any]]:
+    """Ask in a forked copy of this process what only reading the dataset shows, so that nothing here changes.
+
+    Whether workers augment alike, and whether a sampler with a state keeps its place. Returns no finding where a
+    process cannot be forked, or the copy does not end in time.
+    """
+    stateful = any(hasattr(each, "load_state_dict") for each in sampler_chain(loader))
+    if not hasattr(os, "fork") or not (loader.num_workers or stateful) or isinstance(loader.dataset, IterableDataset):
+        return []
+    with tempfile.NamedTemporaryFile(prefix="replenish-probe-") as file:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a fork beside threads: a loader's workers are forked alike
+            child = os.fork()
+        if child == 0:
+            try:
+                recorder.active = False
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(_PROBE_SECONDS)
+                asked = [resuming(loader, None, 2**20), augmentation(loader) if loader.num_workers else None]
+                Path(file.name).write_text(json.dumps([asdict(each) for each in asked if each is not None]))
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        written = Path(file.name).read_text()
+    return json.loads(written) if written else []

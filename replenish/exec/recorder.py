@@ -1,0 +1,360 @@
+"""The recorder of this process: writes what its loaders draw in the script's own passes, and changes nothing."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils.data import DataLoader, IterableDataset
+
+from replenish.auditing.hashing import sample_hashes
+from replenish.auditing.reading import sampler_chain
+from replenish.exec.audit_task import AuditTask
+from replenish.exec.draw_log import SUFFIX, append_chunk, pack
+from replenish.exec.loader_facts import loader_facts, order_at, probe
+from replenish.torch.loader_hook import LoaderHook
+
+# In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
+_LOADER, _PASS = "_replenish_loader", "_replenish_pass"
+_FLUSH_SAMPLES, _FLUSH_SECONDS = 2**16, 1.0
+
+
+class Recorder:
+    """Records the loaders of a process.
+
+    A pass is one of training if gradients are on when it begins. The log has, for each loader, the indices of every
+    batch, or hashes of its samples where there are none; how many batches were handed out; and after which of them an
+    optimizer made a step.
+    """
+
+    def __init__(self, task: AuditTask, hook: LoaderHook | None = None) -> None:
+        self.task = task
+        self.active = True
+        self._hook = LoaderHook() if hook is None else hook
+        self._wrapped: dict[type, Any] = {}  # classes whose `__iter__` or `__next__` is wrapped
+        self._local = threading.local()  # `starting`: the pass whose iterator is being made
+        self._lock = threading.RLock()
+        self._process = 0
+        self._batches = self._optimizer_steps = 0
+        self.order = itertools.count()  # in which loaders were made and passes began
+        self._observed: dict[int, weakref.ref[Any]] = {}  # samplers, by their ids
+        self._seen: list[tuple[weakref.ref[Any], _Loader]] = []
+        self._open: list[_Pass] = []
+        self._trained: dict[int, _Pass] = {}  # passes that handed out a batch since the last step of an optimizer
+        self._optimizers_seen = False
+        self._stopped = False
+        self._checkpoints: dict[str, tuple[int, int]] = {}
+        self._folder = Path.cwd()
+        atexit.register(self.close)
+
+    def see(self, loader: DataLoader[Any]) -> _Loader:
+        """Number a loader that the script has made, and watch the passes over it."""
+        with self._lock:
+            entry = _Loader(len(self._seen), loader, next(self.order))
+            # A script or a framework may make a loader anew for each epoch: it continues one that is gone.
+            gone = [each.whole for known, each in self._seen if known() is None and each.facts == entry.facts]
+            entry.whole = max(gone, default=0)
+            self._seen.append((weakref.ref(loader), entry))
+        vars(loader)[_LOADER] = entry
+        for kind in type(loader).__mro__:
+            if "__iter__" in vars(kind) and kind.__module__.startswith(("torch.", "torchdata.")):
+                self._wrap_iter(kind)
+                break
+        self.write({"kind": "loader", "loader": entry.number, "at": entry.at, **entry.facts})
+        return entry
+
+    def write(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        """Append a chunk to this process's log; the first one says which process it is."""
+        if not self.active:
+            return
+        with self._lock:
+            path = Path(self.task.records) / f"{os.getpid()}{SUFFIX}"
+            if self._process != os.getpid():  # a fork begins a log of its own
+                self._process = os.getpid()
+                append_chunk(path, {"kind": "process", "started": time.time()})
+            append_chunk(path, header, payload)
+
+    def flush(self) -> None:
+        """Write what passes have drawn and is not written yet."""
+        for each in list(self._open):
+            each.flush()
+
+    def end_script(self) -> None:
+        """End the script, as it was told to end after some epochs or batches."""
+        self.flush()
+        self.write({"kind": "ended"})
+        sys.exit(0)
+
+    # ---- Passes ----
+
+    def _wrap_iter(self, kind: Any) -> None:
+        if kind in self._wrapped:
+            return
+        own = self._wrapped[kind] = kind.__iter__
+
+        @functools.wraps(own)
+        def begin(loader: Any) -> Iterator[Any]:
+            return self._begin(loader, own) if self.active else own(loader)
+
+        kind.__iter__ = begin
+
+    def _begin(self, loader: Any, own: Any) -> Iterator[Any]:
+        entry: _Loader = vars(loader).get(_LOADER) or self.see(loader)
+        training = torch.is_grad_enabled()
+        if training:
+            self._hear_optimizers()
+            if self.task.epochs is not None and entry.whole >= self.task.epochs:
+                self.end_script()
+        sampler = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+        if entry.sampler is not sampler:  # frameworks exchange it after the loader was made
+            entry.sampler = sampler
+            entry.has_indices = not entry.is_stream and self._observe(sampler)
+            entry.owner = next((each for each in sampler_chain(loader) if hasattr(each, "set_epoch")), None)
+        if entry.passes == 0 and self.task.facts:
+            self._write_facts(entry, loader, probed=training)
+        for each in [each for each in self._open if each.loader is entry]:
+            each.flush()  # it has got its last batch, unless two loops share the loader
+        self._open = [each for each in self._open if each.loader is not entry or not each.is_done]
+        started = _Pass(self, entry, training, order_at(sampler))
+        self._open.append(started)
+        self._local.starting = started
+        try:
+            iterator = own(loader)
+        finally:
+            self._local.starting = None
+        vars(iterator)[_PASS] = started
+        self._wrap_next(type(iterator))
+        return iterator
+
+    def _write_facts(self, entry: _Loader, loader: Any, *, probed: bool) -> None:
+        header, payload = loader_facts(loader)
+        self.write({"kind": "facts", "loader": entry.number, **header}, payload)
+        if probed and os.environ.get("RANK", "0") in ("", "0") and (findings := probe(loader, self)):
+            self.write({"kind": "findings", "loader": entry.number, "findings": findings})
+
+    def _observe(self, sampler: Any) -> bool:
+        """Have the passes over a sampler recorded, once even if several loaders share it, and say whether they are."""
+        known = self._observed.get(id(sampler))
+        if known is not None and known() is sampler:
+            return True
+        if not self._hook.replace_iter(sampler, self._draw):
+            return False
+        self._observed[id(sampler)] = weakref.ref(sampler)
+        return True
+
+    def _draw(self, sampler: Any, own: Any) -> Iterator[Any]:
+        starting: _Pass | None = getattr(self._local, "starting", None)
+        return own() if starting is None or starting.loader.sampler is not sampler else starting.follow(own())
+
+    def _wrap_next(self, kind: Any) -> None:
+        kind = next(each for each in kind.__mro__ if "__next__" in vars(each))
+        if kind in self._wrapped:
+            return
+        own = self._wrapped[kind] = kind.__next__
+
+        @functools.wraps(own)
+        def hand_out(iterator: Any) -> Any:
+            current: _Pass | None = vars(iterator).get(_PASS)
+            # A subclass's `__next__` calls this one as `super().__next__`.
+            if current is None or not self.active or current.depth:
+                return own(iterator)
+            current.depth = 1
+            try:
+                current.before_batch()
+                batch = own(iterator)
+            except StopIteration:
+                current.finish()
+                raise
+            finally:
+                current.depth = 0
+            current.after_batch(batch)
+            return batch
+
+        kind.__next__ = hand_out
+
+    # ---- What happens beside the loaders ----
+
+    def _hear_optimizers(self) -> None:
+        if not self._optimizers_seen:
+            self._optimizers_seen = True
+            register_optimizer_step_post_hook(self._stepped)
+
+    def _stepped(self, *ignored: Any) -> None:
+        if self._trained:
+            self._optimizer_steps += 1
+        for each in self._trained.values():
+            each.steps.append(each.handed)
+        self._trained.clear()
+
+    def before_training_batch(self) -> None:
+        """End or stop the script here, if that was asked for."""
+        if self.task.steps is not None and self._batches >= self.task.steps:
+            self.end_script()
+        if self.task.stop is not None:
+            self._stop_where_told()
+
+    def trained_with(self, current: _Pass) -> None:
+        """Count a training batch that was handed out."""
+        self._batches += 1
+        self._trained[id(current)] = current
+
+    def finished(self, current: _Pass) -> None:
+        """Note that a pass is over."""
+        if current in self._open:
+            self._open.remove(current)
+        if current.training:
+            current.loader.whole += 1
+
+    def _stop_where_told(self) -> None:
+        stop = self.task.stop
+        assert stop is not None
+        found, changed = self._look_for_checkpoints(stop.checkpoints)
+        # A checkpoint that is still changing is not whole.
+        if not self._stopped and self._batches >= stop.batch and (not stop.kill or (found and not changed)):
+            self._stopped = True
+            self.flush()
+            os.kill(os.getpid(), signal.SIGKILL if stop.kill else signal.SIGTERM)
+
+    def _look_for_checkpoints(self, patterns: tuple[str, ...]) -> tuple[bool, bool]:
+        """Write which checkpoints have changed, and say whether there are some and whether some have."""
+        found: dict[str, tuple[int, int]] = {}
+        for path in (path for pattern in patterns for path in self._folder.glob(pattern)):
+            with contextlib.suppress(OSError):  # it was removed just now
+                status = path.stat()
+                found[str(path.relative_to(self._folder))] = status.st_mtime_ns, status.st_size
+        changed = sorted(path for path, status in found.items() if self._checkpoints.get(path) != status)
+        if changed:
+            counts = {"handed": self._batches, "steps": self._optimizer_steps}
+            self.write({"kind": "checkpoint", "paths": changed, **counts})
+        self._checkpoints = found
+        return bool(found), bool(changed)
+
+    def close(self) -> None:
+        """Write all that is left, at the end of the process."""
+        if self.task.stop is not None and self._batches:
+            self._look_for_checkpoints(self.task.stop.checkpoints)
+        self.flush()
+        if self._open:
+            self.write({"kind": "closed"})
+
+
+class _Loader:
+    """One loader: what it is called, and what it iterates."""
+
+    def __init__(self, number: int, loader: DataLoader[Any], at: int) -> None:
+        self.number = number
+        self.is_stream = isinstance(loader.dataset, IterableDataset)
+        try:
+            length = len(loader.dataset)  # type: ignore[arg-type]
+        except (TypeError, NotImplementedError):
+            length = None
+        self.facts = {
+            "dataset": type(loader.dataset).__name__,
+            "num_samples": length,
+            "batch_size": getattr(loader.batch_sampler, "batch_size", loader.batch_size),
+            "is_stream": self.is_stream,
+        }
+        self.at = at
+        self.whole = 0  # training passes that reached their end
+        self.sampler: Any = None
+        self.owner: Any = None  # of a `set_epoch`
+        self.has_indices = False
+        self.passes = 0
+
+
+class _Pass:
+    """One pass over a loader, and what it has drawn since the last chunk."""
+
+    def __init__(self, recorder: Recorder, loader: _Loader, training: bool, order: dict[str, Any] | None) -> None:
+        self.recorder, self.loader, self.training, self._order = recorder, loader, training, order
+        self.number, self.at = loader.passes, next(recorder.order)
+        loader.passes += 1
+        self.handed = self.depth = self._drawn = 0
+        self.steps: list[int] = []
+        self._batches: list[Any] = []
+        self._samples, self._flushed = 0, time.monotonic()
+        self._begun = self.is_done = False
+        try:
+            self._length: int | None = None if loader.is_stream else len(loader.sampler)
+        except (TypeError, NotImplementedError):
+            self._length = None
+
+    def follow(self, items: Iterator[Any]) -> Iterator[Any]:
+        """Yield the items of the sampler, and record each."""
+        for item in items:
+            self._record(item)
+            yield item
+        if self._drawn:  # of a loader with workers, which makes two iterators, the one that is used
+            self.finish()
+
+    def before_batch(self) -> None:
+        """Do what is to be done before the loop gets its next batch."""
+        if self.training:
+            self.recorder.before_training_batch()
+
+    def after_batch(self, batch: Any) -> None:
+        """Count a batch that the loop gets, and record its contents if it has no indices."""
+        self.handed += 1
+        if not self.loader.has_indices:
+            hashes = [int.from_bytes(each[:8], "little", signed=True) for each in sample_hashes(batch)]
+            self._record(hashes)
+        if self.training:
+            self.recorder.trained_with(self)
+
+    def finish(self) -> None:
+        """Note that the pass reached its end."""
+        if not self.is_done:
+            self.is_done = True
+            self.recorder.finished(self)
+            self.flush(whole=True)
+            self.recorder._open.append(self)  # its last batches are still to be handed out
+
+    def flush(self, *, whole: bool = False) -> None:
+        """Write what was drawn since the last time."""
+        if not self._begun:
+            self._begun = True
+            epoch = getattr(self.loader.owner, "epoch", None)
+            header = {"kind": "pass", "at": self.at, "training": self.training, "rank": _rank()}
+            told = epoch if isinstance(epoch, int) else None
+            self._write({**header, "told": told, "indices": self.loader.has_indices, "order": self._order})
+        batches, self._batches, self._samples, self._flushed = self._batches, [], 0, time.monotonic()
+        if batches:
+            lengths = np.array([len(each) for each in batches], dtype=np.int64)
+            packed, payload = pack(np.concatenate([np.asarray(each, dtype=np.int64) for each in batches]))
+            sizes, more = pack(lengths)
+            self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
+        steps, payload = pack(np.array(self.steps, dtype=np.int64))
+        self._write({"kind": "state", "handed": self.handed, "whole": whole or self.is_done, **steps}, payload)
+
+    def _record(self, item: Any) -> None:
+        batch = item if isinstance(item, (list, tuple, np.ndarray)) else [item]
+        self._batches.append(batch)
+        self._drawn += 1
+        self._samples += len(batch)
+        if self._drawn == self._length:
+            self.finish()
+        elif self._samples >= _FLUSH_SAMPLES or time.monotonic() - self._flushed > _FLUSH_SECONDS:
+            self.flush()
+
+    def _write(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        self.recorder.write({**header, "loader": self.loader.number, "pass": self.number}, payload)
+
+
+def _rank() -> int:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank()
+    return int(os.environ.get("RANK") or 0)

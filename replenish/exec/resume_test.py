@@ -1,0 +1,211 @@
+"""The test of a script's resume: run it to its end, stop it, resume it as told, and compare the batches.
+
+Every run has a folder of its own below a scratch folder, which is its working folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from replenish.auditing import Audit, Finding
+from replenish.auditing.findings import WARNING
+from replenish.auditing.resumption import compare_resumed
+from replenish.draws import Int64Array
+from replenish.exec import run_script
+from replenish.exec.audit_task import AuditTask, Stop
+from replenish.exec.recorded_run import run_until_ended
+from replenish.exec.run_draws import ProcessDraws, RecordedPass, ranks_of, read_run
+
+#: Where checkpoints are looked for, if nobody says: files, and folders of them.
+CHECKPOINTS = ("**/*.pt", "**/*.pth", "**/*.ckpt", "**/checkpoint*")
+PLACEHOLDER = "{checkpoint}"
+
+
+@dataclass(frozen=True)
+class ResumeTest:
+    """What is run.
+
+    Attributes:
+        script: The words after `python` that start the training.
+        resume: The command that resumes it, with `{checkpoint}` where the checkpoint's path is to be.
+        steps: After how many batches a training ends; None lets it run to its end.
+        stop: After how many batches it is stopped; None is in the middle of the middle epoch.
+        checkpoints: Patterns of the checkpoints' paths below the working folder.
+        inputs: Files and folders to link into each working folder.
+    """
+
+    script: Sequence[str]
+    resume: str
+    steps: int | None = None
+    stop: int | None = None
+    checkpoints: tuple[str, ...] = CHECKPOINTS
+    inputs: tuple[Path, ...] = ()
+
+    def run(self, report: Callable[[str], None]) -> Audit:
+        """Run everything, and return a finding for each way to be stopped; `report` gets a line before each run.
+
+        Raises:
+            ValueError: A run failed, or trained with nothing.
+        """
+        scratch = Path(tempfile.mkdtemp(prefix="replenish-resume-"))
+        try:
+            return self._run(scratch, report)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _run(self, scratch: Path, report: Callable[[str], None]) -> Audit:
+        report("running the script without a stop")
+        _, code = self._record(scratch / "whole", self._words(), self.steps, None)
+        reference = TrainedBatches.of_run(read_run(scratch / "whole.records", raw_hashes=True))
+        total = sum(len(epoch) for epoch in reference.epochs)
+        if total < 2:
+            raise ValueError(f"the script should train with at least 2 batches, but trained with {total} (exit {code})")
+        stop = self.stop or _middle(reference.epochs)
+        if stop >= total:
+            raise ValueError(f"--stop should be less than the {total} batches of the training, but got {stop}")
+        findings = [
+            self._stopped(scratch, name, stop, kill, reference, report)
+            for name, kill in (("SIGTERM", False), ("SIGKILL", True))
+        ]
+        subject = f"{total} batches in {len(reference.epochs)} epochs, stopped after {stop}"
+        return Audit(subject, tuple(findings))
+
+    def _stopped(
+        self,
+        scratch: Path,
+        name: str,
+        stop: int,
+        kill: bool,
+        reference: TrainedBatches,
+        report: Callable[[str], None],
+    ) -> Finding:
+        folder, records = scratch / name, scratch / f"{name}.records"
+        report(f"running it until {name} after {stop} batches")
+        self._record(folder, self._words(), self.steps, Stop(stop, kill, self.checkpoints))
+        run = read_run(records, raw_hashes=True)
+        stopped = TrainedBatches.of_run(run, reference)
+        if (checkpoint := self._newest(folder)) is None:
+            why = "after it no batch was trained" if kill else "the script does not save when it gets the signal"
+            return Finding(name, WARNING, f"No checkpoint was written before the end of the run: {why}.")
+        saved = reference.trained_at(run, checkpoint.relative_to(folder))
+        shown = checkpoint.relative_to(folder)
+        report(f"resuming from {shown}, of step {saved}")
+        words = [str(checkpoint.resolve()) if word == PLACEHOLDER else word for word in _command(self.resume)]
+        words = [word.replace(PLACEHOLDER, str(checkpoint.resolve())) for word in words]
+        shutil.move(records, scratch / f"{name}.stopped")
+        # A loop may skip the batches of an epoch that were trained before.
+        left = None if self.steps is None else self.steps - saved + max(len(epoch) for epoch in reference.epochs)
+        _, code = self._record(folder, words, left, None)
+        again = TrainedBatches.of_run(read_run(records, raw_hashes=True), reference)
+        if code != 0 and not again.epochs:
+            raise ValueError(f"the command that resumes should train, but ended with exit code {code}")
+        return compare_resumed(
+            name, reference.epochs, stopped.epochs, again.epochs or [[]], saved, limited=left is not None
+        )
+
+    def _words(self) -> list[str]:
+        return [sys.executable, run_script.__file__, *_located(self.script)]
+
+    def _record(self, folder: Path, words: list[str], steps: int | None, stop: Stop | None) -> tuple[Path, int]:
+        """Run a command in a folder, with its draws recorded beside it."""
+        records = folder.with_name(f"{folder.name}.records")
+        records.mkdir()
+        folder.mkdir(exist_ok=True)
+        for each in self.inputs:
+            link = folder / each.name
+            if not link.exists():
+                link.symlink_to(each.resolve())
+        task = AuditTask(str(records), steps=steps, facts=False, stop=stop)
+        environment = task.environment()
+        here = os.getcwd()
+        environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], here])  # for -m
+        return records, run_until_ended(words, environment, records, cwd=folder)
+
+    def _newest(self, folder: Path) -> Path | None:
+        found = {path for pattern in self.checkpoints for path in folder.glob(pattern)}
+        outer = [path for path in found if not any(other in path.parents for other in found)]
+        return max(outer, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedBatches:
+    """The batches that a run trained with.
+
+    Attributes:
+        epochs: For each pass of its first training loader the batches, over all ranks.
+        per_step: How many batches an optimizer's step takes.
+        ahead: How many batches the loop gets before the step of the first one.
+    """
+
+    epochs: list[list[Int64Array]]
+    per_step: int
+    ahead: int
+
+    @classmethod
+    def of_run(cls, run: list[ProcessDraws], like: TrainedBatches | None = None) -> TrainedBatches:
+        """Return the batches of a run; `like` is an earlier run of the same script, which did not resume."""
+        loaders = ranks_of(run)
+        if not loaders:
+            return cls([], 1, 0)
+        per_step, ahead = (like.per_step, like.ahead) if like else _habits(loaders[0][0].training)
+        ranks = [[_trained(one, per_step, ahead) for one in each.training] for each in loaders[0]]
+        epochs = [
+            [np.concatenate(step) for step in zip(*together, strict=False)] for together in zip(*ranks, strict=False)
+        ]
+        return cls([epoch for epoch in epochs if epoch], per_step, ahead)
+
+    def trained_at(self, run: list[ProcessDraws], checkpoint: Path) -> int:
+        """Return how many batches were trained when a checkpoint was last written."""
+        events = [each for each in run[0].events if each["kind"] == "checkpoint" and str(checkpoint) in each["paths"]]
+        if not events:
+            raise ValueError(f"{checkpoint} was written at a time that is not known")
+        last = events[-1]
+        return int(last["steps"] * self.per_step if last["steps"] else last["handed"])
+
+
+def _habits(passes: list[RecordedPass]) -> tuple[int, int]:
+    """Return how many batches a step of an optimizer takes, and how many the loop gets before the first one's."""
+    taken = np.concatenate([np.diff(each.steps) for each in passes])
+    if not len(taken):
+        return 1, 0
+    values, times = np.unique(taken, return_counts=True)
+    per_step = max(1, int(values[np.argmax(times)]))
+    return per_step, max(0, int(passes[0].steps[0]) - per_step)
+
+
+def _trained(one: RecordedPass, per_step: int, ahead: int) -> list[Int64Array]:
+    """Return the batches of a pass that were trained; a loop that resumes may skip some of them."""
+    batches = one.draws().batches()[: one.batches_trained]
+    if not len(one.steps):
+        return batches
+    skipped = max(0, int(one.steps[0]) - per_step - ahead)
+    return batches[skipped : skipped + len(one.steps) * per_step]
+
+
+def _middle(epochs: list[list[Int64Array]]) -> int:
+    number = len(epochs) // 2
+    return max(1, sum(len(epoch) for epoch in epochs[:number]) + len(epochs[number]) // 2)
+
+
+def _command(text: str) -> list[str]:
+    """Return the words of a command; `python` is this interpreter, and scripts are found from here."""
+    words = shlex.split(text)
+    if words[0] in ("python", "python3"):
+        words[0] = sys.executable
+    elif (beside := Path(sys.executable).with_name(words[0])).is_file():  # torchrun, accelerate
+        words[0] = str(beside)
+    return [words[0], *_located(words[1:])]
+
+
+def _located(words: Sequence[str]) -> list[str]:
+    """Return words with the paths of Python scripts made absolute, since the working folder is another."""
+    return [str(Path(word).resolve()) if word.endswith(".py") and Path(word).is_file() else word for word in words]

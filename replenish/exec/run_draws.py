@@ -1,0 +1,212 @@
+"""What the loaders of a run drew, over all its processes: read from the logs of `draw_log`, ranks joined."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from replenish.auditing.claims import Claim
+from replenish.auditing.datasets import Identity
+from replenish.auditing.record import Pass, Record
+from replenish.draws import Int64Array
+from replenish.exec.draw_log import SUFFIX, read_chunks, unpack
+
+
+@dataclass
+class RecordedPass:
+    """One pass over a loader, in one process."""
+
+    training: bool
+    told: int | None
+    rank: int
+    at: int  # its place in the order in which loaders were made and passes began
+    order: dict[str, Any] | None = None  # an order's config, and the step at which the pass is thought to begin
+    samples: list[Int64Array] = field(default_factory=list)
+    sizes: list[Int64Array] = field(default_factory=list)
+    whole: bool = False
+    handed: int = 0  # the batches that the loop got
+    steps: Int64Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # those before an optimizer's step
+
+    @property
+    def batches_trained(self) -> int:
+        """How many of its batches the loop got."""
+        return min(self.handed, sum(len(each) for each in self.sizes))
+
+    def draws(self) -> Pass:
+        """Return what was drawn."""
+        return Pass(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.told)
+
+
+@dataclass
+class RecordedLoader:
+    """One loader in one process; or several that are alike, each made after the last pass over the one before.
+
+    Attributes:
+        facts: What its class and sizes are.
+        promise: What an audit knows of it beside its draws; empty if that was not recorded.
+        arrays: Its labels, weights and samples in the dataset below, as far as there are some.
+    """
+
+    facts: dict[str, Any]
+    at: int
+    passes: list[RecordedPass] = field(default_factory=list)
+    promise: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def training(self) -> list[RecordedPass]:
+        """The passes of training that drew something."""
+        return [each for each in self.passes if each.training and each.samples]
+
+    @property
+    def evaluations(self) -> list[RecordedPass]:
+        """The other passes that drew something."""
+        return [each for each in self.passes if not each.training and each.samples]
+
+    def identity(self) -> Identity | None:
+        """Return which samples the positions of its dataset are."""
+        known = self.promise.get("identity")
+        return None if known is None else Identity(known["root"], known["root_size"], self.arrays.get("samples"))
+
+    def record(self, passes: Sequence[RecordedPass]) -> Record:
+        """Return some of its passes as the data of an audit."""
+        drawn = [each.draws() for each in passes]
+        is_stream = bool(self.facts["is_stream"])
+        number = self.facts["num_samples"]
+        if is_stream or number is None:
+            number = 1 + max(int(each.samples.max()) for each in drawn)
+        return Record(drawn, number, is_stream, identity=self.identity(), weights=self.arrays.get("weights"))
+
+    def claim(self) -> Claim:
+        """Return what it promises."""
+        return Claim(**self.promise["claim"])
+
+
+@dataclass
+class ProcessDraws:
+    """The loaders of one process, and events beside them."""
+
+    started: float
+    loaders: list[RecordedLoader]
+    events: list[dict[str, Any]]
+
+    @property
+    def rank(self) -> int:
+        """The rank of the process, as far as a pass says it."""
+        return next((each.rank for loader in self.loaders for each in loader.passes), 0)
+
+
+def read_run(folder: Path, *, raw_hashes: bool = False) -> list[ProcessDraws]:
+    """Return what the processes of a run recorded, by rank; those that iterated no loader are left out.
+
+    Items of streams get numbers from 0, or keep their hashes, by which those of several runs can be compared.
+    """
+    found = [_read_process(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    if not raw_hashes:
+        _number_hashes(found)
+    for each in found:
+        _merge_alike(each)
+        _drop_untrained(each)
+    return sorted((each for each in found if each.loaders), key=lambda each: (each.rank, each.started))
+
+
+def ranks_of(run: list[ProcessDraws]) -> list[list[RecordedLoader]]:
+    """Return the training loaders of a run, each as a list of those of its ranks, in the order of their first pass."""
+    trained = [[loader for loader in each.loaders if loader.training] for each in run]
+    return [
+        [each[place] for each in trained if place < len(each)] for place in range(max(map(len, trained), default=0))
+    ]
+
+
+def _read_process(path: Path) -> ProcessDraws:
+    loaders: dict[int, RecordedLoader] = {}
+    passes: dict[tuple[int, int], RecordedPass] = {}
+    started, events = 0.0, []
+    for header, payload in read_chunks(path):
+        kind, loader = header["kind"], header.get("loader")
+        if kind == "process":
+            started = header["started"]
+        elif kind == "loader":
+            names = ("dataset", "num_samples", "batch_size", "is_stream")
+            loaders[header["loader"]] = RecordedLoader({name: header[name] for name in names}, header["at"])
+        elif loader is None or loader not in loaders:  # events, and loaders that were made before a fork
+            events.append(header)
+        elif kind == "facts":
+            loaders[loader].promise = header
+            with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+                loaders[loader].arrays = dict(arrays)
+        elif kind == "findings":
+            loaders[loader].findings = header["findings"]
+        elif kind == "pass":
+            begun = RecordedPass(header["training"], header["told"], header["rank"], header["at"], header["order"])
+            passes[loader, header["pass"]] = begun
+            loaders[loader].passes.append(begun)
+            if not header["indices"]:
+                loaders[loader].facts["is_stream"] = True
+        else:
+            current = passes[loader, header["pass"]]
+            if kind == "batches":
+                current.samples.append(unpack(header, payload[: header["split"]]))
+                current.sizes.append(unpack(header["sizes"], payload[header["split"] :]))
+            else:
+                current.handed, current.whole = header["handed"], header["whole"]
+                current.steps = unpack(header, payload)
+    return ProcessDraws(started, list(loaders.values()), events)
+
+
+def _number_hashes(run: list[ProcessDraws]) -> None:
+    """Give the items of streams numbers, equal ones the same in all processes."""
+    streams = [
+        each for process in run for loader in process.loaders if loader.facts["is_stream"] for each in loader.passes
+    ]
+    hashes = [part for each in streams for part in each.samples]
+    if not hashes:
+        return
+    known, numbers = np.unique(np.concatenate(hashes), return_inverse=True)
+    del known
+    parts = iter(np.split(numbers, np.cumsum([len(part) for part in hashes])[:-1]))
+    for each in streams:
+        each.samples = [next(parts) for _ in each.samples]
+
+
+def _merge_alike(process: ProcessDraws) -> None:
+    """Make one loader of those that a script or a framework makes anew for each epoch."""
+    kept: list[RecordedLoader] = []
+    for loader in process.loaders:
+        if not loader.passes:
+            continue
+        earlier = (each for each in kept if each.passes[-1].at < loader.at and _alike(each, loader))
+        if (last := next(earlier, None)) is None:
+            kept.append(loader)
+        else:
+            last.passes += loader.passes
+    process.loaders = kept
+
+
+def _alike(one: RecordedLoader, other: RecordedLoader) -> bool:
+    same_claim = one.promise.get("claim") == other.promise.get("claim")
+    return one.facts == other.facts and same_claim and _same_data(one, other)
+
+
+def _same_data(one: RecordedLoader, other: RecordedLoader) -> bool:
+    mine, its = one.identity(), other.identity()
+    if mine is None or its is None:
+        return one.promise.get("identity") is other.promise.get("identity") is None
+    same_samples = (mine.samples is None) == (its.samples is None) and np.array_equal(
+        [] if mine.samples is None else mine.samples, [] if its.samples is None else its.samples
+    )
+    return mine.root == its.root and same_samples
+
+
+def _drop_untrained(process: ProcessDraws) -> None:
+    """Where an optimizer made steps, passes without one are no training, though gradients were on."""
+    passes = [each for loader in process.loaders for each in loader.passes]
+    if any(len(each.steps) for each in passes):
+        for each in passes:
+            each.training = each.training and len(each.steps) > 0

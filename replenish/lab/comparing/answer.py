@@ -1,0 +1,198 @@
+"""The answer to a question: verdicts, the numbers that they rest on, and what makes them doubtful."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from replenish.lab.comparing.question import Question, Values
+from replenish.lab.statistics import Estimate, mean_with_interval, unseen_share
+from replenish.lab.verdict import MOST_SEEDS, Verdict
+from replenish.notebook import html_table
+
+
+@dataclass(frozen=True, repr=False)
+class Answer:
+    """What a comparison of trainings found.
+
+    Attributes:
+        question: What was asked.
+        values: The metric by order and seed.
+        verdicts: Each of the other orders against the first.
+        stopped: Why there are fewer seeds than asked for, if there are.
+        besides: Further numbers by their names, then by order and seed; they decide nothing.
+        warnings: What makes the numbers doubtful; printed before anything else.
+        proofs: What the loaders of the first run of each order did: order, seed and outcome of each loader. This
+            record shows that the orders were used.
+    """
+
+    question: Question
+    values: dict[str, dict[int, float]]
+    verdicts: tuple[Verdict, ...]
+    stopped: str | None = None
+    besides: Mapping[str, Values] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    proofs: tuple[tuple[str, int, str], ...] = ()
+
+    def mean(self, order: str) -> Estimate | None:
+        """Return the mean of the metric over the seeds, with an interval within what is possible; None without any."""
+        found = self.values[order]
+        return mean_with_interval(found.values(), self.question.rule.possible) if found else None
+
+    def mean_besides(self, what: str, order: str) -> float | None:
+        """Return the mean of one of the further numbers over the seeds; None without any."""
+        found = self.besides[what].get(order, {})
+        return math.fsum(found.values()) / len(found) if found else None
+
+    @property
+    def advice(self) -> str:
+        """What would decide what is undecided, and how to ask for it; "" if all is decided."""
+        undecided = [verdict for verdict in self.verdicts if verdict.outcome == "undecided"]
+        if not undecided:
+            return ""
+        if self.question.rule.anytime:
+            needed = [verdict.seeds_needed for verdict in undecided]
+            if any(each is None for each in needed):
+                return (
+                    f"More than {MOST_SEEDS:,} seeds would be needed if mean and spread stay as they are. A margin, "
+                    "the largest difference that does not matter, or runs that fluctuate less would help."
+                )
+            most = max(each for each in needed if each is not None)
+            return (
+                f"About {most} seeds in all would decide, if mean and spread stay as they are. A larger test set would "
+                "need fewer."
+            )
+        again = f"Next: {self.question.ask_again}" if self.question.ask_again else ""
+        return (
+            "To add seeds to this comparison until it decides would find a difference that is not there too often. "
+            f"An interval that allows for a look after every seed does not. {again}"
+        ).strip()
+
+    @property
+    def assumption(self) -> str:
+        """What the intervals assume, and how rare a failure could have gone unseen; "" without an interval."""
+        known = [verdict.difference.n for verdict in self.verdicts if verdict.interval is not None]
+        if not known:
+            return ""
+        n = min(known)
+        return (
+            "The intervals assume that the differences between seeds are roughly normal, without rare failures. A "
+            f"failure that strikes {100 * unseen_share(n):.0f} % of an order's runs still leaves {n} runs without one "
+            "in 1 of 20 comparisons: look at every seed."
+        )
+
+    def sentences(self) -> list[str]:
+        """Return the verdicts in words, and why there are no more seeds."""
+        stopped = [f"Stopped: {self.stopped}."] if self.stopped else []
+        return [*(verdict.sentence for verdict in self.verdicts), *stopped]
+
+    def lines(self) -> list[str]:
+        """Return the answer for people: verdicts in words, then what would help, the numbers and what they assume."""
+        found = [*self.sentences(), *filter(None, [self.advice])]
+        width = max(map(len, self.question.orders))
+        for order in self.question.orders:
+            by_seed = self.values[order]
+            listed = ", ".join(digits(by_seed[seed]) for seed in sorted(by_seed))
+            found.append(f"{order:{width}}  {_mean_words(self.mean(order))}  by seed: {listed or 'none'}")
+        for verdict in self.verdicts:
+            if verdict.difference.n > 1:
+                listed = ", ".join(verdict.number(each) for each in verdict.difference.differences)
+                found.append(f"{verdict.first} minus {verdict.second} by seed: {listed}")
+        for what in self.besides:
+            means = {order: self.mean_besides(what, order) for order in self.question.orders}
+            listed = ", ".join(f"{order} {digits(mean)}" for order, mean in means.items() if mean is not None)
+            found.append(f"{what}: {listed}")
+        found += [f"Loader with {order}, seed {seed}: {outcome}" for order, seed, outcome in self.proofs]
+        return [*found, *filter(None, [self.assumption])]
+
+    def _warned(self) -> list[str]:
+        return [f"Warning: {warning}." for warning in self.warnings]
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._warned(), *self.lines()])
+
+    def _repr_html_(self) -> str:
+        seeds = sorted({seed for by_seed in self.values.values() for seed in by_seed})
+        rows = [
+            (
+                order,
+                _mean_words(self.mean(order)),
+                *(digits(self.values[order][seed]) if seed in self.values[order] else "" for seed in seeds),
+            )
+            for order in self.question.orders
+        ]
+        heads = ("order", "mean", *(f"seed {seed}" for seed in seeds))
+        sentences = [*self._warned(), *self.sentences(), *filter(None, [self.advice, self.assumption])]
+        return html_table(self.question.metric, rows, heads, sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        rule = self.question.rule
+        return {
+            "orders": list(self.question.orders),
+            "metric": self.question.metric,
+            "field": self.question.field,
+            "higher_is_better": rule.higher_is_better,
+            "margin": rule.margin,
+            "until_decided": rule.anytime,
+            "rule": rule.to_dict(),
+            "warnings": list(self.warnings),
+            "stopped": self.stopped,
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+            "advice": self.advice,
+            "assumption": self.assumption,
+            "values": _plain(self.values),
+            "loaders": [list(proof) for proof in self.proofs],
+            "besides": {what: _plain(values) for what, values in self.besides.items()},
+        }
+
+
+def make_answer(
+    question: Question,
+    values: Values,
+    stopped: str | None = None,
+    *,
+    besides: Mapping[str, Values] | None = None,
+    warnings: Sequence[str] = (),
+    proofs: Sequence[tuple[str, int, str]] = (),
+) -> Answer:
+    """Return the verdicts on the values, with what is doubtful about them; the arguments are those of `Answer`."""
+    verdicts = question.verdicts(values)
+    doubts = (
+        *warnings,
+        *_without_effect_of_seeds(question, values),
+        *(verdict.warning for verdict in verdicts if verdict.warning),
+    )
+    kept = {order: dict(values[order]) for order in question.orders}
+    return Answer(question, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)), tuple(proofs))
+
+
+def _without_effect_of_seeds(question: Question, values: Values) -> list[str]:
+    """Return a warning about orders whose runs differ in the seed only and not in the metric."""
+    equal = [order for order in question.orders if len(values[order]) > 1 == len(set(values[order].values()))]
+    if not equal:
+        return []
+    return [
+        f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
+        f"and its order, or the metric may be saturated or too coarse"
+    ]
+
+
+def _plain(values: Values) -> dict[str, dict[str, float]]:
+    return {order: {str(seed): value for seed, value in found.items()} for order, found in values.items()}
+
+
+def digits(value: float) -> str:
+    """Return a value as a terminal and a page both print it."""
+    return f"{value:.6g}".replace("-", "−")  # noqa: RUF001
+
+
+def _mean_words(mean: Estimate | None) -> str:
+    if mean is None:
+        return "no run"
+    if mean.interval is None:
+        return f"{digits(mean.value)} (one run)"
+    ends = f"{digits(mean.interval.low)} to {digits(mean.interval.high)}"
+    return f"mean {digits(mean.value)} (95 % interval {ends})"

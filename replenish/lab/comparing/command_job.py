@@ -1,0 +1,287 @@
+"""One run of a command with an order: a job whose folder has its output, exit code, time, loaders and metric."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from replenish.exec.environment import OrderRequest
+from replenish.exec.records import RunRecords, read_records
+from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, find_leftovers, read_sources
+from replenish.lab.atomic_files import write_atomically
+from replenish.lab.comparing.metric import Metric, filled, last_lines, metric_of, split_command
+from replenish.lab.comparing.question import DivergedError
+from replenish.lab.config import Hardware
+from replenish.lab.stopping import handling, raise_stopped
+from replenish.orders.by_name import is_file
+
+OUTCOME, LOADERS = "outcome.json", "loaders"
+SECONDS_BETWEEN_LOOKS = 0.05
+#: How long a command that is asked to end may take.
+SECONDS_TO_END = 10.0
+_APART = "keep those runs apart, with another folder for runs, or remove them"
+
+
+@dataclass(frozen=True)
+class CommandJob:
+    """A command, with {seed} and perhaps {order} and {folder} in it, with one order, one seed, a folder of its own.
+
+    Attributes:
+        command: The command.
+        order: The order of its loaders.
+        seed: The seed of the order, and of the script.
+        folder: Where the run is recorded.
+        metric: How the run's number is found.
+        since: When the first run of the comparison began, by the clock of the folder's disk; None if that is not known.
+        script_seed: What stands for {seed}, where that is not the order's seed.
+        hardware: What a cluster is asked for.
+    """
+
+    command: str
+    order: str
+    seed: int
+    folder: Path
+    metric: Metric
+    since: float | None = None
+    script_seed: int | None = None
+    hardware: Hardware = field(default_factory=lambda: Hardware("cpu"))
+
+    @property
+    def name(self) -> str:
+        """The run, for messages."""
+        return f"the run of {self.order} with seed {self.seed}"
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """What stands for the words in braces."""
+        seed = self.seed if self.script_seed is None else self.script_seed
+        return {"seed": str(seed), "order": self.order, "folder": str(self.folder)}
+
+    def words(self) -> list[str]:
+        """Return the command's words; `python` is the Python that runs this."""
+        words = self._filled()
+        return [sys.executable if words[0] in ("python", "python3") else words[0], *words[1:]]
+
+    def _filled(self) -> list[str]:
+        return [filled(word, self.placeholders) for word in split_command(self.command)]
+
+    @property
+    def record(self) -> CommandJob:
+        """What reads the folder: the job itself."""
+        return self
+
+    def metrics(self) -> tuple[dict[str, Any], ...]:
+        """Return the lines of every epoch: a command has none."""
+        return ()
+
+    def environment(self) -> dict[str, str]:
+        """Return what the process needs in its environment besides: the command has its own threads."""
+        return {}
+
+    def claim(self) -> None:
+        """Make the folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with the module that makes the job of them again."""
+        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        values |= {"folder": str(self.folder), "metric": self.metric.to_dict(), "hardware": self.hardware.to_dict()}
+        return {"module": __name__, **values}
+
+    def outcome(self) -> dict[str, Any] | None:
+        """Return what is recorded of the run; None if it has not ended."""
+        path = self.folder / OUTCOME
+        if not path.exists():
+            return None
+        try:
+            found: dict[str, Any] = json.loads(path.read_text())
+            return found if isinstance(found["exit_code"], int) and isinstance(found["replaced"], bool) else None
+        except (ValueError, TypeError, KeyError):
+            raise ValueError(f"{path} should record how a run ended, but is garbled; remove {self.folder}") from None
+
+    def result(self) -> dict[str, Any] | None:
+        """Return how the run ended: finished with a value, diverged, or failed with a message; None if it has not."""
+        outcome = self.outcome()
+        if outcome is None:
+            return None
+        if message := outcome.get("fault") or self._fault(outcome):
+            return {"status": "failed", "message": message}
+        known = outcome["metric"]
+        try:
+            if known is not None and known["described"] == self.metric.described:
+                value = known["value"]
+            else:  # the expression is another one now
+                value = self.metric.read(self.folder, self.placeholders, None)
+        except DivergedError:
+            value = None
+        except ValueError as error:
+            return {"status": "failed", "message": str(error)}
+        status = "diverged" if value is None else "finished"
+        return {"status": status, "value": value, "seconds": outcome["seconds"]}
+
+    def ended(self) -> dict[str, Any] | None:
+        """Return how the run ended, unless it failed: such a run is run again."""
+        found = self.result()
+        return None if found is not None and found["status"] == "failed" and self._has_failed() else found
+
+    def _has_failed(self) -> bool:
+        outcome = self.outcome()
+        return outcome is not None and (outcome["exit_code"] != 0 or not outcome["replaced"])
+
+    def forget(self) -> None:
+        """Remove the record of a run that failed, so that it is run again."""
+        (self.folder / OUTCOME).unlink(missing_ok=True)
+
+    def check_sources(self) -> None:
+        """Refuse a run that has ended if what it ran has changed since: it would not be paired with runs of now."""
+        outcome = self.outcome()
+        assert outcome is not None
+        if (before := outcome.get("started_in", os.getcwd())) != os.getcwd():
+            raise ValueError(
+                f"{self.folder} holds a run that was started in {before}, but this is {os.getcwd()}, where the command "
+                f"may mean other files; {_APART}"
+            )
+        if changed := changed_sources(outcome.get("sources", {})):
+            raise ValueError(f"{self.folder} holds a run from before {changed[0]} was changed; {_APART}")
+
+    def check_pair(self, other: CommandJob) -> None:
+        """Refuse two runs that have ended if something was changed between them."""
+        own, its = self.outcome(), other.outcome()
+        assert own is not None
+        assert its is not None
+        if differing := differing_sources(its.get("sources", {}), own.get("sources", {})):
+            raise ValueError(
+                f"{differing[0]} was changed between the runs in {other.folder} and {self.folder}, which so differ in "
+                f"more than the order; {_APART}"
+            )
+
+    def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+        """Run the command to its end here and now, record it, and return how it ended.
+
+        Raises:
+            ValueError: The command does not begin with a program.
+            KeyboardInterrupt: Stopped by a signal, or by what `watch` raises; the command's processes are ended.
+        """
+        for path in self.folder.glob("[!.]*"):  # of a run that failed or was stopped; a cluster's own files stay
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (self.folder / LOADERS).mkdir(parents=True)
+        records = (self.folder / LOADERS).absolute()
+        now = records.stat().st_mtime
+        apart = str(self.folder.absolute().parents[2])  # the folder of all runs
+        leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, apart=apart)
+        # The script may change the working folder.
+        order = os.path.abspath(self.order) if is_file(self.order) else self.order
+        given = OrderRequest(order, self.seed, str(records))
+        named = NamedFiles(self._filled())
+        begun, clock = time.time(), time.monotonic()
+        beat = watch or (lambda event: None)
+        with handling(raise_stopped, signal.SIGTERM, *_hang_up()):
+            exit_code = self._run_process(given.environment(), beat)
+        made = read_records(records)
+        outcome = {
+            "exit_code": exit_code,
+            "seconds": time.monotonic() - clock,
+            "replaced": made.replaced,
+            "loaders": list(made.loaders),
+            "sources": {**named.after_the_run(), **read_sources(records)},
+            "leftovers": leftovers,
+            "started_in": os.getcwd(),
+            "command": self.words(),
+            "metric": None,
+        }
+        outcome["fault"] = self._fault(outcome)
+        self._write(outcome)
+        if not outcome["fault"]:
+            with suppress(ValueError):  # what is wrong with it, `result` says
+                self._write({**outcome, "metric": self._measured(begun)})
+        result = self.result()
+        assert result is not None
+        beat({"event": "end", "result": result})
+        return result
+
+    def _measured(self, begun: float) -> dict[str, Any]:
+        try:
+            value = self.metric.read(self.folder, self.placeholders, begun)
+        except DivergedError:
+            value = None
+        return {"described": self.metric.described, "value": value}
+
+    def _write(self, outcome: dict[str, Any]) -> None:
+        write_atomically(self.folder / OUTCOME, (json.dumps(outcome, indent=2) + "\n").encode())
+
+    def _run_process(self, environment: dict[str, str], beat: Callable[[dict[str, Any]], None]) -> int:
+        words = self.words()
+        with (self.folder / "stdout.txt").open("wb") as out, (self.folder / "stderr.txt").open("wb") as err:
+            try:
+                # A session of its own, so that all its processes can be ended together.
+                process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
+                )
+            except OSError as error:
+                raise ValueError(f"the command should begin with a program, but {words[0]}: {error.strerror}") from None
+            try:
+                while process.poll() is None:
+                    time.sleep(SECONDS_BETWEEN_LOOKS)
+                    beat({"event": "beat"})
+            finally:
+                _end(process)
+        return process.returncode
+
+    def _fault(self, outcome: dict[str, Any]) -> str:
+        """Return what is wrong with a run that has ended, with the last lines that it printed; "" if nothing is."""
+        exit_code = outcome["exit_code"]
+        if exit_code != 0:
+            how = f"exit code {exit_code}" if exit_code > 0 else f"signal {signal.Signals(-exit_code).name}"
+            return f"{self.name} ended with {how} ({self.folder}); it printed last:\n{last_lines(self.folder)}"
+        if outcome["replaced"]:
+            return ""
+        why = RunRecords(tuple(outcome["loaders"])).why_nothing()
+        if not outcome["loaders"] and not any((self.folder / LOADERS).glob("*.sources")):
+            why = (
+                "no Python process of it loaded replenish's hook; leave out the options -I, -E and -S of python, which "
+                "hide the hook"
+            )
+        return f"{self.name} did not use the order, so that there is nothing to compare: {why}"
+
+
+def job_from(values: dict[str, Any]) -> CommandJob:
+    """Return the job that `to_dict` wrote."""
+    made = {"metric": metric_of(values["metric"]), "hardware": Hardware(**values["hardware"])}
+    return CommandJob(**{**values, "folder": Path(values["folder"]), **made})
+
+
+def _hang_up() -> list[signal.Signals]:
+    """Return the signal of a closed terminal, where it is not ignored: `nohup` does that."""
+    if os.name != "posix" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return []
+    return [signal.SIGHUP]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and those that it has started, if it has not ended: gently at first."""
+    if process.poll() is not None:
+        return
+    if os.name == "posix":
+        _send(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_TO_END)
+        _send(process, signal.SIGKILL)  # to those as well that have not ended with it
+    else:
+        process.kill()
+    process.wait()
+
+
+def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # all have ended; the latter is what macOS says then
+        os.killpg(process.pid, number)

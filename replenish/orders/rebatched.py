@@ -1,0 +1,139 @@
+"""An order read with another batch size from some step on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from replenish import checks
+from replenish.draws import DRAWS_PER_BLOCK, Int64Array
+from replenish.orders.cursor import Cursor, CursorOrder
+from replenish.orders.nested import same_before, to_json
+from replenish.orders.samples import SampleReader
+from replenish.orders.visits import counts_before
+
+
+class Rebatched(CursorOrder):
+    """An order whose batches have another size from step `at_step` on; `order.rebatched` makes one.
+
+    The steps before `at_step` are the order's own. From there on, full batches continue its sequence of samples. A
+    mixture keeps its shares in the new batches. A pool is drawn and refilled as at the old batch size.
+
+    Args:
+        order: The order.
+        batch_size: The new batch size, over all processes.
+        at_step: The first step that has it.
+
+    Example:
+        >>> from replenish import RandomReshuffling
+        >>> order = RandomReshuffling(num_samples=12, batch_size=2).rebatched(4, at_step=2)
+        >>> [len(batch) for batch in order.batches(0, 4)]
+        [2, 2, 4, 4]
+        >>> sorted(index for batch in order.batches(0, 4) for index in batch.tolist()) == list(range(12))
+        True
+    """
+
+    def __init__(self, order: CursorOrder, batch_size: int, at_step: int) -> None:
+        if not isinstance(order, CursorOrder):
+            raise TypeError(f"order should be one of replenish's orders, but got a {type(order).__name__}")
+        if order._shaped_by_its_batches is not None:
+            raise ValueError(
+                f"order should keep its batch size if it is {type(order).__name__}, since "
+                f"{order._shaped_by_its_batches}; build it anew with the other batch_size"
+            )
+        super().__init__(order.num_samples, batch_size, seed=order.seed)
+        self.order = order
+        self.at_step = checks.step(at_step, "at_step")
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """How many steps make an effective epoch at the new batch size."""
+        draws = self.order.steps_per_epoch * self.order.batch_size
+        last = getattr(self.order, "last_batch_size", self.order.batch_size)
+        return -(-(draws - self.order.batch_size + last) // self.batch_size)
+
+    @property
+    def last_batch_size(self) -> int:
+        """The size of the short batches before `at_step`; an AttributeError if all are full."""
+        size: int = self.order.last_batch_size  # type: ignore[attr-defined]
+        return size
+
+    def effective_epoch(self, step: int) -> float:
+        """Return how many effective epochs the first `step` steps make, at the batch size that each of them has."""
+        later = max(0, checks.step(step) - self.at_step)
+        return self.order.effective_epoch(step - later) + later / self.steps_per_epoch
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order completely; the order that it changes is JSON in `of`."""
+        inner = self.order.config()
+        return {
+            "order": "Rebatched",
+            "stream": inner["stream"],
+            "num_samples": self.num_samples,
+            "batch_size": self.batch_size,
+            "seed": self.seed,
+            "at_step": self.at_step,
+            "of": to_json(inner),
+        }
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"order": self.order, "batch_size": self.batch_size, "at_step": self.at_step}
+
+    def _same_before(self, config: Mapping[str, Any], step: int) -> bool:
+        return step <= self.at_step and same_before(self.order, config, step)
+
+    def draws_before(self, step: int) -> int:
+        """Return how many samples the steps before `step` draw."""
+        later = max(0, checks.step(step) - self.at_step)
+        return self.order.draws_before(step - later) + later * self.batch_size
+
+    def _step_of_draw(self, draw: int) -> tuple[int, int]:
+        later = draw - self.order.draws_before(self.at_step)
+        if later < 0:
+            return self.order._step_of_draw(draw)
+        step, place = divmod(later, self.batch_size)
+        return self.at_step + step, place
+
+    def counts_before(self, step: int) -> Int64Array:
+        """Return how often each sample was drawn in the steps before `step`."""
+        later = max(0, checks.step(step) - self.at_step)
+        counts = counts_before(self.order, step - later)
+        for rows in self.blocks(self.at_step, self.at_step + later):
+            counts += np.bincount(rows.ravel(), minlength=self.num_samples)
+        return counts
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
+        return _Both(self)
+
+
+class _Both(Cursor):
+    """The order's own cursor up to a step, and one with new batches from there on."""
+
+    def __init__(self, rebatched: Rebatched) -> None:
+        self._at_step = rebatched.at_step
+        self._before = rebatched.order.cursor()
+        self._after = rebatched.order._rebatched_cursor(rebatched.batch_size, rebatched.at_step)
+
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
+        if step >= self._at_step:
+            return self._after.rows_at(step)
+        first, rows = self._before.rows_at(step)
+        return first, rows[: self._at_step - first]
+
+
+class NewBatches(Cursor):
+    """The sequence of an order from a step on, cut into batches of another size."""
+
+    def __init__(self, order: CursorOrder, batch_size: int, at_step: int) -> None:
+        self._reader = SampleReader(order)
+        self._size, self._at_step, self._begin = batch_size, at_step, order.draws_before(at_step)
+        self._steps = max(1, DRAWS_PER_BLOCK // batch_size)
+
+    def _rows_at(self, step: int) -> tuple[int, Int64Array]:
+        """Return (first step, rows) of the block that `step` is in; blocks are counted from the first step."""
+        first = (step - self._at_step) // self._steps * self._steps
+        samples = self._reader.read(self._begin + first * self._size, self._steps * self._size)
+        return self._at_step + first, samples.reshape(self._steps, self._size)

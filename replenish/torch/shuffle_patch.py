@@ -1,0 +1,223 @@
+"""An order in place of shuffling: which loaders get it, and which stream of epochs each of them draws from."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.distributed
+from torch.utils.data import DataLoader
+
+from replenish import checks
+from replenish.draws import derived_seed
+from replenish.orders.by_name import build_order, check_fittable
+from replenish.orders.fitted import FittedOrder
+from replenish.torch.describe import LoaderDescription, describe_loader, describe_sampler
+from replenish.torch.epoch_stream import EpochStream
+from replenish.torch.fastai_shuffle import describe_fastai, replace_shuffle_fn, why_not
+from replenish.torch.loader_hook import LoaderHook, Own
+from replenish.torch.loader_record import LoaderRecord
+from replenish.torch.pass_sizes import PassSizes, sizes_of
+
+
+class ShufflePatch:
+    """Gives an order to loaders that shuffle.
+
+    It stands in for torch's own shuffling, so every `iter()` of a loader draws an epoch that no other pass has drawn,
+    whatever was left early and however many passes run at once. It promises no resume.
+
+    Args:
+        order: A name of `replenish.orders.registry.ORDERS`.
+        seed: The seed of the first loader that is trained on. Further loaders have seeds derived from it.
+        options: Options of the order. One that is None is ignored.
+        everything: Whether loaders that do not shuffle get the order as well.
+        first_epoch: The epoch of the first pass over each loader.
+        changed: Called when a record has changed.
+        draws_alone: Returns whether other processes may train beside this one on draws of their own.
+
+    Attributes:
+        records: What happened to each loader.
+    """
+
+    def __init__(
+        self,
+        order: str,
+        seed: int = 0,
+        options: dict[str, Any] | None = None,
+        *,
+        everything: bool = False,
+        first_epoch: int = 0,
+        changed: Callable[[], None] = lambda: None,
+        draws_alone: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.order = order
+        self.seed = checks.seed(seed)
+        self.options = {name: value for name, value in (options or {}).items() if value is not None}
+        self.everything = checks.boolean("everything", everything)
+        self.first_epoch = checks.integer("first_epoch", first_epoch, minimum=0)
+        self.records: list[LoaderRecord] = []
+        self.hook = LoaderHook(self.see)
+        self._changed, self._draws_alone = changed, draws_alone
+        self._loaders: weakref.WeakKeyDictionary[Any, _ShuffledLoader] = weakref.WeakKeyDictionary()  # by sampler
+        self._streams: list[EpochStream] = []
+        self._owners: dict[EpochStream, _ShuffledLoader] = {}  # the loader that began the stream's latest pass
+        self._numbers = {True: itertools.count(), False: itertools.count()}  # of streams, by whether they are shared
+        self._events = itertools.count()
+        check_fittable(order, self.options)
+
+    def see(self, loader: Any) -> None:
+        """Give the order to a loader that was just made, if it shuffles."""
+        if not isinstance(loader, DataLoader):
+            self._see_fastai(loader)
+            return
+        found = describe_loader(loader)
+        sampler = found.sampler if found.batch_sampler is None else found.batch_sampler
+        known = self._loaders.get(sampler) if found.kind != "stream" else None
+        state = _ShuffledLoader(loader, found, next(self._events)) if known is None else known
+        state.divide(loader, found)  # Accelerate makes another loader around the same batch sampler
+        if known is not None:
+            return
+        sizes = sizes_of(found, state.parts, everything=self.everything)
+        if not isinstance(sizes, str):
+            self._make_order(sizes, self.seed)  # an order that does not fit fails before the training
+            if self.hook.replace_iter(sampler, lambda sampler, own: self._draw(state, sampler, own)):
+                self._loaders[sampler] = state
+            else:
+                sizes = f"it has a sampler of its own, {found.sampler_name}"
+        self._add_record(state.record, sizes)
+
+    def remove(self) -> None:
+        """Give the loaders their own shuffling back."""
+        self.hook.remove()
+
+    def summaries(self) -> list[str]:
+        """Return a line for each loader. Loaders that were never iterated are named only if nothing was replaced."""
+        replaced = any(record.replaced for record in self.records)
+        return [record.summary for record in self.records if not (replaced and record.is_unused)]
+
+    def _add_record(self, record: LoaderRecord, sizes: PassSizes | str) -> None:
+        if isinstance(sizes, str):
+            record.reason, record.num_replicas = sizes, 1  # frameworks make it again, for several processes
+            if any(record.summary == known.summary for known in self.records):  # made again, in each epoch perhaps
+                return
+        else:
+            record.order = self._description()
+            record.num_samples, record.batch_size = sizes.num_samples, sizes.batch_size if sizes.list_size else None
+        self.records.append(record)
+        self._changed()
+
+    def _description(self) -> str:
+        return ", ".join([self.order, *(f"{name} {_short(value)}" for name, value in self.options.items())])
+
+    def _draw(self, state: _ShuffledLoader, sampler: Any, own: Own) -> Iterator[Any]:
+        """Yield a pass over a sampler. Evaluations, which want every sample once, keep the sampler's own order."""
+        found = describe_sampler(sampler)  # now: frameworks exchange samplers, and datasets grow
+        sizes = sizes_of(found, state.parts, everything=self.everything)
+        if not torch.is_grad_enabled() or isinstance(sizes, str):
+            state.record.evaluations += 1
+            self._changed()
+            yield from own()
+            return
+        stream = self._stream_for(state)
+        epoch_set = getattr(found.sampler, "epoch", 0)  # by `set_epoch`
+        yield from stream.draw(sizes, found.indices, int(epoch_set))
+
+    def _stream_for(self, state: _ShuffledLoader) -> EpochStream:
+        """Return the loader's stream: its own; that of a loader which it follows; or else a new one.
+
+        A loader follows one with an equal dataset class and equal batches that was trained on before this loader was
+        made, and is not in the midst of a pass: scripts make a loader anew for each epoch.
+        """
+        if state.stream is not None and self._owners[state.stream] is state:
+            return state.stream
+        if state.stream is None:
+            for stream in reversed(self._streams):
+                before = self._owners[stream]
+                in_use = stream.under_way > 0 and before.is_alive
+                if before.key == state.key and before.first_pass < state.made and not in_use:
+                    self.records[:] = [record for record in self.records if record is not state.record]
+                    return self._take(state, stream)
+        shared = state.is_shared
+        number = next(self._numbers[shared])
+        seed = self.seed if number == 0 else derived_seed(self.seed, "shared loader" if shared else "loader", number)
+        if not shared and (self._draws_alone() or _world_size() > 1):
+            # Processes that do not share batches differ where their torch seeds do, as with torch's own shuffling.
+            seed = derived_seed(seed, torch.initial_seed() & checks.MAX_SEED)
+        record = state.record
+        if state.stream is not None:  # another loader continued its stream: both are in use
+            record = LoaderRecord(record.dataset, num_replicas=record.num_replicas, order=record.order)
+            self.records.append(record)
+        record.seed = seed
+        stream = EpochStream(lambda sizes: self._make_order(sizes, seed), record, self._changed, self.first_epoch)
+        self._streams.append(stream)
+        return self._take(state, stream)
+
+    def _take(self, state: _ShuffledLoader, stream: EpochStream) -> EpochStream:
+        if state.stream is None:
+            state.first_pass = next(self._events)
+        state.stream, state.record = stream, stream.record
+        self._owners[stream] = state
+        return stream
+
+    def _make_order(self, sizes: PassSizes, seed: int) -> FittedOrder:
+        order = build_order(self.order, sizes.num_samples, sizes.batch_size, seed=seed, **self.options)
+        return FittedOrder(order, sizes.steps, sizes.last_batch_size)
+
+    def _see_fastai(self, loader: Any) -> None:
+        found = describe_fastai(loader, loader.n or 1)
+        state = _ShuffledLoader(loader, found, next(self._events))
+        reason = why_not(loader, _world_size())
+        if reason is None:
+            sizes = sizes_of(found, 1, everything=False)
+            replace_shuffle_fn(loader, lambda loader, indices: self._draw_fastai(state, loader, indices))
+            state.record.left_early = None  # fastai asks for all indices of a pass at its start
+        self._add_record(state.record, sizes if reason is None else reason)
+
+    def _draw_fastai(self, state: _ShuffledLoader, loader: Any, indices: list[Any]) -> Iterator[Any] | None:
+        found = describe_fastai(loader, len(indices))
+        sizes = sizes_of(found, 1, everything=False)
+        if not self.hook.active or not torch.is_grad_enabled() or isinstance(sizes, str):
+            return None
+        return itertools.chain.from_iterable(self._stream_for(state).draw(sizes, indices))
+
+
+class _ShuffledLoader:
+    """A loader, or several of a framework around the same sampler, and the stream that it draws from."""
+
+    def __init__(self, loader: Any, found: LoaderDescription, made: int) -> None:
+        self.made = made
+        self.first_pass = -1
+        self.key = (type(loader.dataset), found.kind, found.batch_size, found.drop_last, found.num_replicas, found.rank)
+        self.stream: EpochStream | None = None
+        self.record = LoaderRecord(type(loader.dataset).__name__, found.num_samples, found.batch_size)
+        self.divide(loader, found)
+
+    def divide(self, loader: Any, found: LoaderDescription) -> None:
+        """Note how many processes divide the batches, by a wrapper around the sampler or by the sampler itself."""
+        self._loader = weakref.ref(loader)
+        self.is_shared = found.num_replicas > 1
+        wrapped = found.kind != "distributed" and not found.splits_batches
+        self.parts = found.num_replicas if wrapped else 1
+        self.record.num_replicas = found.num_replicas
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the loader is still referred to."""
+        return self._loader() is not None
+
+
+def _short(value: Any) -> Any:
+    """Return an option as the summary shows it: an array by its length."""
+    return value if isinstance(value, (int, str)) else f"of {len(value):,}"
+
+
+def _world_size() -> int:
+    """Return the number of processes of the training, also where they have not yet met."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_world_size()
+    size = os.environ.get("WORLD_SIZE", "")
+    return int(size) if size.isdigit() else 1

@@ -1,0 +1,108 @@
+"""Corners of the core that were once wrong, slow or silent."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from replenish import (
+    IndependentDraws,
+    RandomReshuffling,
+    RepeatedAugmentation,
+    SequencedReplacement,
+    WeightedDraws,
+    diagnostics,
+    theory,
+)
+from replenish.draws import KeyedWords, Purpose
+from replenish.orders import blocks, order_from_config, padding_share, shard_opens
+
+
+def test_a_wrong_order_is_named() -> None:
+    for call in (
+        lambda: padding_share([1], [1]),  # type: ignore[arg-type]
+        lambda: shard_opens([1], 5, open_shards=2),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="order should be an Order of replenish, but got a list"):
+            call()
+    with pytest.raises(TypeError, match="config should be a dict that config.. returned, but got a list"):
+        order_from_config([1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("measure", [diagnostics.noise_spectrum, diagnostics.visit_gaps])
+def test_another_number_of_samples_than_the_orders_is_refused(measure) -> None:  # type: ignore[no-untyped-def]
+    order = RandomReshuffling(40, 4)
+    measure(order, num_samples=40)
+    with pytest.raises(ValueError, match="num_samples should be left out for an order, which has 40, but got 50"):
+        measure(order, num_samples=50)
+
+
+@pytest.mark.parametrize("order", [SequencedReplacement(40, 4), RandomReshuffling(40, 4), IndependentDraws(40, 4)])
+def test_survival_wants_numbers(order) -> None:  # type: ignore[no-untyped-def]
+    for law in (theory.visit_gaps(order), diagnostics.visit_gaps(order)):
+        with pytest.raises(TypeError, match="epochs should be a real number, but got None"):
+            law.survival(None)
+        with pytest.raises(ValueError, match="epochs should be between 0 and inf, but got nan"):
+            law.survival(float("nan"))
+        with pytest.raises(ValueError, match="each epochs should be between 0 and inf, but got -1"):
+            law.survival([0.5, -1.0])
+
+
+@pytest.mark.parametrize("num_samples", [2, 3, 5])
+def test_a_measured_spectrum_of_few_samples_is_not_biased(num_samples: int) -> None:
+    """Columns of equal signs have no noise: they made half of the power at N = 2."""
+    found = diagnostics.noise_spectrum(IndependentDraws(num_samples, 1), epochs=4000 // num_samples, numbers=200)
+    assert found.density.mean() == pytest.approx(1, abs=0.05)
+
+
+def test_the_limit_of_unseen_samples_costs_the_same_for_any_pool() -> None:
+    for k in (0.999999, 1.0, 1.000001, 3.0):  # direct below 1, by a series from there on
+        direct = _unseen_by_direct_sum(k)
+        assert theory.limit_unseen_fraction(k) == pytest.approx(direct, rel=1e-12)
+    start = time.process_time()
+    assert theory.limit_unseen_fraction(1e9) == pytest.approx(1 / math.e, rel=1e-6)
+    assert time.process_time() - start < 1
+
+
+def _unseen_by_direct_sum(k: float) -> float:
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    u = (nodes + 1) / 2
+    logs = -u / k + sum(np.log1p(np.exp(-(u + j) / k) * math.expm1(-1 / k)) for j in range(int(45 * k) + 1))
+    return float(weights @ np.exp(logs)) / 2
+
+
+def test_many_repeats_need_no_table() -> None:
+    """A table of repeats x batch_size would have 10**10 entries."""
+    order = RepeatedAugmentation(100_000, 100_000, repeats=100_000)
+    assert len(set(order.batch(0).tolist())) == 1
+    assert len(set(RepeatedAugmentation(9, 5, repeats=9).batch(0).tolist())) == 1
+
+
+@pytest.mark.parametrize("order", [IndependentDraws(3, 4096), WeightedDraws(3, 4096, weights=[1, 2, 5])])
+def test_steps_of_a_large_block_are_drawn_alone(order: IndependentDraws, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [batch.tolist() for batch in order.batches(0, 20)]
+    monkeypatch.setattr(blocks, "MOST_DRAWS_PER_BLOCK", 0)
+    alone = order.cursor()
+    for step in (19, 0, 7, 8, 3):
+        assert alone.rows_at(step)[1].tolist() == [expected[step]]
+
+
+def test_a_batch_far_larger_than_the_data_costs_its_own_draws() -> None:
+    start = time.process_time()
+    assert np.bincount(IndependentDraws(3, 2**22).batch(0)).min() > 2**20
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("bound", [3, 7, 2**31 + 1, 2**32, 2**40 + 1])
+def test_draws_within_a_range_are_those_of_the_whole(bound: int) -> None:
+    for index in range(20):
+        words = KeyedWords(5, Purpose.INDEPENDENT).at(index)
+        whole = words.below(bound, 101).tolist()
+        for start, stop in [(0, 101), (3, 4), (40, 60), (51, 101), (50, 51), (7, 7)]:
+            part = words.at(index).below_within(bound, 101, start, stop)
+            assert part is None or part.tolist() == whole[start:stop]
+            if bound in (3, 7, 2**32):  # hardly ever rejected
+                assert part is not None

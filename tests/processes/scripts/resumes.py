@@ -1,0 +1,58 @@
+"""Trains, saves every six steps and at SIGTERM, and resumes: in one of several ways."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+from replenish.torch import SRSBatchSampler
+
+parser = argparse.ArgumentParser()
+parser.add_argument("way", choices=["epoch", "skip", "rng", "ours"])
+parser.add_argument("--resume")
+options = parser.parse_args()
+torch.manual_seed(0)
+dataset = TensorDataset(torch.arange(100.0)[:, None], torch.arange(100) % 2)
+ours = options.way == "ours"
+sampler = SRSBatchSampler(dataset, 10) if ours else None
+loader = DataLoader(dataset, batch_sampler=sampler) if ours else DataLoader(dataset, batch_size=10, shuffle=True)
+model = torch.nn.Linear(1, 2)
+optimizer = torch.optim.SGD(model.parameters(), 1e-9)
+step, random_state = 0, torch.get_rng_state()
+
+
+def save(*ignored: object) -> None:
+    state = {"model": model.state_dict(), "step": step, "random_state": random_state}
+    torch.save(state, "new.bin")
+    os.replace("new.bin", "last.pt")
+    if ignored:
+        sys.exit(0)
+
+
+signal.signal(signal.SIGTERM, save)
+if options.resume:
+    state = torch.load(options.resume, weights_only=True)
+    model.load_state_dict(state["model"])
+    step = state["step"]
+    if options.way == "rng":
+        torch.set_rng_state(state["random_state"])
+    if sampler is not None:
+        sampler.seek(step)
+trained_before = step % 10
+for _ in range(step // 10, 4):
+    random_state = torch.get_rng_state()
+    for place, (data, labels) in enumerate(loader):
+        if options.way in ("skip", "rng") and place < trained_before:
+            continue
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(data), labels).backward()
+        optimizer.step()
+        step += 1
+        if step % 6 == 0:
+            save()
+    trained_before = 0

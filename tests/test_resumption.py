@@ -1,0 +1,65 @@
+"""The comparison of a resumed training with one that was never stopped, on exact lists."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from replenish.auditing.resumption import compare_resumed
+
+
+def epochs(seed: int, number: int = 3, samples: int = 20, batch: int = 4) -> list[list[np.ndarray]]:
+    generator = np.random.Generator(np.random.Philox(seed))
+    return [np.split(generator.permutation(samples), samples // batch) for _ in range(number)]
+
+
+RUN = epochs(1)  # five batches per epoch
+OTHER = epochs(2)
+SAVED = 7  # two batches of the second epoch are trained
+
+
+@pytest.mark.parametrize(
+    ("resumed", "level", "sentence"),
+    [
+        ([RUN[1][2:], RUN[2]], "ok", "Exact: the 8 batches from step 7 on"),
+        ([RUN[1], RUN[2]], "fault", "Repeats 8 samples and skips 0 of the interrupted epoch, from step 7"),
+        ([RUN[1][3:], RUN[2]], "fault", "Repeats 0 samples and skips 4 of the interrupted epoch, from step 7"),
+        ([RUN[2]], "fault", "Repeats 8 samples and skips 0 of the interrupted epoch, from step 7"),
+        (
+            [RUN[1][2:], OTHER[2]],
+            "warning",
+            "epoch is exact; later epochs have another order, from step 10",
+        ),
+        (
+            [RUN[1][2:][::-1], RUN[2]],
+            "warning",
+            "as often as it should, in another order from step 7",
+        ),
+        ([RUN[1][2:]], "warning", "It trained with 3 batches, where 8 were left"),
+        ([[]], "fault", "it trained with no batch"),
+    ],
+)
+def test_what_a_resume_draws(resumed: list, level: str, sentence: str) -> None:
+    found = compare_resumed("SIGKILL", RUN, [RUN[0], RUN[1][:3]], resumed, SAVED)
+    assert (found.level, sentence in found.sentence) == (level, True), found
+
+
+def test_processes_may_divide_a_batch_in_another_way() -> None:
+    turned = [[batch[::-1] for batch in epoch] for epoch in [RUN[1][2:], RUN[2]]]
+    assert compare_resumed("SIGTERM", RUN, RUN[:1], turned, SAVED).level == "ok"
+
+
+def test_a_script_without_a_seed_is_compared_by_its_own_epoch() -> None:
+    rest = np.setdiff1d(np.arange(20), np.concatenate(OTHER[1][:2]))
+    found = compare_resumed("SIGTERM", RUN, OTHER[:2], [np.split(rest, 3), OTHER[2]], SAVED)
+    assert found.level == "warning"
+    assert "seed it" in found.sentence
+    found = compare_resumed("SIGTERM", RUN, OTHER[:2], [RUN[1][2:], OTHER[2]], SAVED)
+    assert found.level == "fault"
+
+
+def test_runs_that_were_ended_after_some_batches_are_compared_as_far_as_they_go() -> None:
+    short = [RUN[0], RUN[1][:4]]
+    assert compare_resumed("SIGTERM", short, RUN[:1], [RUN[1][2:]], SAVED, limited=True).level == "ok"
+    found = compare_resumed("SIGTERM", short, RUN[:1], [RUN[1]], SAVED, limited=True)
+    assert found.numbers["repeats"] == 8
