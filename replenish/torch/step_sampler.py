@@ -297,7 +297,7 @@ class Pass(Iterator[Item], Generic[Item]):
 
     def __next__(self) -> Item:
         if torch.compiler.is_compiling():  # a loop under torch.compile, which cannot compile numpy's drawing
-            return torch.compiler.disable(self._draw)()  # type: ignore[no-any-return]
+            return torch.compiler.disable(self._draw)()  # type: ignore[no-untyped-call, no-any-return, unused-ignore]
         return self._draw()
 
     def _draw(self) -> Item:
