@@ -99,7 +99,7 @@ def stream(epoch: Epoch, n: int, batch_size: int, epochs: int = 3) -> Iterator[I
         (rotated, "shift of epochs"),
     ],
 )
-@pytest.mark.parametrize(("n", "batch_size"), [(2_000, 20), (20_000, 100)])
+@pytest.mark.parametrize(("n", "batch_size"), [(200, 20), (2_000, 20), (20_000, 100)])
 def test_planted_defects_are_found(epoch: Epoch, named: str, n: int, batch_size: int) -> None:
     found = shuffle_quality(stream(epoch, n, batch_size), n)
     assert (found.level, found.epochs, found[named].level) == ("fault", 3, "fault"), found
