@@ -24,6 +24,7 @@ extensions = [
     "command_list",
     "dead_links",
     "docstrings",
+    "experiments",
     "explorer",
     "mathml",
     "notebooks",
