@@ -21,12 +21,18 @@ from replenish import orders
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.protocol import check_order
 from replenish.orders.sequences import IdentitySequence, ListedSequence, ReshuffledSequence, ShuffledSequence
-from replenish.theory.further_noise import BinsNoise, BufferNoise, PairedEpochsNoise
+from replenish.theory.epoch_noise import (
+    BinsNoise,
+    EpochNoise,
+    EpochsNoise,
+    PairedEpochsNoise,
+    PalindromeNoise,
+    ReadOnNoise,
+    RepeatedEpochNoise,
+)
 from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, PoolGaps, epoch_gaps, palindrome_gaps
-from replenish.theory.mixture_noise import MixtureNoise, ReadOnNoise
-from replenish.theory.noise_laws import EpochNoise, EpochsNoise, NoiseLaw, PalindromeNoise, WhiteNoise
-from replenish.theory.pool_noise import PoolNoise
-from replenish.theory.sequence_noise import BatchMeanNoise, GivenSequenceNoise, RepeatedEpochNoise, SequenceNoise
+from replenish.theory.noise_laws import MixtureNoise, NoiseLaw, WhiteNoise
+from replenish.theory.pool_noise import BatchMeanNoise, BufferNoise, GivenSequenceNoise, PoolNoise, SequenceNoise
 
 Law = TypeVar("Law")
 
