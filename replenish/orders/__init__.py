@@ -1,4 +1,7 @@
-"""Data orders: which samples make up the mini-batch of every step. One order per file, those that differ by a line together; `ORDERS` lists them by name."""
+"""Data orders: which samples make up the mini-batch of every step. `ORDERS` lists them by name.
+
+One order per file; those that differ by a line share one.
+"""
 
 from replenish.orders.balls_in_bins import BallsInBins as BallsInBins
 from replenish.orders.batched_replacement import BatchedReplacement as BatchedReplacement
