@@ -31,7 +31,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     `start -> iterable` that gives the same items in the same order in every worker, process and run. The source must
     not divide itself among workers.
 
-    Positions follow the contract of the samplers (see docs/howto/positions.md), with one rule more. Workers and the
+    Positions follow the contract of the samplers (see docs/howto/resume.md), with one rule more. Workers and the
     main process tell each other nothing, so with `num_workers > 0` every pass needs `set_epoch`, `seek` or
     `load_state_dict` before it, and `persistent_workers` should be False. Other passes raise.
 
