@@ -75,6 +75,11 @@ WAYS: dict[str, dict[str, str]] = {
         "`set_epoch` of another epoch than that of torchdata's state": REFUSED,
         "a source whose order changes, or that divides itself, over 2 workers": REFUSED,
         "a resume over a source whose order changes": REFUSED,
+        "Accelerate, `prepare` and `Progress`": EXACT,
+        "a loop with `Progress` that does not count": REFUSED,
+        "Hugging Face Trainer, `StreamPosition`": EXACT,
+        "the same without `ignore_data_skip=True`": REFUSED,
+        "a stream as the dataset of `SRSTrainer`": REFUSED,
     },
     "Hugging Face Trainer": {
         "`max_steps`, `num_train_epochs`": EXACT,
