@@ -5,10 +5,11 @@
     python benchmarks/exec.py --write    also write them to docs/benchmarks.md
 
 An epoch of one loader over tensors in memory is timed with torch's own shuffling, and with the same kind of loader
-made inside `replenish.torch.using`, which is what `exec` does; they alternate in one process. The loader's work on a
-sample is as small as a real one's can be, an index into a tensor: so the ratio is the worst case. Every loader goes on
-from epoch to epoch, as in a training. Times are of the processor, not of the clock. The start is that of a script that
-imports torch, by `python` and by `replenish exec`, which fails in the end since no loader is made.
+inside `replenish.torch.using`, which is what `exec` does. They alternate in one process. The loader's work on a sample
+is as small as a real one's can be, an index into a tensor, so the ratio is the worst case. Every loader continues from
+epoch to epoch, as in a training. The second table has the time from `iter(loader)` to the first batch: what a script
+pays at every step that makes an iterator for each. Times are of the processor, not of the clock. The start is that of
+a script that imports torch, by `python` and by `replenish exec`, which fails in the end since no loader is made.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,19 +37,26 @@ from replenish.lab.sampler_benchmark import alternately, exhaust, ratio
 from replenish.torch import using
 
 SIZES = [(50_000, 128), (1_280_000, 256)]
+ORDERS = ("reshuffling", "srs")
 
 
-def loaders(num_samples: int, batch_size: int) -> dict[str, DataLoader[Any]]:
+def loaders(num_samples: int, batch_size: int, contexts: ExitStack) -> dict[str, DataLoader[Any]]:
+    """Return a loader of torch and one for each order, whose order lasts as long as `contexts`."""
     dataset = TensorDataset(torch.zeros(num_samples, 8), torch.zeros(num_samples, dtype=torch.int64))
 
     def make() -> DataLoader[Any]:
         return DataLoader(dataset, batch_size=batch_size, shuffle=True)
 
     made = {"torch": make()}
-    for order in ("reshuffling", "srs"):
-        with using(order):
-            made[order] = make()
+    for order in ORDERS:  # each context takes the loaders made in it, and no other
+        contexts.enter_context(using(order))
+        made[order] = make()
     return made
+
+
+def first_batch(loader: DataLoader[Any]) -> None:
+    """Begin an epoch and leave it after a batch, as a script does that makes an iterator for every step."""
+    next(iter(loader))
 
 
 def processor_seconds(rounds: int, runs: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
@@ -61,25 +71,29 @@ def processor_seconds(rounds: int, runs: dict[str, Callable[[], object]]) -> dic
     return times
 
 
-def epochs(rounds: int) -> list[str]:
+def epochs(rounds: int, run: Callable[[DataLoader[Any]], object], *, per_sample: bool) -> list[str]:
     lines = [
         "| N | B | torch's shuffling | with reshuffling | time over torch's | with SRS | time over torch's |",
         "|---|---|---|---|---|---|---|",
     ]
     for num_samples, batch_size in SIZES:
-        made = loaders(num_samples, batch_size)
-        runs: dict[str, Callable[[], object]] = {
-            name: (lambda loader=loader: exhaust(loader)) for name, loader in made.items()
-        }
-        times = processor_seconds(rounds if num_samples < 10**6 else max(4, rounds // 4), runs)
-        each = {name: f"{statistics.median(values) / num_samples * 1e9:.0f} ns" for name, values in times.items()}
+        with ExitStack() as contexts:
+            made = loaders(num_samples, batch_size, contexts)
+            runs: dict[str, Callable[[], object]] = {name: partial(run, loader) for name, loader in made.items()}
+            times = processor_seconds(rounds if num_samples < 10**6 else max(4, rounds // 4), runs)
         over = {name: ratio(values, times["torch"]).text(3) for name, values in times.items()}
+        each = {name: shown(statistics.median(values), num_samples, per_sample) for name, values in times.items()}
         lines.append(
             f"| {num_samples:,} | {batch_size} | {each['torch']} | {each['reshuffling']} | {over['reshuffling']} "
             f"| {each['srs']} | {over['srs']} |"
         )
         print(lines[-1], flush=True)
     return lines
+
+
+def shown(seconds: float, num_samples: int, per_sample: bool) -> str:
+    """Return a time as text: per sample, or as it is."""
+    return f"{seconds / num_samples * 1e9:.0f} ns" if per_sample else f"{seconds * 1e3:.2f} ms"
 
 
 def starts(rounds: int) -> list[str]:
@@ -108,8 +122,12 @@ def main() -> None:
     torch.set_num_threads(1)
     gc.freeze()
     rounds = 5 if options.quick else 20
-    tables = [epochs(rounds), starts(max(3, rounds // 4))]
-    difference = "The difference of the second table is made in the same way."
+    tables = [
+        epochs(rounds, exhaust, per_sample=True),
+        epochs(rounds, first_batch, per_sample=False),
+        starts(max(3, rounds // 4)),
+    ]
+    difference = "The difference of the third table is made in the same way."
     text = f"{describe(rounds)} {RATIOS} {difference} Quartiles in brackets.\n\n" + "\n\n".join(
         "\n".join(table) for table in tables
     )

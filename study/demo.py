@@ -16,9 +16,9 @@ from pathlib import Path
 
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.experiments import find
+from replenish.lab.experiments.demo_record import ARMS
 from replenish.lab.jobs import plan
 
-ARMS = ("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175")
 SEEDS = 80
 RECORD = Path("replenish/lab/experiments/demo_runs.jsonl")
 KEPT = ("status", "test_error", "best_test_error", "train_loss", "seconds", "weights_sha256", "commit", "command")

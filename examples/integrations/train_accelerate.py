@@ -1,7 +1,7 @@
 """SRS with Hugging Face Accelerate: `save_state` and `load_state` keep the position in the stream.
 
     accelerate launch --cpu --num_processes 1 train_accelerate.py run --until 30
-    torchrun --nproc-per-node 2 train_accelerate.py run --until 60    # goes on at step 30
+    torchrun --nproc-per-node 2 train_accelerate.py run --until 60    # resumes at step 30
 
 Each rank writes which samples it saw at which step to `run/rank<r>.jsonl`.
 """
@@ -17,7 +17,7 @@ from accelerate import Accelerator
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from replenish.integrations.accelerate import Progress
+from replenish.integrations.accelerate import prepare
 from replenish.torch import SRSBatchSampler
 
 
@@ -33,15 +33,11 @@ def main() -> None:
     features = torch.randn(1000, 8)
     dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
 
-    sampler = SRSBatchSampler(
-        dataset, 40, seed=3, num_replicas=accelerator.num_processes, rank=accelerator.process_index
-    )
-    # The loader is not given to prepare(), which would divide its batches once more.
-    loader = DataLoader(dataset, batch_sampler=sampler, num_workers=options.workers)
+    # This `prepare` leaves it to the sampler to divide the batches among the processes.
+    sampler = SRSBatchSampler(dataset, 40, seed=3)
+    loader, progress = prepare(accelerator, DataLoader(dataset, batch_sampler=sampler, num_workers=options.workers))
     model = nn.Linear(8, 1)
     model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
-    progress = Progress(sampler)
-    accelerator.register_for_checkpointing(progress)
 
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = options.folder / "checkpoint"
@@ -50,8 +46,7 @@ def main() -> None:
 
     with open(options.folder / f"rank{accelerator.process_index}.jsonl", "a") as log:
         while progress.step < options.until:
-            for batch in loader:
-                indices, inputs, targets = (tensor.to(accelerator.device) for tensor in batch)
+            for indices, inputs, targets in loader:
                 loss = nn.functional.mse_loss(model(inputs), targets)
                 optimizer.zero_grad()
                 accelerator.backward(loss)

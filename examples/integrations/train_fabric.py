@@ -1,7 +1,7 @@
 """SRS with Lightning Fabric: the same stream on any number of processes.
 
     python train_fabric.py run --until 30
-    python train_fabric.py run --until 60 --devices 2    # goes on at step 30
+    python train_fabric.py run --until 60 --devices 2    # resumes at step 30
 
 Each rank writes which samples it saw at which step to `run/rank<r>.jsonl`.
 """
@@ -17,7 +17,7 @@ from lightning.fabric import Fabric
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from replenish.torch import SRSBatchSampler
+from replenish.torch import Progress, SRSBatchSampler
 
 
 def main() -> None:
@@ -33,33 +33,30 @@ def main() -> None:
     features = torch.randn(1000, 8)
     dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
 
-    # After launch(), the sampler finds the number of processes and the rank by itself ...
+    # The sampler divides its batches among the processes, so Fabric must not.
     sampler = SRSBatchSampler(dataset, 40, seed=3)
-    # ... so Fabric must not divide the batches once more.
     loader = fabric.setup_dataloaders(DataLoader(dataset, batch_sampler=sampler), use_distributed_sampler=False)
     model = nn.Linear(8, 1)
     model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
 
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = options.folder / "checkpoint.ckpt"
-    state = {"model": model, "optimizer": optimizer, "sampler": sampler.state_dict()}
+    progress = Progress(sampler)
+    state = {"model": model, "optimizer": optimizer, "progress": progress}
     if checkpoint.exists():
         fabric.load(checkpoint, state)
-        sampler.load_state_dict(state["sampler"])
-    step = state["sampler"]["step"]
 
     with open(options.folder / f"rank{fabric.global_rank}.jsonl", "a") as log:
-        while step < options.until:
+        while progress.step < options.until:
             for indices, inputs, targets in loader:
                 loss = nn.functional.mse_loss(model(inputs), targets)
                 optimizer.zero_grad()
                 fabric.backward(loss)
                 optimizer.step()
-                step += 1
-                print(json.dumps([step - 1, indices.tolist()]), file=log)
-                if step == options.until:
+                print(json.dumps([progress.step, indices.tolist()]), file=log)
+                progress.step += 1
+                if progress.step == options.until:
                     break
-    state["sampler"] = sampler.state_dict(step=step)  # the steps trained: workers would draw ahead
     fabric.save(checkpoint, state)
 
 

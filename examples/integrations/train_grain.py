@@ -1,7 +1,7 @@
 """SRS with grain and JAX: grain's own iterator state resumes the stream.
 
     python train_grain.py run --until 30
-    python train_grain.py run --until 60    # goes on at step 30
+    python train_grain.py run --until 60    # resumes at step 30
 
 Which samples were seen at which step is written to `run/rank0.jsonl`.
 """
@@ -13,7 +13,6 @@ import json
 import pickle
 from pathlib import Path
 
-import grain
 import jax
 import numpy as np
 from absl import flags
@@ -57,15 +56,9 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = options.folder / "checkpoint.pickle"
 
-    # On several processes of JAX, give the sampler and the loader shard_options=grain.sharding.ShardByJaxProcess().
+    # On several processes of JAX, give the sampler shard_options=grain.sharding.ShardByJaxProcess().
     sampler = OrderSampler(SequencedReplacement(1000, 40, seed=3), worker_count=options.workers)
-    loader = grain.DataLoader(
-        data_source=Sums(),
-        sampler=sampler,
-        operations=[grain.transforms.Batch(sampler.share_size, drop_remainder=True)],
-        worker_count=options.workers,
-    )
-    batches = iter(loader)
+    batches = iter(sampler.loader(Sums()))
     trained, weights = 0, np.zeros(8, dtype="float32")
     if checkpoint.exists():
         trained, weights, state = pickle.loads(checkpoint.read_bytes())

@@ -1,7 +1,7 @@
-"""SRS with Keras 3 (here on its torch backend): the saved model itself knows where the stream is to go on.
+"""SRS with Keras 3 (here on its torch backend): the saved model has the position in the stream.
 
     python train_keras.py run --until 30
-    python train_keras.py run --until 60    # goes on at step 30
+    python train_keras.py run --until 60    # resumes at step 30
 
 Which samples were seen at which step is written to `run/rank0.jsonl`.
 """
@@ -53,10 +53,10 @@ def main() -> None:
 
     start = int(model.optimizer.iterations)  # the steps trained, which Keras saves with the model
     dataset = SRSDataset((features, targets), 40, seed=3)
-    # The stream has no end: an epoch is what we say. Here, all the steps that are left are one; elsewhere
-    # say steps_per_epoch=dataset.steps_per_epoch, for effective epochs.
-    log = Log(dataset, options.folder / "rank0.jsonl")
-    model.fit(dataset, steps_per_epoch=options.until - start, shuffle=False, callbacks=[log], verbose=0)
+    # The stream has no end. Here one epoch is all the steps that are left; for effective epochs, pass
+    # steps_per_epoch=dataset.steps_per_epoch.
+    callbacks = [dataset.callback, Log(dataset, options.folder / "rank0.jsonl")]
+    model.fit(dataset, steps_per_epoch=options.until - start, shuffle=False, callbacks=callbacks, verbose=0)
     model.save(checkpoint)
 
 

@@ -1,7 +1,7 @@
-"""SRS with the Lightning Trainer: a data module carries the position in the Trainer's own checkpoints.
+"""SRS with the Lightning Trainer: a callback keeps the position in the Trainer's own checkpoints.
 
     python train_lightning.py run --until 30
-    python train_lightning.py run --until 60 --devices 2    # goes on at step 30
+    python train_lightning.py run --until 60 --devices 2    # resumes at step 30
 
 Each rank writes which samples it saw at which step to `run/rank<r>.jsonl`.
 """
@@ -11,37 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import lightning as L
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from replenish.integrations.lightning import SamplerCheckpoint
 from replenish.torch import SRSBatchSampler
-
-
-class Data(L.LightningDataModule):
-    """The data, and the position in their stream."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        features = torch.randn(1000, 8, generator=torch.Generator().manual_seed(0))
-        self.dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
-        self.start: dict[str, Any] | None = None
-
-    def train_dataloader(self) -> DataLoader[Any]:
-        # Lightning calls this when the processes are up: the sampler finds their number and the rank by itself.
-        self.sampler = SRSBatchSampler(self.dataset, 40, seed=3)
-        if self.start is not None:
-            self.sampler.load_state_dict(self.start)
-        return DataLoader(self.dataset, batch_sampler=self.sampler)
-
-    def state_dict(self) -> dict[str, Any]:
-        return dict(self.sampler.state_dict())  # at the batches handed on, whatever the Trainer's steps are
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.start = state_dict
 
 
 class Model(L.LightningModule):
@@ -71,11 +48,16 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = options.folder / "checkpoint.ckpt"
 
+    features = torch.randn(1000, 8, generator=torch.Generator().manual_seed(0))
+    dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
+    sampler = SRSBatchSampler(dataset, 40, seed=3)
+    loader = DataLoader(dataset, batch_sampler=sampler)
     trainer = L.Trainer(
+        callbacks=[SamplerCheckpoint(sampler)],
+        use_distributed_sampler=False,  # the sampler divides its batches among the processes
         accelerator="cpu",
         devices=options.devices,
         strategy="ddp" if options.devices > 1 else "auto",
-        use_distributed_sampler=False,  # the sampler divides its batches among the processes by itself
         max_steps=options.until,
         max_epochs=-1,
         logger=False,
@@ -83,7 +65,7 @@ def main() -> None:
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    trainer.fit(Model(options.folder), Data(), ckpt_path=checkpoint if checkpoint.exists() else None)
+    trainer.fit(Model(options.folder), loader, ckpt_path=checkpoint if checkpoint.exists() else None)
     trainer.save_checkpoint(checkpoint)
 
 

@@ -1,7 +1,7 @@
 """SRS with torchdata's StatefulDataLoader: the loader's own state resumes the stream at any step.
 
     python train_torchdata.py run --until 30
-    python train_torchdata.py run --until 60    # goes on at step 30
+    python train_torchdata.py run --until 60    # resumes at step 30
 
 Which samples were seen at which step is written to `run/rank0.jsonl`.
 """
@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
 
+from replenish.integrations.torchdata import StatefulSampler
 from replenish.torch import SRSBatchSampler
 
 
@@ -30,9 +31,8 @@ def main() -> None:
     torch.manual_seed(0)
     features = torch.randn(1000, 8)
     dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
-    loader = StatefulDataLoader(
-        dataset, batch_sampler=SRSBatchSampler(dataset, 40, seed=3), num_workers=options.workers
-    )
+    sampler = StatefulSampler(SRSBatchSampler(dataset, 40, seed=3))
+    loader = StatefulDataLoader(dataset, batch_sampler=sampler, num_workers=options.workers)
     model = nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 

@@ -163,7 +163,7 @@ def compare(
             command_line(),
         )
         if command is not None:
-            from replenish.cli.compare_command import command_metric, compare_command
+            from replenish.cli.comparisons import command_metric, compare_command
 
             if "orders" not in given:
                 names = ["reshuffling", "srs"]
@@ -171,7 +171,7 @@ def compare(
             question = ask(names, **asked, higher_is_better=higher_is_better, metric=found.name)
             compare_command(command, found, question, execution, check=check, as_json=as_json)
             return
-        from replenish.cli.compare_data import compare_data
+        from replenish.cli.comparisons import compare_data
         from replenish.lab.comparing.data import lab_question
 
         each: dict[str, tuple[str, list[str] | None, Callable[[str], Any]]] = {

@@ -10,6 +10,9 @@ import typer
 
 from replenish.cli.console import first_process
 
+#: Characters of a message. A failed run's last lines have room.
+LONGEST = 6000
+
 
 @contextmanager
 def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str, str] | None = None) -> Iterator[None]:
@@ -35,8 +38,15 @@ def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str,
     else:
         return
     if first_process():  # the others of a run that has several found the same
-        typer.echo(f"replenish: {sentence}", err=True)
+        typer.echo(f"replenish: {_shortened(sentence)}", err=True)
     raise typer.Exit(code)
+
+
+def _shortened(sentence: str) -> str:
+    """Return a sentence without its middle if it repeats a value of the length of a file."""
+    if len(sentence) <= LONGEST:
+        return sentence
+    return f"{sentence[: LONGEST // 2]} ... {sentence[-LONGEST // 2 :]}"
 
 
 def _sentence(error: Exception, flags: Mapping[str, str]) -> str:

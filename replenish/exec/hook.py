@@ -66,7 +66,7 @@ def _shuffle_patch() -> ShufflePatch | None:
         return None
     request = OrderRequest.from_environment()
     write_sources(request.records)
-    atexit.register(write_records)
+    atexit.register(lambda: _writer().end())
     return ShufflePatch(
         request.order,
         request.seed,

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replenish.exec.environment import FIRST_PROCESS
+
 # Counts are written at every change of the first so many, and then at most once in so many seconds: a loop may begin a
 # pass at every step. The last counts are written when the process ends.
 CHANGES, SECONDS = 100, 0.5
@@ -26,37 +28,41 @@ class RecordWriter:
     def __init__(self, folder: str, records: Sequence[Any]) -> None:
         self.records = records
         self._folder = folder
-        self._changes, self._written = 0, 0.0
-        self._process, self._inherited = os.getpid(), list[dict[str, Any]]()
+        self._changes, self._seconds = 0, 0.0
+        self._process, self._ended = os.getpid(), False
+        self._written: list[dict[str, Any]] = []
+        self._inherited: list[dict[str, Any]] = []
 
     def changed(self) -> None:
         """Write the records, unless they were written just now."""
         self._changes += 1
-        if self._changes <= CHANGES or time.monotonic() - self._written > SECONDS:
+        if not self._ended and (self._changes <= CHANGES or time.monotonic() - self._seconds > SECONDS):
             self.write()
+
+    def end(self) -> None:
+        """Write the records for the last time. Iterators that the script has kept end when Python is almost gone."""
+        self.write()
+        self._ended = True
 
     def write(self) -> None:
         """Write the records, if the run has not ended. After a fork, those that the parent has written are left out."""
         if not os.path.isdir(self._folder):
             return
-        lines = [_to_dict(record) for record in self.records]
         if os.getpid() != self._process:
-            self._process, self._inherited = os.getpid(), lines[:-1]
-        lines = [line for line in lines if line not in self._inherited]
+            self._process, self._inherited = os.getpid(), self._written
+        self._written = [record.to_dict() for record in self.records]
+        lines = [line for line in self._written if line not in self._inherited]
         path = Path(self._folder, f"{self._process}.json")
         new = path.with_suffix(".new")
-        new.write_text(json.dumps({"rank": _rank(), "loaders": lines}))
+        new.write_text(json.dumps({"place": _place(), "loaders": lines}))
         new.replace(path)
-        self._written = time.monotonic()
+        self._seconds = time.monotonic()
 
 
-def _to_dict(record: Any) -> dict[str, Any]:
-    return {**vars(record), "summary": record.summary, "replaced": record.replaced, "is_unused": record.is_unused}
-
-
-def _rank() -> int:
+def _place() -> list[int]:
+    """Return a process's place among those of the run: by rank, and the first one before those that it started."""
     rank = os.environ.get("RANK", "")
-    return int(rank) if rank.isdigit() else 0
+    return [int(rank) if rank.isdigit() else 0, int(os.environ.get(FIRST_PROCESS) != str(os.getpid()))]
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,9 @@ def read_records(folder: str | os.PathLike[str]) -> RunRecords:
     processes = []
     for path in Path(folder).glob("*.json"):
         found = json.loads(path.read_text())
-        processes.append((found["rank"], path.stat().st_mtime_ns, found["loaders"]))
+        processes.append(([*found["place"], path.stat().st_mtime_ns], found["loaders"]))
     by_identity: dict[str, list[dict[str, Any]]] = {}
-    for _, _, loaders in sorted(processes, key=lambda each: each[:2]):
+    for _, loaders in sorted(processes, key=lambda each: each[0]):
         for loader in loaders:
             names = ("dataset", "num_samples", "batch_size", "num_replicas", "order", "seed", "reason", "replaced")
             by_identity.setdefault(json.dumps([loader[name] for name in names]), []).append(loader)
@@ -111,10 +117,15 @@ def read_records(folder: str | os.PathLike[str]) -> RunRecords:
 
 
 def _merged(loaders: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the first process's record of a loader, with a warning if others began another number of passes."""
+    """Return one record of a loader that several processes have.
+
+    If they share its batches, it is the first process's, with a warning if others began another number of passes.
+    """
     first = loaders[0]
+    if first["num_replicas"] == 1:
+        return max(loaders, key=lambda loader: loader["passes"])
     passes = sorted({loader["passes"] for loader in loaders})
-    if first["num_replicas"] == 1 or len(passes) == 1:
+    if len(passes) == 1:
         return first
     counts = " and ".join(f"{count:,}" for count in passes)
     warning = f"; warning: processes began {counts} passes, so their batches belong to different epochs"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ try:
     import grain
 except ModuleNotFoundError as error:
     if error.name != "grain":
-        raise  # it is there, and lacks something itself
+        raise  # grain is installed, and one of its own imports failed
     raise ImportError("replenish.integrations.grain needs grain: pip install 'replenish[grain]'") from error
 
 from replenish import checks
@@ -23,19 +25,19 @@ from replenish.sharding import share_of
 class OrderSampler:
     """Any `Order` as a sampler of `grain.DataLoader`: record by record, without end.
 
-    Followed by `grain.transforms.Batch(sampler.share_size)`, it gives this process's share of the order's batches.
-    grain deals *records*, not batches, to processes and workers in turn: record i goes to process i % P, there
-    to worker (i // P) % W, and every worker makes batches of its own, which are taken in turn. So the sampler
-    must know P and W to give each worker the records of whole batches.
+    `sampler.loader(data_source)` is grain's loader of this process's share of the order's batches. grain deals
+    *records*, not batches, to processes and workers in turn: record i goes to process i % P, there to worker
+    (i // P) % W. Every worker batches its own records, and grain takes the workers' batches in turn. So the sampler
+    needs P and W to give each worker the records of whole batches.
 
-    grain's checkpoints hold the sampler's `repr`, which names the order completely, and are refused by another.
-    They are bound to P and W; to resume on other numbers, give the steps trained as `start`.
+    grain's checkpoints hold the sampler's `repr`, which names the order completely; grain raises for another one. They
+    are bound to P and W. To resume on other numbers, give the steps trained as `start`.
 
     Args:
-        order: Which samples make up the global batch of every step.
-        shard_options: grain's number of processes and number of this process, the same as the loader's.
-        worker_count: The number of grain's worker processes, the same as the loader's.
-        start: The step that the first records belong to.
+        order: The samples of the global batch of every step.
+        shard_options: grain's number of processes and number of this process.
+        worker_count: The number of grain's worker processes.
+        start: The step to which the first records belong.
 
     Example:
         >>> from replenish import SequencedReplacement
@@ -55,32 +57,49 @@ class OrderSampler:
         self.order = order
         self.start = checks.step(start, "start")
         self.worker_count = checks.integer("worker_count", worker_count, minimum=0)
-        # grain reads this name where the loader is given no shard options of its own.
-        self._shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
+        self.shard_options = grain.sharding.NoSharding() if shard_options is None else shard_options
         if getattr(order, "last_batch_size", order.batch_size) != order.batch_size:
             raise ValueError(
                 f"order should have batches of one size, since grain counts records, but got {order!r}, whose last "
                 f"batch of an epoch is shorter"
             )
-        count, index = self._shard_options.shard_count, self._shard_options.shard_index
+        count, index = self.shard_options.shard_count, self.shard_options.shard_index
         self._share = share_of(order.batch_size, count, index)
         self._batches = RecentBatches(order)
         self._transform_seed = derived_seed(int(order.config().get("seed", 0)), "transforms of grain")
 
     @property
     def share_size(self) -> int:
-        """How many records of each batch this process gets: the batch size to give to grain."""
+        """The records of each batch that this process gets: the batch size to give to grain."""
         return int(self._share.stop - self._share.start)
+
+    def loader(self, data_source: Any, operations: Sequence[Any] = (), **options: Any) -> grain.DataLoader:
+        """Return grain's loader of this process's batches, with the sampler's shard options and workers.
+
+        Args:
+            data_source: A data source of grain.
+            operations: The transforms of single records, before they are batched.
+            **options: Other options of `grain.DataLoader`.
+        """
+        batch = grain.transforms.Batch(self.share_size, drop_remainder=True)
+        return grain.DataLoader(
+            data_source=data_source,
+            sampler=self,
+            operations=[*operations, batch],
+            worker_count=self.worker_count,
+            shard_options=self.shard_options,
+            **options,
+        )
 
     def __len__(self) -> int:
         return sys.maxsize
 
     def __getitem__(self, index: int) -> grain.RecordMetadata:
-        local, shard = divmod(index, self._shard_options.shard_count)
-        if shard != self._shard_options.shard_index:
+        local, shard = divmod(index, self.shard_options.shard_count)
+        if shard != self.shard_options.shard_index:
             raise IndexError(
-                f"index should be of process {self._shard_options.shard_index}, that is, leave it as the remainder of "
-                f"division by {self._shard_options.shard_count}, but got {index}: the loader and the sampler should "
+                f"index should be of process {self.shard_options.shard_index}, that is, leave it as the remainder of "
+                f"division by {self.shard_options.shard_count}, but got {index}: the loader and the sampler should "
                 f"have the same shard_options"
             )
         workers = max(1, self.worker_count)
@@ -94,7 +113,7 @@ class OrderSampler:
 
     def __repr__(self) -> str:
         config = ", ".join(f"{name}={value!r}" for name, value in self.order.config().items())
-        shards = self._shard_options
+        shards = self.shard_options
         return (
             f"{type(self).__name__}({config}, shard={shards.shard_index} of {shards.shard_count}, "
             f"worker_count={self.worker_count}, start={self.start})"

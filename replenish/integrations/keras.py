@@ -1,8 +1,7 @@
-"""SRS for Keras 3: a dataset without end, of which `fit` takes one effective epoch after the other."""
+"""SRS for Keras 3: a dataset without end, and a callback that puts it where the model's training was."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,56 +11,62 @@ try:
     import keras
 except ModuleNotFoundError as error:
     if error.name != "keras":
-        raise  # it is there, and lacks its backend
+        raise  # Keras is installed, and its backend is not
     raise ImportError("replenish.integrations.keras needs Keras 3: pip install 'replenish[keras]'") from error
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.integrations.recent import RecentBatches
-from replenish.integrations.versions import refuse_older
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
 
-refuse_older("keras", (3, 7))  # before, `fit` draws a batch that it does not train on
+if tuple(map(int, keras.__version__.split(".")[:2])) < (3, 7):
+    raise ImportError(
+        f"keras should be 3.7 or later, since older versions draw a batch that they do not train on, but "
+        f"{keras.__version__} is installed: pip install 'replenish[keras]'"
+    )
 
 Data = Callable[[Int64Array], Any] | tuple[npt.NDArray[Any], ...]
 
 
 def batches_trained(model: Any) -> int:
-    """Return how many batches a model's optimizer was given, which Keras saves with the model.
+    """Return the number of batches that a model's optimizer was given, which Keras saves with the model.
 
-    `optimizer.iterations` is not it: it counts updates, of which gradient accumulation makes fewer.
+    `optimizer.iterations` is the number of updates, of which gradient accumulation makes fewer.
     """
-    optimizer = model.optimizer
-    if hasattr(optimizer, "inner_optimizer"):
+    counts = [variable for variable in model.optimizer.variables if variable.name == "iteration"]
+    if isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer) or len(counts) != 1:
         raise ValueError(
-            f"start should be given with a {type(optimizer).__name__}, which leaves out batches and so does not count "
-            f"them, but got None"
+            f"start should be given with a {type(model.optimizer).__name__}, which does not count every batch, but got "
+            f"None"
         )
-    return int(optimizer._iterations)
+    return int(counts[0].numpy())
 
 
 class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
-    """Any `Order` as a Keras dataset: item i is the batch of a step, a pure function, without end.
+    """Any `Order` as a Keras dataset: item i is the batch of step start + i, without end.
 
-    Give it to `model.fit(dataset, steps_per_epoch=dataset.steps_per_epoch, epochs=...)`. Every `fit` begins at the
-    number of batches that the model's optimizer was given so far, which Keras saves with the model: so a second `fit`,
-    one of a model that was loaded, and one that `BackupAndRestore` puts back go on where the training was.
+    Pass the dataset and its callback to `fit`: `model.fit(dataset, steps_per_epoch=dataset.steps_per_epoch,
+    callbacks=[dataset.callback])`. Every `fit` begins at the number of batches that the model's optimizer was given so
+    far, which Keras saves with the model. So a second `fit`, one of a loaded model, and one that `BackupAndRestore`
+    resumes continue where the training was.
 
     Args:
         data: Arrays of equal length, of which a batch takes the rows `array[indices]`, in the order that Keras
             expects (inputs, targets, weights); or a function from an array of indices to such a batch.
-        order: Which samples make up the batch of every step.
-        start: The step of the first item, from which the dataset counts by itself what `fit` takes; None means to ask
-            the model, as above.
-        **options: `workers` and others of `keras.utils.PyDataset`. More than one worker is refused, since Keras
+        order: The samples of the batch of every step.
+        start: The step of the first item. With the callback, the batches that it counts are added to it. None means the
+            number that the model's optimizer has, and needs the callback.
+        **options: `workers` and others of `keras.utils.PyDataset`. More than one worker is an error, since Keras
             takes a batch from its queue to build a model, and that batch would be missing.
+
+    Attributes:
+        callback: The callback to pass to `fit`.
 
     Example:
         >>> import numpy as np
         >>> from replenish import SequencedReplacement
         >>> inputs = np.arange(10)
-        >>> dataset = OrderDataset((inputs, 2 * inputs), SequencedReplacement(10, 4, seed=3))
+        >>> dataset = OrderDataset((inputs, 2 * inputs), SequencedReplacement(10, 4, seed=3), start=0)
         >>> [array.tolist() for array in dataset[0]], dataset.steps_per_epoch
         ([[7, 3, 2, 6], [14, 6, 4, 12]], 3)
     """
@@ -83,10 +88,9 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
                     )
         self.data = data
         self.order = order
-        self._asks_the_model = start is None
-        self.start = 0 if start is None else checks.step(start, "start")
-        self._taken, self._counts = 0, False
-        self._batches = RecentBatches(order)
+        self.start = None if start is None else checks.step(start, "start")
+        self.callback = _BeginWhereTheModelIs(self)
+        self._looks = 0
 
     @property
     def steps_per_epoch(self) -> int:
@@ -98,46 +102,60 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """None: the stream has no end."""
         return
 
-    def on_epoch_begin(self) -> None:
-        """Find where a new run over the items begins; Keras calls it before every epoch, and before a look at one."""
-        caller, model, epochs = _caller()
-        self._counts = False
-        if epochs is None:
-            return
-        if epochs.steps_per_epoch is None:
-            raise ValueError(
-                f"{'steps_per_epoch' if caller in ('fit', '_symbolic_build') else 'steps'} should be given, since the "
-                f"stream has no end, but got None; {self.steps_per_epoch} steps are an effective epoch"
-            )
-        if caller != "fit":
-            return
-        if epochs._current_iterator is None:  # items will be asked for from 0 on
-            self.start = batches_trained(model) if self._asks_the_model else self.start + self._taken
-            self._taken = 0
-        self._counts = True
-
     def __getitem__(self, index: int) -> Any:
-        if self._counts:
-            self._taken = index + 1
-        indices = self._batches[self.start + index]
+        start = self.callback.begun_at if self.start is None else self.start + self.callback.counted_before
+        if start is None:
+            # Keras looks at one batch to build a model, before it calls a callback.
+            self._looks += 1
+            if index or self._looks > 1:
+                raise ValueError(
+                    "callbacks should have dataset.callback, which finds the batches that the model was trained on, or "
+                    "start should be given, but the dataset got neither"
+                )
+            start = 0
+        indices = self.order.batch(start + index)
         if callable(self.data):
             return self.data(indices)
         return tuple(array[indices] for array in self.data)
 
 
-def _caller() -> tuple[str, Any, Any]:
-    """Return which of Keras' methods asks for an epoch, of which model, and Keras' count of epochs and steps."""
-    frame, epochs = sys._getframe(2), None
-    for _ in range(16):
-        name, owner = frame.f_code.co_name, frame.f_locals.get("self")
-        if epochs is None and hasattr(owner, "_enumerate_iterator"):
-            epochs = owner
-        if name in ("fit", "evaluate", "predict", "_symbolic_build") and isinstance(owner, keras.Model):
-            return name, owner, epochs
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return "", None, epochs
+class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
+    """Tells a dataset at which step a `fit` begins, and counts its batches where the user gave the start.
+
+    Attributes:
+        begun_at: The step at which the running `fit` began; None outside of one.
+        counted_before: The batches of the fits before the running one.
+    """
+
+    def __init__(self, dataset: OrderDataset) -> None:
+        super().__init__()
+        self.begun_at: int | None = None
+        self.counted_before = 0
+        self._dataset, self._counted = dataset, 0
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Find the step; the dataset's items are asked for from now on."""
+        if self.params["steps"] is None:
+            raise ValueError(
+                f"steps_per_epoch should be given, since the stream has no end, but got None; "
+                f"{self._dataset.steps_per_epoch} steps are an effective epoch"
+            )
+        self.counted_before = self._counted
+        if self._dataset.start is None:
+            self.begun_at = batches_trained(self.model)
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Take note of the first batch of an execution, which may have several."""
+        self._first = batch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Count the batches of an execution."""
+        self._counted += batch - self._first + 1
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Forget the step: the next `fit` may be of another model."""
+        self.begun_at = None
+        self.counted_before = self._counted
 
 
 class SRSDataset(OrderDataset):
@@ -149,12 +167,12 @@ class SRSDataset(OrderDataset):
         seed: Chooses the draws and the shuffled sequence.
         pool_size: The number of slots; None means the number of samples, the paper's.
         sequence: `"shuffled"`, `"identity"` or an array of indices.
-        start: The step of the first item; None means to ask the model.
+        start: The step of the first item; None means the number of batches that the model was trained on.
         **options: See `OrderDataset`.
 
     Example:
         >>> import numpy as np
-        >>> SRSDataset((np.arange(10),), 4, seed=3)[0][0].tolist()
+        >>> SRSDataset((np.arange(10),), 4, seed=3, start=0)[0][0].tolist()
         [7, 3, 2, 6]
     """
 

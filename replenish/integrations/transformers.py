@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
@@ -13,10 +12,10 @@ from torch.utils.data import DataLoader, Sampler
 
 try:
     import transformers
-    from transformers.trainer_utils import get_last_checkpoint, seed_worker
+    from transformers.trainer_utils import get_last_checkpoint
 except ModuleNotFoundError as error:
     if error.name != "transformers":
-        raise  # it is there, and lacks something itself
+        raise  # transformers is installed, and one of its own imports failed
     raise ImportError(
         "replenish.integrations.transformers needs Hugging Face transformers: pip install 'replenish[transformers]'"
     ) from error
@@ -25,17 +24,30 @@ from replenish import state
 from replenish.integrations.loader_sampler import sampler_of
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
-from replenish.torch import OrderBatchSampler, PooledIterableDataset
+from replenish.torch.batch_samplers import OrderBatchSampler
+from replenish.torch.stream import PooledIterableDataset
 
 STATE_FILE = "replenish.json"
+
+# What a loader keeps when it is given another batch sampler.
+LOADER_OPTIONS = (
+    "collate_fn",
+    "num_workers",
+    "pin_memory",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "prefetch_factor",
+    "persistent_workers",
+)
 
 
 class MicroBatches(Sampler[list[int]]):
     """This process's share of an order's batches, each cut into the parts of gradient accumulation.
 
-    The order's batch is that of an optimizer step over all processes, which takes `parts` forward passes. A pass is one
-    effective epoch and begins at the step that `position` names, the optimizer steps done: the first one at the start
-    of its epoch, since the Trainer skips what was trained of it by itself.
+    The order's batch is that of an optimizer step over all processes, which takes `parts` forward passes. A pass is as
+    long as one effective epoch and begins at the step that `position` names, the optimizer steps done: the first one at
+    the start of its epoch, since the Trainer itself skips what was trained of it.
     """
 
     def __init__(self, order: Order, parts: int, num_replicas: int, rank: int, position: Callable[[], int]) -> None:
@@ -60,11 +72,21 @@ class MicroBatches(Sampler[list[int]]):
             yield from (batch[first : first + size] for first in range(0, len(batch), size))
 
 
-class _KeepConfig(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Puts the order's config into every checkpoint, for a resumed run to compare with its own."""
+class _KeepPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
+    """Puts the position into every checkpoint, for a resumed run to compare with its own order."""
 
     def __init__(self, trainer: SRSTrainerMixin) -> None:
         self._trainer = trainer
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
+        """Refuse a loader with another batch sampler, which the Trainer would resume by counts of whole epochs."""
+        if not isinstance(getattr(train_dataloader, "batch_sampler", None), MicroBatches):
+            raise ValueError(
+                f"get_train_dataloader should not be overridden, since its batches are not those of the order, but the "
+                f"training loader is a {type(train_dataloader).__name__} without them; override make_loader"
+            )
+        if not getattr(train_dataloader, "in_order", True):
+            raise ValueError("in_order should be True, for batches to come in the order's sequence, but got False")
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Write it beside the Trainer's state."""
@@ -79,7 +101,7 @@ class SRSTrainerMixin:
     The batch of SRS is the batch of an optimizer step: per_device_train_batch_size x gradient_accumulation_steps
     x processes. So `global_step` is the position in the stream, and the run may be resumed with other numbers of
     processes and of accumulation steps that have the same product. The seed is `data_seed`, or else `seed`.
-    To use another order, override `make_order`.
+    To use another order, override `make_order`; to use your own DataLoader, override `make_loader`.
 
     Example:
         >>> class MyTrainer(SRSTrainerMixin, transformers.Trainer):
@@ -89,75 +111,67 @@ class SRSTrainerMixin:
     args: Any
     state: Any
     train_dataset: Any
+    _order: Order
+    _resumed_from: str | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.args.ignore_data_skip:
             raise ValueError(
-                "ignore_data_skip should be False, since the stream is to go on where it was, but got True; skipping "
-                "costs no reading of data, for only indices are drawn"
+                "ignore_data_skip should be False, since a resumed run continues in the stream, but got True; skipping "
+                "reads no data, only indices are drawn"
             )
         grouped = "group_by_length" if getattr(self.args, "group_by_length", False) else "random"  # before version 5
         strategy = getattr(self.args, "train_sampling_strategy", grouped)
         if strategy != "random":
             raise ValueError(
-                f"train_sampling_strategy should be 'random', since this Trainer has an order of its own, but got "
+                f"train_sampling_strategy should be 'random', since this Trainer has its own order, but got "
                 f"{strategy!r}; for another order, override make_order"
             )
-        self.add_callback(_KeepConfig(self))  # type: ignore[attr-defined]
+        self.add_callback(_KeepPosition(self))  # type: ignore[attr-defined]
 
     def make_order(self, num_samples: int, batch_size: int) -> Order:
         """Return the order to train in; `batch_size` is the batch of an optimizer step over all processes."""
         seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         return SequencedReplacement(num_samples, batch_size, seed=seed)
 
+    def make_loader(self, batch_sampler: Sampler[list[int]]) -> DataLoader[Any]:
+        """Return the training loader with this batch sampler, on the Trainer's dataset.
+
+        It must not be prepared by Accelerate, which would divide the batches among the processes again.
+        """
+        theirs = super().get_train_dataloader()  # type: ignore[misc]
+        options = {name: getattr(theirs, name) for name in LOADER_OPTIONS}
+        return DataLoader(theirs.dataset, batch_sampler=batch_sampler, **options)
+
     def position(self, step: int) -> state.State:
         """Return the place in the stream before `step` as plain ints and strings."""
-        return state.save(self._order(), step)
+        return state.save(self._order, step)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """Train as the Trainer does, after checking that a checkpoint is of the same stream."""
         folder = resume_from_checkpoint
         if folder is True:
             folder = get_last_checkpoint(self.args.output_dir)  # type: ignore[no-untyped-call, unused-ignore]
-        if folder and (saved := Path(folder, STATE_FILE)).is_file():
-            state.load(self._order(), json.loads(saved.read_text()))
+        self._resumed_from = folder or None
         return super().train(resume_from_checkpoint, *args, **kwargs)  # type: ignore[misc]
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return a loader of this process's share; it must not be prepared, which would divide it once more."""
-        if self.train_dataset is None:
-            raise ValueError("train_dataset should be given to train, but got None")
-        dataset, collate = self.train_dataset, self.data_collator  # type: ignore[attr-defined]
-        if hasattr(dataset, "remove_columns"):  # one of Hugging Face datasets
-            dataset = self._remove_unused_columns(dataset, description="training")  # type: ignore[attr-defined]
-        else:
-            collate = self._get_collator_with_removed_columns(collate, description="training")  # type: ignore[attr-defined]
-        world, rank = self.args.world_size, self.args.process_index
-        batches = MicroBatches(
-            self._order(), self.args.gradient_accumulation_steps, world, rank, lambda: self.state.global_step
-        )
-        return DataLoader(
-            dataset,
-            batch_sampler=batches,
-            collate_fn=collate,
-            num_workers=self.args.dataloader_num_workers,
-            pin_memory=self.args.dataloader_pin_memory,
-            persistent_workers=self.args.dataloader_persistent_workers,
-            prefetch_factor=self.args.dataloader_prefetch_factor,
-            worker_init_fn=functools.partial(seed_worker, num_workers=self.args.dataloader_num_workers, rank=rank),
-        )
-
-    def _order(self) -> Order:
+        """Return a loader of this process's share of the order's batches."""
         try:
             num_samples = len(self.train_dataset)
         except TypeError:
             raise TypeError(
                 f"train_dataset should have a length, but got a {type(self.train_dataset).__name__} without one"
             ) from None
-        # Before version 5 a resumed Trainer takes the checkpoint's batch in the place of the one it was asked for.
-        found = self._train_batch_size if self.args.auto_find_batch_size else self.args.train_batch_size  # type: ignore[attr-defined]
-        return self.make_order(num_samples, found * self.args.gradient_accumulation_steps * self.args.world_size)
+        parts, world, rank = self.args.gradient_accumulation_steps, self.args.world_size, self.args.process_index
+        micro_batch = self.args.train_batch_size * world
+        if self.args.auto_find_batch_size:  # the Trainer's own loader has the size that it found
+            micro_batch = super().get_train_dataloader().total_batch_size  # type: ignore[misc]
+        self._order = self.make_order(num_samples, micro_batch * parts)
+        if self._resumed_from and (saved := Path(self._resumed_from, STATE_FILE)).is_file():
+            state.load(self._order, json.loads(saved.read_text()))
+        return self.make_loader(MicroBatches(self._order, parts, world, rank, lambda: self.state.global_step))
 
 
 class SRSTrainer(SRSTrainerMixin, transformers.Trainer):  # type: ignore[misc, unused-ignore]

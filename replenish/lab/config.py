@@ -13,7 +13,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -125,58 +125,45 @@ class RunConfig:
     alternating_flip: bool = _added("0.1.0", False, before=False)
 
     def __post_init__(self) -> None:
-        keep = partial(object.__setattr__, self)  # as plain numbers: numpy's are no JSON
-        _text("dataset", self.dataset)
-        _text("model", self.model)
-        keep("seed", checks.seed(self.seed))
-        for name, least in {"pad": 0, "batch_size": 1, "epochs": 1, "test_every": 1, "order_number": 0}.items():
-            keep(name, checks.integer(name, getattr(self, name), minimum=least))
-        for name in ("images_per_class", "image_size", "pool_size", "clean_every"):
-            if getattr(self, name) is not None:
-                keep(name, checks.integer(name, getattr(self, name), minimum=1))
-        for name in ("flip", "drop_last", "held_out", "nesterov", "alternating_flip"):
-            checks.boolean(name, getattr(self, name))
+        for name, checked in _CHECKS.items():
+            object.__setattr__(self, name, checked(name, getattr(self, name)))  # as plain numbers: numpy's are no JSON
+        self._check_order()
+        object.__setattr__(self, "decay_epochs", self._checked_decays())
         if self.alternating_flip and not self.flip:
             raise ValueError("alternating_flip should be with flip=True, but got it with flip=False")
-        checks.one_of("order", self.order, ORDER_NAMES)
-        if ORDERS[self.order].batch_sizes_vary:
-            raise ValueError(
-                f"order should have batches of one size in the lab, whose runs differ in nothing else, but those of "
-                f"{self.order!r} have random sizes; train with replenish.torch.OrderBatchSampler"
-            )
-        checks.one_of("sequence", self.sequence, ("shuffled", "identity", "reshuffled"))
-        for name, plain in {"pool_size": None, "sequence": "shuffled"}.items():
-            if getattr(self, name) != plain and name not in ORDERS[self.order].options:
-                raise ValueError(f"{name} should not be given for the order {self.order!r}, which has none of it")
-        decays, in_steps = self.decay_epochs, self.schedule == "steps"
-        if decays and not in_steps:
-            raise ValueError(f"decay_epochs should be left out with the schedule {self.schedule!r}, but got {decays}")
-        if decays is None:
-            decays = tuple(epoch * self.epochs / PAPER_EPOCHS for epoch in PAPER_DECAY_EPOCHS if in_steps)
-        if not isinstance(decays, (tuple, list)):
-            raise TypeError(f"decay_epochs should be a tuple of numbers, but got {decays!r}")
-        decays = tuple(_number("decay_epochs", epoch, above=0.0) for epoch in decays)
-        if list(decays) != sorted(set(decays)) or (decays and decays[-1] >= self.epochs):
-            raise ValueError(
-                f"decay_epochs should rise and lie before the end, which is at {self.epochs}, but got {decays}"
-            )
-        keep("decay_epochs", decays)
-        for name in ("learning_rate", "decay_factor"):
-            keep(name, _number(name, getattr(self, name), above=0.0))
-        for name in ("momentum", "weight_decay", "warm_up_epochs"):
-            keep(name, _number(name, getattr(self, name), least=0.0))
-        for name in ("label_smoothing", "dropout"):
-            if getattr(self, name) is not None:
-                keep(name, _number(name, getattr(self, name), least=0.0, below=1.0))
-        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
-        checks.one_of("schedule", self.schedule, SCHEDULES)
         if self.nesterov and (self.optimizer != "sgd" or not self.momentum):
             raise ValueError(
                 "nesterov should be with the optimizer 'sgd' and momentum above 0, but got True without them"
             )
         if self.warm_up_epochs >= self.epochs:
             raise ValueError(f"warm_up_epochs should end before {self.epochs}, but got {self.warm_up_epochs:g}")
-        checks.one_of("precision", self.precision, PRECISIONS)
+
+    def _check_order(self) -> None:
+        """Refuse an order that the lab does not train with, and options that it does not have."""
+        if ORDERS[self.order].batch_sizes_vary:
+            raise ValueError(
+                f"order should have batches of one size in the lab, whose runs differ in nothing else, but those of "
+                f"{self.order!r} have random sizes; train with replenish.torch.OrderBatchSampler"
+            )
+        for name, plain in {"pool_size": None, "sequence": "shuffled"}.items():
+            if getattr(self, name) != plain and name not in ORDERS[self.order].options:
+                raise ValueError(f"{name} should not be given for the order {self.order!r}, which has none of it")
+
+    def _checked_decays(self) -> tuple[float, ...]:
+        """Return the epochs of the decays, scaled from the paper's where none are given."""
+        decays, in_steps = self.decay_epochs, self.schedule == "steps"
+        if decays and not in_steps:
+            raise ValueError(f"decay_epochs should be left out with the schedule {self.schedule!r}, but got {decays}")
+        if decays is None:
+            decays = tuple(epoch * self.epochs / PAPER_EPOCHS for epoch in PAPER_DECAY_EPOCHS if in_steps)
+        if not isinstance(decays, (tuple, list)):
+            raise TypeError(f"decay_epochs should be a tuple of numbers, but got {decays!r:.60}")
+        found = tuple(_number("decay_epochs", epoch, above=0.0) for epoch in decays)
+        if list(found) != sorted(set(found)) or (found and found[-1] >= self.epochs):
+            raise ValueError(
+                f"decay_epochs should rise and lie before the end, which is at {self.epochs}, but got {found}"
+            )
+        return found
 
     def build_order(self, num_samples: int, labels: npt.NDArray[np.int64] | None = None) -> Order:
         """Return the run's order over so many training images, with their classes for an order that needs them.
@@ -323,16 +310,17 @@ def _release(version: str) -> tuple[int, ...]:
     return () if "dev" in version else tuple(int(part) for part in version.split("."))
 
 
-def _text(name: str, value: object) -> None:
+def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise TypeError(f"{name} should be a name, but got {value!r}")
+        raise TypeError(f"{name} should be a name, but got {value!r:.100}")
+    return value
 
 
 def _number(
     name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, below: float = math.inf
 ) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} should be a number, but got {value!r} of type {type(value).__name__}")
+        raise TypeError(f"{name} should be a number, but got {value!r:.60} of type {type(value).__name__}")
     try:
         number = float(value) + 0.0  # -0.0 becomes 0.0, which it is equal to
     except OverflowError:  # an int beyond all floats
@@ -341,5 +329,37 @@ def _number(
         bound = f"above {above:g}" if math.isfinite(above) else f"at least {least:g}"
         if math.isfinite(below):
             bound += f" and below {below:g}"
-        raise ValueError(f"{name} should be a number {bound}, but got {value!r}")
+        raise ValueError(f"{name} should be a number {bound}, but got {value!r:.60}")
     return number
+
+
+def _one_of(*values: str) -> Callable[[str, Any], Any]:
+    def checked(name: str, value: Any) -> Any:
+        return checks.one_of(name, value, values)
+
+    return checked
+
+
+def _optional(check: Callable[..., Any], **bounds: float) -> Callable[[str, Any], Any]:
+    return lambda name, value: None if value is None else check(name, value, **bounds)
+
+
+#: What makes a plain value of each field, or raises; `RunConfig` checks which values go together.
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("dataset", "model"), _text),
+    "seed": lambda name, value: checks.seed(value),
+    **dict.fromkeys(("pad", "order_number"), partial(checks.integer, minimum=0)),
+    **dict.fromkeys(("batch_size", "epochs", "test_every"), partial(checks.integer, minimum=1)),
+    **dict.fromkeys(
+        ("images_per_class", "image_size", "pool_size", "clean_every"), _optional(checks.integer, minimum=1)
+    ),
+    **dict.fromkeys(("flip", "drop_last", "held_out", "nesterov", "alternating_flip"), checks.boolean),
+    "order": _one_of(*ORDER_NAMES),
+    "sequence": _one_of("shuffled", "identity", "reshuffled"),
+    **dict.fromkeys(("learning_rate", "decay_factor"), partial(_number, above=0.0)),
+    **dict.fromkeys(("momentum", "weight_decay", "warm_up_epochs"), partial(_number, least=0.0)),
+    **dict.fromkeys(("label_smoothing", "dropout"), _optional(_number, least=0.0, below=1.0)),
+    "optimizer": _one_of(*OPTIMIZERS),
+    "schedule": _one_of(*SCHEDULES),
+    "precision": _one_of(*PRECISIONS),
+}

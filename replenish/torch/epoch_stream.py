@@ -46,7 +46,6 @@ class EpochStream:
         self._sizes: PassSizes | None = None
         self._order: FittedOrder | None = None
         self._spare_cursor: Cursor | None = None  # where the latest pass ended: the next epoch is near
-        self._drawn: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
 
     def draw(self, sizes: PassSizes, choices: Sequence[Any] | None, at_least: int = 0) -> Iterator[Any]:
         """Yield the indices of one pass: those of the next epoch, or of epoch `at_least` if that is later.
@@ -56,17 +55,17 @@ class EpochStream:
             choices: What the order's indices choose from; None if they are the samples' own.
             at_least: The epoch that the training set.
         """
+        record = self.record
         with self._lock.lock:
             epoch = max(self._next_epoch, at_least)
             order, cursor = self._order_for(sizes), self._spare_cursor
             self._next_epoch, self._spare_cursor = epoch + 1, None
             self.under_way += 1
-        record = self.record
-        record.passes += 1
-        record.num_samples, record.batch_size = sizes.num_samples, sizes.batch_size if sizes.list_size else None
-        record.epochs = (epoch if record.epochs is None else record.epochs[0], epoch)
-        if record.left_early is not None:
-            record.left_early += 1  # until its last index is drawn
+            record.passes += 1
+            record.epochs = (epoch if record.epochs is None else record.epochs[0], epoch)
+            record.num_samples, record.batch_size = sizes.num_samples, sizes.batch_size if sizes.list_size else None
+            if record.left_early is not None:
+                record.left_early += 1  # until its last index is drawn
         self._changed()
         cursor = order.cursor() if cursor is None else cursor
         remaining = sizes.steps
@@ -79,16 +78,16 @@ class EpochStream:
                 self.under_way -= 1
                 if self._order is order:
                     self._spare_cursor = cursor
-            record.distinct = int(np.count_nonzero(self._drawn))
             self._changed()
 
     def _order_for(self, sizes: PassSizes) -> FittedOrder:
         if self._order is None or sizes != self._sizes:
             self._order, self._sizes, self._spare_cursor = self._make_order(sizes), sizes, None
-        if len(self._drawn) < sizes.num_samples:
-            grown = np.zeros(sizes.num_samples, dtype=bool)
-            grown[: len(self._drawn)] = self._drawn
-            self._drawn = grown
+        drawn = self.record.drawn
+        if drawn is None or len(drawn) < sizes.num_samples:
+            self.record.drawn = np.zeros(sizes.num_samples, dtype=bool)
+            if drawn is not None:
+                self.record.drawn[: len(drawn)] = drawn
         return self._order
 
     def _lists(
@@ -102,16 +101,21 @@ class EpochStream:
         group = max(1, INDICES_PER_CONVERSION // rows.shape[1])
         for first in range(0, len(rows), group):
             part = rows[first : first + group]
-            lists, drawn = part.tolist(), 0
+            indices, place = part.ravel(), 0
+            lists = part.tolist()
             if rows.shape[1] > length:  # the last step, in parts of which the last is short
                 lists = [each[start : start + length] for each in lists for start in range(0, len(each), length)]
-            if choices is not None:
-                lists = [[choices[index] for index in each] for each in lists]
-            final = len(lists) if is_last and first + group >= len(rows) else -1
-            try:
-                for drawn, each in enumerate(lists, 1):
-                    if drawn == final and self.record.left_early is not None:
-                        self.record.left_early -= 1
-                    yield each if sizes.list_size else each[0]
-            finally:
-                self._drawn[part.ravel()[: sum(map(len, lists[:drawn]))]] = True
+            final = len(lists) - 1 if is_last and first + group >= len(rows) else -1
+            for number, each in enumerate(lists):
+                self._mark(indices[place : place + len(each)], is_final=number == final)
+                place += len(each)
+                chosen = each if choices is None else [choices[index] for index in each]
+                yield chosen if sizes.list_size else chosen[0]
+
+    def _mark(self, indices: npt.NDArray[np.int64], *, is_final: bool) -> None:
+        drawn = self.record.drawn
+        assert drawn is not None
+        drawn[indices] = True
+        if is_final and self.record.left_early is not None:
+            with self._lock.lock:
+                self.record.left_early -= 1

@@ -77,7 +77,7 @@ class LoaderHook:
             if before is not None and before.hook is self:
                 draw = functools.partial(_draw_from, before.draw, draw)
             vars(sampler)[_MARK] = _Replaced(self, self._wrap_iter(type(sampler)), draw)
-        except TypeError:
+        except (TypeError, AttributeError):
             return False
         return True
 

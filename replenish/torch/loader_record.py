@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 
 @dataclass(eq=False)
@@ -19,8 +23,13 @@ class LoaderRecord:
     passes: int = 0  # how many passes over the order have begun
     left_early: int | None = 0  # how many of them have not drawn their last batch; None: unknown
     epochs: tuple[int, int] | None = None  # the first and the last epoch of the order that they drew
-    distinct: int = 0  # how many distinct samples this process has drawn
     evaluations: int = 0  # how many passes began with gradients off, and kept the loader's own order
+    drawn: npt.NDArray[np.bool_] | None = field(default=None, repr=False)  # which samples this process has drawn
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct samples this process has drawn. Loaders with workers draw ahead of the training."""
+        return 0 if self.drawn is None else int(np.count_nonzero(self.drawn))
 
     @property
     def replaced(self) -> bool:
@@ -39,6 +48,12 @@ class LoaderRecord:
         batch = f", B = {self.batch_size:,}" if self.batch_size is not None else ""
         processes = f" over {self.num_replicas} processes" if self.num_replicas > 1 else ""
         return f"loader over {self.dataset}, {samples}{batch}{processes}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold of it."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "drawn"}
+        more = ("distinct", "replaced", "is_unused", "summary")
+        return {**plain, **{name: getattr(self, name) for name in more}}
 
     @property
     def summary(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
+import torch
 from torch.utils.data import Sampler
 
 from replenish import checks, state
@@ -59,6 +60,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         self._moved = True  # whether the position was set since that pass began
         self._undrawn = True  # whether nothing was drawn, from any pass, since the position was set
         self._chain_start = 0  # where the passes began that led to the latest one without a gap
+        self._last_saved = 0  # the last step that `state_dict` was given since then
 
     def __iter__(self) -> Iterator[Item]:
         return Pass(self)
@@ -86,6 +88,35 @@ class StepSampler(Sampler[Item], Generic[Item]):
     @epoch.setter
     def epoch(self, epoch: int) -> None:
         self.set_epoch(epoch)
+
+    @property
+    def epoch_set(self) -> int | None:
+        """The epoch that `set_epoch` set for the next pass, or None if something else set the position."""
+        with self._lock.lock:
+            return None if self._set_by != "set_epoch" else (self._next or 0) // self._places_per_epoch
+
+    @property
+    def step_drawn(self) -> int:
+        """The step after the last one that was drawn, for loaders that keep it beside the batch.
+
+        Raises:
+            ValueError: A step was drawn in part, or it is not known from which pass the loader draws.
+        """
+        with self._lock.lock:
+            latest = self._latest
+            if self._next is not None and (self._undrawn or latest is None or latest.exhausted):
+                place = self._next
+            elif latest is not None and not self._moved:
+                place = latest.start + latest.drawn
+            else:
+                raise ValueError("set_epoch and seek should be called between passes, but a pass is under way")
+            step, rest = divmod(place, self.places_per_step)
+        if rest:
+            raise ValueError(
+                f"batch_size should be the sampler's share of a step, so that a batch is one step, but {rest} of "
+                f"{self.places_per_step} samples of step {step} were drawn"
+            )
+        return step
 
     def seek(self, step: int) -> None:
         """Let the next pass begin at `step`, counted from the start of the run. To resume, give the steps trained."""
@@ -171,17 +202,21 @@ class StepSampler(Sampler[Item], Generic[Item]):
                 if not self._undrawn or self._next is None:
                     raise ValueError(
                         "step should be the number of steps trained, since batches were drawn and a loader may have "
-                        "prefetched some of them, but got None; call state_dict(step), or set_epoch(epoch) before it"
+                        "prefetched some of them, but got None; call state_dict(step), or use the framework's adapter "
+                        "from replenish.integrations"
                     )
                 return self._next // size
             step = checks.step(step)
-            if latest is not None and not self._moved and step * size != latest.end:
-                lowest, highest = self._chain_start // size, -(-(latest.start + latest.drawn) // size)
-                if not lowest <= step <= highest:
+            if latest is not None and not self._moved:
+                lowest = max(self._chain_start // size, self._last_saved)
+                highest = -(-(latest.start + latest.drawn) // size)
+                if not lowest <= step <= highest and step * size != latest.end:  # or the loop calls its epoch finished
                     raise ValueError(
-                        f"step should be from {lowest} to {highest}, the steps drawn, but got {step}; it is epoch * "
-                        f"{self.steps_per_epoch} + the batches trained in that epoch, counted from the start of the run"
+                        f"step should be from {lowest}, the step saved last or the start of the pass, to {highest}, "
+                        f"the steps drawn, but got {step}; it is epoch * {self.steps_per_epoch} + the batches trained "
+                        f"in that epoch, counted from the start of the run"
                     )
+                self._last_saved = step
             return step
 
     def _begin(self, new: Pass[Item]) -> Iterator[Item]:
@@ -204,7 +239,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
                     f"progress.set_epoch(epoch) before each pass if passes are left early"
                 )
             if self._latest is None or not self._latest.exhausted or self._latest.end != new.start:
-                self._chain_start = new.start
+                self._chain_start, self._last_saved = new.start, 0
             self._next, self._set_by, self._latest, self._moved = None, None, new, False
         return self._items(new.start, new.end)
 
@@ -212,9 +247,8 @@ class StepSampler(Sampler[Item], Generic[Item]):
         """Let the next pass be the next epoch, unless the position was set or another pass began meanwhile."""
         with self._lock.lock:
             done.exhausted = True
-            same_epoch = self._set_by == "set_epoch" and self._next == done.end - self._places_per_epoch
-            if self._latest is done and (not self._moved or same_epoch):
-                self._next, self._set_by, self._moved = done.end, None, False
+            if self._latest is done and not self._moved:
+                self._next = done.end
 
     def _items(self, start: int, end: int) -> Iterator[Item]:
         raise NotImplementedError
@@ -262,6 +296,11 @@ class Pass(Iterator[Item], Generic[Item]):
         self._items: Iterator[Item] | None = None
 
     def __next__(self) -> Item:
+        if torch.compiler.is_compiling():  # a loop under torch.compile, which cannot compile numpy's drawing
+            return torch.compiler.disable(self._draw)()  # type: ignore[no-untyped-call, no-any-return, unused-ignore]
+        return self._draw()
+
+    def _draw(self) -> Item:
         with self._lock.lock:
             if self._items is None:
                 self._items = self._sampler._begin(self)

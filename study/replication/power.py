@@ -8,7 +8,7 @@ from functools import partial
 
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import GPU_RATE, known_data, run_cost
-from replenish.lab.experiments.decisive import PAIRS
+from replenish.lab.experiments.published import PAIRS
 from replenish.lab.report.grouping import Group
 from replenish.lab.show import Column, Table
 from replenish.lab.statistics import paired_difference

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import statistics
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
-from PIL import Image
 
 from replenish.lab.report import write_report
 from replenish.lab.show import Finding, Page, Section
@@ -108,23 +105,6 @@ def test_wide_tables_scroll_inside_their_own_container(open_page: Any, page_path
     assert box.locator("tbody th").first.bounding_box()["x"] >= 0
 
 
-def test_a_table_is_shaded_where_something_is_hidden_and_nowhere_else(open_page: Any, page_path: Path) -> None:
-    page = open_page(page_path, width="phone")
-    box = page.locator("#runs .scroll")
-    box.scroll_into_view_if_needed()
-
-    def edge() -> float:
-        """Return how light most of the right edge is: it is shaded, or is not."""
-        return float(np.median(np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("L"))[:, -3]))
-
-    box.evaluate("box => { box.querySelector('tbody').style.visibility = 'hidden' }")
-    assert edge() < 240
-    box.evaluate("box => { box.scrollLeft = 9999 }")
-    assert edge() == 255
-    box.evaluate("box => { box.scrollLeft = 0; box.querySelector('table').remove(); box.append('short') }")
-    assert edge() == 255
-
-
 @pytest.mark.parametrize("unit", [1e-9, 3e-5, 0.0013, 0.03, 0.6, 1.5, 30, 1300, 50_000, 2e7])
 def test_no_tick_of_a_finding_is_cut_or_touches_another(open_page: Any, unit: float, tmp_path: Path) -> None:
     difference = paired_difference({seed: unit * (1 + seed / 10) for seed in range(4)}, dict.fromkeys(range(4), 0.0))
@@ -191,13 +171,3 @@ def test_the_headings_and_names_make_sense_without_the_picture(open_page: Any, p
     targets = page.eval_on_selector_all("nav a", "all => all.map(one => one.getAttribute('href').slice(1))")
     assert set(labels) | set(targets) <= set(ids)
     assert all(page.eval_on_selector_all(".panel", "all => all.map(one => one.getAttribute('aria-label'))"))
-
-
-def test_it_fits_a_printed_page(open_page: Any, page_path: Path) -> None:
-    page = open_page(page_path)
-    page.set_viewport_size({"width": 700, "height": 1000})  # A4 without its margins
-    page.emulate_media(media="print")
-    scroll, inner = width_of_body(page)
-    assert scroll <= inner
-    assert not page.locator("nav").is_visible()
-    assert page.locator("#runs-table").evaluate("table => table.scrollWidth") <= 700

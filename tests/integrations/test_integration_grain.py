@@ -26,7 +26,7 @@ from integration_support import (
     run,
     stream,
 )
-from ways import exact
+from ways import exact, refused
 
 from replenish import Mixture, RandomReshuffling, SequencedReplacement, Skipping
 from replenish.integrations.grain import OrderSampler
@@ -41,12 +41,7 @@ def shards(world: int, rank: int) -> Any:
 
 
 def loader(sampler: OrderSampler) -> Any:
-    return grain.DataLoader(
-        data_source=np.arange(1000),
-        sampler=sampler,
-        operations=[grain.transforms.Batch(sampler.share_size, drop_remainder=True)],
-        shard_options=sampler._shard_options,
-    )
+    return sampler.loader(np.arange(1000))
 
 
 def lists(batches: Any, count: int) -> list[list[int]]:
@@ -150,6 +145,11 @@ def test_a_record_has_its_generator_whoever_reads_it(processes: int, workers: in
             found[record.rng.integers(2**62)] = record.record_key
     assert len(found) == steps * size
     assert found == expected
+
+
+def test_a_loader_without_the_shard_options() -> None:
+    with refused("grain", "a loader without the sampler's shard options", match="No shard options were provided"):
+        grain.DataLoader(data_source=np.arange(1000), sampler=OrderSampler(order()), operations=[])
 
 
 def test_what_cannot_work_says_so() -> None:

@@ -22,7 +22,8 @@ from integration_support import (
 from lightning.fabric import Fabric
 from torch.utils.data import DataLoader
 
-from replenish.torch import SRSBatchSampler
+from replenish.integrations.lightning import SamplerCheckpoint
+from replenish.torch import Progress, SRSBatchSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*does not have many workers")
 
@@ -32,8 +33,9 @@ def test_golden_vector_through_fabric() -> None:
     for start, expected in [(0, GOLDEN_FIRST), (MILLION, [GOLDEN_MILLIONTH])]:
         sampler = SRSBatchSampler(range(10), 4, seed=3)
         loader = DataLoader(range(10), batch_sampler=sampler, collate_fn=list)
+        progress = Progress(sampler)
         for options in ({"use_distributed_sampler": False}, {}):  # on one process nothing is replaced by default either
-            sampler.seek(start)
+            progress.load_state_dict(SRSBatchSampler(range(10), 4, seed=3).state_dict(start))
             prepared = fabric.setup_dataloaders(loader, **options)
             assert list(prepared)[: len(expected)] == expected
 
@@ -62,6 +64,7 @@ def test_golden_vector_through_the_trainer(start: int, expected: list[list[int]]
     loader = DataLoader(range(10), batch_sampler=sampler, collate_fn=torch.tensor)
     module = Recorder()
     trainer = lightning.Trainer(
+        callbacks=[SamplerCheckpoint(sampler)],
         accelerator="cpu",
         max_steps=len(expected),
         use_distributed_sampler=False,

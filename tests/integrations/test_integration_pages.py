@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from integration_support import EXAMPLES, ROOT
 from packaging.version import parse
-from ways import WAYS, exact, named_in, refused, table, unsupported
+from ways import WAYS, exact, lost, named_in, refused, table
 
 PAGES = sorted((ROOT / "docs" / "integrations").glob("*.md"))
 INDEX = (ROOT / "docs" / "integrations" / "index.md").read_text()
@@ -53,19 +53,19 @@ def test_the_table_of_ways_is_the_tests() -> None:
 
 def test_a_row_is_what_its_tests_have_seen() -> None:
     same, other, refuses = (
-        "a look at the data first",
+        "whole epochs, with or without `set_epoch`",
         "`itertools.cycle(loader)`",
-        "a step counted within the epoch alone",
+        "a step counted within the epoch",
     )
     exact("PyTorch", same, seen=[1], whole=[1])
     with refused("PyTorch", refuses, match="x"):
         raise ValueError("x")
-    unsupported("PyTorch", other, seen=[1], whole=[2])
+    lost("PyTorch", other, seen=[1], whole=[2])
     for wrong in (
         lambda: exact("PyTorch", same, seen=[1], whole=[2]),
         lambda: exact("PyTorch", refuses, seen=[1], whole=[1]),
         lambda: refused("PyTorch", same, match="x").__enter__(),
-        lambda: unsupported("PyTorch", other, seen=[1], whole=[1]),
+        lambda: lost("PyTorch", other, seen=[1], whole=[1]),
         lambda: exact("PyTorch", "no such row", seen=[1], whole=[1]),
     ):
         with pytest.raises(AssertionError):

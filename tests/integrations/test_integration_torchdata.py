@@ -1,44 +1,18 @@
-"""torchdata: the loader's own state over SRS index by index; tests/torch/test_torchdata.py has the batch sampler."""
+"""torchdata: the golden vector through `StatefulSampler`, and the example."""
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torchdata.stateful_dataloader", reason="needs torchdata: pip install 'replenish[torchdata]'")
 
-from integration_support import EXAMPLES, GOLDEN_FIRST, GOLDEN_MILLIONTH, MILLION, check_log, run, stream
+from integration_support import EXAMPLES, GOLDEN_FIRST, GOLDEN_MILLIONTH, MILLION, check_log, run
 from torchdata.stateful_dataloader import StatefulDataLoader
 
+from replenish.integrations.torchdata import StatefulSampler
 from replenish.torch import SRSBatchSampler, SRSSampler
-
-
-def lists(batches) -> list[list[int]]:
-    return [list(batch) for batch in batches]
-
-
-def by_index(num_workers: int, every: int = 1) -> StatefulDataLoader:
-    sampler = SRSSampler(range(1000), 40, seed=3)
-    options = {"num_workers": num_workers, "snapshot_every_n_steps": every, "collate_fn": list}
-    return StatefulDataLoader(range(1000), batch_size=40, sampler=sampler, **options)
-
-
-@pytest.mark.parametrize("num_workers", [0, 2])
-@pytest.mark.parametrize("every", [1, 3])
-@pytest.mark.parametrize("trained", [0, 7, 24, 25, 26, 40])
-def test_index_by_index(num_workers: int, every: int, trained: int) -> None:
-    first = by_index(num_workers, every)
-    seen = lists(first) if trained > 25 else []
-    seen += lists(islice(iter(first), trained - len(seen)))
-    state = first.state_dict()
-    resumed = by_index(num_workers, every)
-    resumed.load_state_dict(state)
-    rest = lists(resumed)
-    assert seen + rest == stream(0, 25 if trained <= 25 else 50)
-    end = len(seen + rest)
-    assert lists(resumed) == stream(end, end + 25)
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
@@ -50,8 +24,18 @@ def test_golden_vector(num_workers: int) -> None:
         ]:
             sampler = make(range(10), 4, seed=3)
             sampler.seek(start)
-            loader = StatefulDataLoader(range(10), num_workers=num_workers, collate_fn=list, **options(sampler))
-            assert lists(loader)[: len(expected)] == expected
+            given = options(StatefulSampler(sampler))
+            loader = StatefulDataLoader(range(10), num_workers=num_workers, collate_fn=list, **given)
+            assert list(loader)[: len(expected)] == expected
+
+
+def test_a_batch_that_is_no_step() -> None:
+    loader = StatefulDataLoader(range(10), batch_size=3, sampler=StatefulSampler(SRSSampler(range(10), 4, seed=3)))
+    next(iter(loader))
+    with pytest.raises(
+        ValueError, match="batch_size should be the sampler's share of a step, .* 3 of 4 samples of step 0"
+    ):
+        loader.state_dict()
 
 
 @pytest.mark.slow

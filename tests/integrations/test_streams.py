@@ -131,3 +131,42 @@ def test_the_hugging_face_trainer(workers: int, parts: int, tmp_path: Path) -> N
             train(None, skip=False, save_strategy="no")
         with refused("streams", "a stream as the dataset of `SRSTrainer`", match="DataLoader with IterableDataset"):
             trainer(SRSTrainer, skip=False, save_strategy="no").train()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_lightning_trainer(workers: int, tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning")
+    from lightning.pytorch.callbacks import ModelCheckpoint
+
+    from replenish.integrations.lightning import SamplerCheckpoint
+
+    class Module(lightning.LightningModule):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(()))
+            self.seen: list[list[int]] = []
+
+        def training_step(self, batch: list[int], index: int) -> torch.Tensor:
+            self.seen.append(list(map(int, batch)))
+            return self.weight * 1.0
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def fit(resume: Any = None, **keep: Any) -> list[list[int]]:
+        data, module = dataset(workers), Module()
+        callbacks = [SamplerCheckpoint(data)]
+        if resume is None:
+            callbacks.append(ModelCheckpoint(dirpath=tmp_path, save_top_k=-1, filename="{step}", every_n_train_steps=3))
+        trainer = lightning.Trainer(
+            accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
+            callbacks=callbacks, enable_checkpointing=resume is None, max_epochs=3, use_distributed_sampler=False,
+        )  # fmt: skip
+        trainer.fit(module, DataLoader(data, batch_size=None, collate_fn=list, num_workers=workers), ckpt_path=resume)
+        return module.seen
+
+    expected = whole(workers, 3)
+    assert fit() == expected
+    for step in (3, 9, 12, 21, 27):
+        way = "Lightning Trainer, `SamplerCheckpoint(dataset)`, checkpoints every n steps"
+        exact("streams", way, seen=fit(tmp_path / f"step={step}.ckpt"), whole=expected[step:], where=step)

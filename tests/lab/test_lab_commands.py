@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.lab.experiments import EXPERIMENTS, SCALES, scales
+from replenish.lab.experiments.demo_record import recorded_errors
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
@@ -52,9 +55,23 @@ def test_demo_shows_table_3_and_names_the_report(demonstration: tuple[Path, str]
     runs, output = demonstration
     assert "Table 3" in output
     assert "WRN-SRS" in output
+    assert "1 seed says: " in " ".join(output.split())
+    assert "from the record that comes with this package: SRS and reshuffling" in " ".join(output.split())
+    assert "Three seeds can lie to you." in output
     assert (runs / "report.html").stat().st_size > 10_000
     assert str(runs / "report.html") in output.replace("\n", "")
     assert len(list(runs.rglob("result.json"))) == 4
+
+
+def test_the_demonstrations_record_is_of_one_commit_and_has_both_arms_of_every_seed() -> None:
+    srs, reshuffling = recorded_errors()
+    assert list(srs) == list(reshuffling) == list(range(len(srs)))
+    assert len(srs) >= 40
+    lines = resources.files("replenish.lab.experiments").joinpath("demo_runs.jsonl").read_text().splitlines()
+    runs = [json.loads(line) for line in lines]
+    assert len(runs) == len({(run["experiment"], run["seed"]) for run in runs}) == 2 * len(srs)
+    assert {run["status"] for run in runs} == {"finished"}
+    assert len({(run["commit"], run["command"]) for run in runs}) == 1
 
 
 @pytest.mark.slow

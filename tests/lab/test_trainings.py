@@ -160,3 +160,62 @@ def test_every_order_gives_as_many_samples_in_batches_of_one_size() -> None:
 
     compare_trainings(train, 130, 64, orders=("reshuffling", "srs", "shuffle-once", "independent"), seeds=1)
     assert list(seen.values()) == [[64] * 6] * 4
+
+
+def test_a_training_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Path) -> None:
+    def train(order: Order, seed: int) -> float:
+        is_srs = order.config()["order"] == "SequencedReplacement"
+        if seed == 3 and is_srs:
+            raise RuntimeError("out of memory")
+        return math.nan if seed == 1 and not is_srs else made_up(0.0)(order, seed)
+
+    answer = compare_trainings(train, 1000, 50, seeds=6, page=tmp_path / "answer.html")
+    assert answer.verdicts[0].difference.seeds == (0, 2, 4, 5)
+    diverged, failed = answer.warnings
+    assert diverged.startswith("1 training diverged and is not in the numbers: reshuffling with seed 1;")
+    assert failed == ("the training of srs with seed 3 failed and is not in the numbers: RuntimeError: out of memory")
+    card = (tmp_path / "answer.png").read_bytes()
+    assert card.startswith(b"\x89PNG")
+    assert tuple(int.from_bytes(card[at : at + 4], "big") for at in (16, 20)) == (1200, 630)
+
+
+def test_what_fails_always_ends_the_comparison_and_names_order_and_seed() -> None:
+    def broken(order: Order, seed: int) -> float:
+        raise KeyError("weights")
+
+    with pytest.raises(RuntimeError, match="the training of reshuffling with seed 0 failed: KeyError: 'weights'"):
+        compare_trainings(broken, 1000, 50, seeds=3)
+
+
+def test_an_interrupt_leaves_what_has_ended_on_the_page(tmp_path: Path) -> None:
+    def train(order: Order, seed: int) -> float:
+        if seed == 2:
+            raise KeyboardInterrupt
+        return float(seed)
+
+    with pytest.raises(KeyboardInterrupt):
+        compare_trainings(train, 1000, 50, seeds=6, page=tmp_path / "answer.html")
+    assert "stopped: it was interrupted" in (tmp_path / "answer.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"possible": (0, 1)}, "possible should include every value of the metric, but got 0 to 1 and the value"),
+        ({"possible": (100, 0)}, "possible should be the least and the greatest value"),
+        ({"budget": math.nan}, "budget should be above 0 seconds, but got nan"),
+        ({"budget": -3}, "budget should be above 0 seconds, but got -3"),
+    ],
+)
+def test_ranges_and_budgets_that_are_none(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare_trainings(made_up(0.0), 1000, 50, seeds=3, **options)
+
+
+def test_an_undecided_answer_says_how_to_ask_again_and_what_the_intervals_assume() -> None:
+    answer = compare_trainings(made_up(0.0), 1000, 50, seeds=10)
+    assert answer.verdicts[0].outcome == "undecided"
+    assert "Next: the same call with until_decided=True and margin=M" in answer.advice
+    assert "strikes 26 % of an order's runs still leaves 10 runs without one" in answer.assumption
+    (differences,) = [line for line in answer.lines() if line.startswith("srs minus reshuffling by seed: ")]
+    assert differences.count(",") == 9

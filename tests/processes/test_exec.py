@@ -14,6 +14,8 @@ import pytest
 from contracts import as_lists
 
 from replenish import SequencedReplacement
+from replenish.exec.records import RecordWriter, RunRecords, read_records
+from replenish.torch.loader_record import LoaderRecord
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DIGITS, DDP = SCRIPTS / "digits_loop.py", SCRIPTS / "ddp_gloo.py"
@@ -298,3 +300,45 @@ list(DataLoader(range(12), 4, shuffle=True))
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert "N = 12, B = 4: replaced by srs, seed 0" in line
+
+
+KEPT = """
+import os, sys
+from torch.utils.data import DataLoader
+
+loader = DataLoader(range(40), 4, shuffle=True)
+kept = iter(loader)
+first = [next(kept) for _ in range(3)]
+other = DataLoader(range(20), 4, shuffle=True)
+next(iter(other))
+if os.fork() == 0:
+    list(other)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_an_iterator_that_is_kept_and_a_fork_are_counted(tmp_path: Path) -> None:
+    done = execute(written(tmp_path, KEPT))
+    assert done.returncode == 0, done.stderr
+    first, other = done.stderr.splitlines()
+    assert "N = 40, B = 4: replaced by srs, seed 0: 1 pass begun (epoch 0), 1 left early, 12 of 40 samples" in first
+    assert "N = 20, B = 4: replaced by srs, seed " in other
+
+
+def test_records_of_several_processes_are_one_line_with_a_warning_if_their_passes_differ(tmp_path: Path) -> None:
+    for rank, passes in enumerate((2, 3)):
+        record = LoaderRecord("list", 40, 8, num_replicas=2, order="srs", seed=1, passes=passes, epochs=(0, passes - 1))
+        RecordWriter(str(tmp_path), [record, LoaderRecord("list", 9, reason="it does not shuffle")]).write()
+        (tmp_path / f"{os.getpid()}.json").rename(tmp_path / f"{rank}.json")
+    first, other = read_records(tmp_path).summaries()
+    assert "N = 40, B = 8 over 2 processes: replaced by srs, seed 1: 2 passes begun (epochs 0 to 1)" in first
+    assert first.endswith("; warning: processes began 2 and 3 passes, so their batches belong to different epochs")
+    assert other == "loader over list, N = 9: left alone, it does not shuffle"
+
+
+def test_records_of_earlier_releases_are_read() -> None:
+    old = {"said": "train.py:3: N = 9: replaced by srs", "replaced": True}
+    records = RunRecords(({**old, "num_samples": 9, "batch_size": 3, "num_replicas": 1},))
+    assert records.summaries() == ["train.py:3: N = 9: replaced by srs"]
+    assert records.sizes() == [(9, 3, 1)]

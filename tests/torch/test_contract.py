@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,10 +31,6 @@ MAKERS: dict[str, Any] = {
 @pytest.fixture(params=list(MAKERS))
 def sampler(request: pytest.FixtureRequest) -> Any:
     return MAKERS[request.param]()
-
-
-# Files that still look at a framework's own loader or trainer.
-NOT_YET = {"keras.py", "loaders.py"}
 
 
 def steps(sampler: Any, start: int, stop: int) -> list[Any]:
@@ -78,12 +76,6 @@ class TestSetEpoch:
         ):
             next(running)
         assert list(sampler) == steps(sampler, 30, 40)
-
-    def test_the_same_epoch_as_that_of_the_pass_under_way(self, sampler: Any) -> None:
-        running = take(sampler, 2)
-        sampler.set_epoch(0)
-        list(running)
-        assert list(sampler) == steps(sampler, 10, 20)
 
     def test_does_nothing_where_an_adapter_says_so(self, sampler: Any) -> None:
         sampler.ignores_set_epoch = True
@@ -145,10 +137,21 @@ class TestState:
         running = take(sampler, 5)  # a prefetcher that is in the next epoch already
         for step in range(13, 26):
             assert sampler.state_dict(step)["step"] == step
-        for step in (0, 12, 26, 29):
-            with pytest.raises(ValueError, match=f"step should be from 13 to 25, the steps drawn, but got {step}"):
+        for step in (0, 12, 24, 26, 29):
+            message = f"step should be from 25, the step saved .*, to 25, the steps drawn, but got {step}"
+            with pytest.raises(ValueError, match=message):
                 sampler.state_dict(step)
         assert sampler.state_dict(30)["step"] == 30, "the loop may call an epoch finished"
+        del running
+
+    def test_refuses_a_step_counted_within_the_epoch(self, sampler: Any) -> None:
+        """As `enumerate(loader, start=1)` counts in every epoch."""
+        list(sampler)
+        assert sampler.state_dict(10)["step"] == 10
+        sampler.set_epoch(1)
+        running = take(sampler, 3)
+        with pytest.raises(ValueError, match="step should be from 10, .* but got 3"):
+            sampler.state_dict(3)
         del running
 
     def test_refuses_steps_of_an_epoch_that_was_not_trained(self, sampler: Any) -> None:
@@ -156,7 +159,7 @@ class TestState:
         take(sampler, 1)
         sampler.set_epoch(1)
         running = take(sampler, 4)
-        with pytest.raises(ValueError, match="step should be from 10 to 14"):
+        with pytest.raises(ValueError, match="step should be from 10, .* to 14, the steps drawn, but got 4"):
             sampler.state_dict(4)
         del running
 
@@ -234,19 +237,62 @@ def test_a_library_that_divides_batches_is_refused() -> None:
         SRSBatchSampler(range(8), 4, num_replicas=2, rank=0).batch_size  # noqa: B018
 
 
+def foreign_looks(tree: ast.AST, own_names: set[str]) -> list[str]:
+    """Return what a module reads of others: the call stack, private attributes, and names of classes as strings."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in {"_getframe", "currentframe", "__mro__", "__qualname__"}:
+            found.append(node.attr)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            found += [node.attr] if node.attr not in own_names else []
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            found += [side.attr for side in sides if isinstance(side, ast.Attribute) and side.attr == "__name__"]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            foreign = re.fullmatch("_(?!replenish)[a-z]\\w+", node.value) and node.value not in own_names
+            found += [node.value] if foreign or node.value in FRAMEWORK_CLASSES else []
+    return found
+
+
+def names_defined_in(folder: Path) -> set[str]:
+    """Return the functions, classes and attributes that a package defines."""
+    names = set()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                names.add(node.attr)
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                names.add(node.target.id)
+    return names
+
+
+FRAMEWORK_CLASSES = {
+    *("BatchSamplerShard", "DataLoaderDispatcher", "DataLoaderShard", "SkipBatchSampler", "PrefetchLoader", "Trainer"),
+    *("_FitLoop", "_FabricDataLoader", "_BaseDataLoaderIter", "MultiEpochsDataLoader"),
+}
+
+
 @pytest.mark.parametrize("room", [replenish.torch, replenish.integrations], ids=lambda room: room.__name__)
 def test_nothing_is_guessed(room: Any) -> None:
-    """Neither the call stack, nor private fields of a loader, nor names of a framework's classes are read."""
-    files = [file for folder in room.__path__ for file in Path(folder).rglob("*.py")]
-    assert files
-    forbidden = (
-        "_getframe",
-        "inspect.stack",
-        "__mro__",
-        "_num_yielded",
-        "_sampler_iter",
-        "_FitLoop",
-        "__class__.__name__",
-    )
-    found = [(file.name, word) for file in files for word in forbidden if word in file.read_text()]
-    assert [each for each in found if each[0] not in NOT_YET] == []
+    """Neither the call stack, nor private fields of other libraries, nor names of their classes are read."""
+    (folder,) = room.__path__
+    own_names = names_defined_in(Path(replenish.__file__).parent)
+    found = {file.name: foreign_looks(ast.parse(file.read_text()), own_names) for file in Path(folder).rglob("*.py")}
+    assert {name: looks for name, looks in found.items() if looks} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sys._getframe(2)",
+        "loader._iterator",
+        "getattr(loader, '_num_yielded')",
+        "type(loader).__name__ == name",
+        "is_of(loader, 'DataLoaderShard')",
+        "cls.__mro__",
+    ],
+)
+def test_a_guess_is_found(line: str) -> None:
+    assert foreign_looks(ast.parse(line), {"_restore"}) != []

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 
 from replenish import checks
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import decisive
-from replenish.lab.experiments.published import EXPERIMENTS
+from replenish.lab.experiments.published import DECISIVE, EXPERIMENTS, PAIRS
 from replenish.lab.experiments.scales import SCALES
 
 __all__ = ["ADDED", "EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stated_seeds"]
@@ -30,7 +29,7 @@ def configs(scale: str = "full") -> dict[str, RunConfig]:
 
 def decisive_configs(scale: str = "full") -> dict[str, RunConfig]:
     """Return the two sides of the decisive experiment; at another scale than `full` it can be tried out."""
-    return {name: SCALES[scale](make()) for name, make in decisive.EXPERIMENTS.items()}
+    return {name: SCALES[scale](make()) for name, make in DECISIVE.items()}
 
 
 def stated_seeds(experiments: Iterable[str]) -> int:
@@ -40,7 +39,7 @@ def stated_seeds(experiments: Iterable[str]) -> int:
         >>> stated_seeds(find("decisive")), stated_seeds(find("table3"))
         (3, 1)
     """
-    return decisive.PAIRS if set(experiments) <= set(decisive.EXPERIMENTS) else 1
+    return PAIRS if set(experiments) <= set(DECISIVE) else 1
 
 
 def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
@@ -67,7 +66,7 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
 
 def names() -> list[str]:
     """Return every name that `find` knows: the experiments, and the groups that they are in."""
-    known = (*EXPERIMENTS, *decisive.EXPERIMENTS, *ADDED)
+    known = (*EXPERIMENTS, *DECISIVE, *ADDED)
     return sorted({"/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3)})
 
 

@@ -18,18 +18,23 @@ _SLIDERS = (
     ("rate", "Learning rate", -4, 0, 0.05, -1),
     ("curvature", "Curvature", -4, 1, 0.05, -2),
 )
+# Buttons that move the sliders: N = 50,000, B = 50, the paper's pool, learning rate 0.1, so that kappa is 0.1, 1.4, 32.
+_PRESETS = tuple(
+    (label, {"first": "reshuffling", "second": "srs", "n": 5, "b": 5, "k": 5, "rate": -1, "curvature": curvature})
+    for label, curvature in (("A flat direction", -3), ("Where orders differ most", -1.85), ("A sharp direction", -0.5))
+)
 _PANELS = (
     (
         "spectrum",
         "Spectrum of the noise",
-        "cycles an epoch",
-        "1 is the noise of independent draws. Upright bars are lines, as high as they are if spread over one cycle.",
+        "cycles per epoch",
+        "1 is the noise of independent draws. Vertical bars are spectral lines; height is power spread over one cycle.",
     ),
     (
         "variance",
         "Variance of the weight",
         "κ: learning rate times curvature, per epoch",
-        "From flat directions (left) to sharp ones, over the variance under independent draws. Dotted: your κ.",
+        "Flat directions are left, sharp ones right. 1 is the variance under independent draws. Dotted: your κ.",
     ),
 )
 
@@ -45,4 +50,4 @@ def build() -> str:
     names = {order: ORDERS[order].label for order in SHOWN}
     marks = {order: mark_path(look_of(order)) for order in SHOWN}
     template = environment("replenish.lab.explain", SHOWN).get_template("noise.html")
-    return template.render(names=names, marks=marks, sliders=_SLIDERS, panels=_PANELS)
+    return template.render(names=names, marks=marks, sliders=_SLIDERS, panels=_PANELS, presets=_PRESETS)

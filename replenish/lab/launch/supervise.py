@@ -58,62 +58,76 @@ def supervise(
         Stopped: By a signal; every run has been asked to save where it stands.
         ChildProcessError: A run could not be run.
     """
-    followers = [Follower(job, partial(watch, place)) for place, job in enumerate(jobs)]
-    results = [follower.look() for follower in followers]
-    left = [place for place in reversed(range(len(jobs))) if results[place] is None]
-    running: dict[int, Task] = {}
-    gone: dict[int, float] = {}  # since when a task that has no result is over
-    failures: dict[int, str] = {}
-
-    def look() -> None:
-        """Take out the tasks that have ended."""
-        for place, task in list(running.items()):
-            over = task.over()  # asked before looking: what it wrote until then is seen
-            if (result := followers[place].look()) is not None:
-                results[place] = result
-                running.pop(place).finish()
-            elif not over:
-                gone.pop(place, None)
-            elif time.monotonic() - gone.setdefault(place, time.monotonic()) >= seconds_for_files:
-                failures[place] = f"the run in {jobs[place].folder} could not be run: {running.pop(place).reason()}"
-                watch(place, {"event": "error", "message": failures[place]})
-
-    def stop(number: int) -> None:
-        """Ask every task to save, and wait until it has."""
-        until = time.monotonic() + seconds_to_save
-        for task in running.values():
-            task.stop(number)
-        while running and time.monotonic() < until:
-            for place in [place for place, task in running.items() if task.over()]:
-                running.pop(place).finish()
-                with contextlib.suppress(ValueError):  # a garbled record, which is what all are stopped for
-                    followers[place].look()
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-
+    runs = _Supervised(jobs, watch, start, seconds_for_files)
     try:
         with handling(raise_stopped, signal.SIGTERM):
-            while left or running:
-                while left and len(running) < parallel:
-                    place = left.pop()
-                    running[place] = start(jobs[place])
+            while runs.left or runs.running:
+                runs.fill(parallel)
                 time.sleep(SECONDS_BETWEEN_LOOKS)
-                look()
+                runs.look()
                 check_deadline(deadline)
-                if failures and stop_at_failure:
-                    left.clear()
-                    stop(signal.SIGTERM)
+                if runs.failures and stop_at_failure:
+                    runs.left.clear()
+                    runs.stop(signal.SIGTERM, seconds_to_save)
     except KeyboardInterrupt as asked:
         number = getattr(asked, "signal_number", signal.SIGINT)
-        stop(number)
+        runs.stop(number, seconds_to_save)
         message = "stopped; every run has saved where it stands, so give the same command again"
         raise Stopped(message, number) from None
     except Exception:  # nobody would follow the others any more
-        stop(signal.SIGTERM)
+        runs.stop(signal.SIGTERM, seconds_to_save)
         raise
-    if failures:
+    if failures := runs.failures:
         others = f" (and so for {len(failures) - 1} others)" if len(failures) > 1 else ""
         raise ChildProcessError(failures[min(failures)] + others)
-    return [result for result in results if result is not None]
+    return [result for result in runs.results if result is not None]
+
+
+class _Supervised:
+    """Jobs that wait, run, have ended or could not be run."""
+
+    def __init__(
+        self, jobs: Sequence[Work], watch: WatchJobs, start: Callable[[Work], Task], seconds_for_files: float
+    ) -> None:
+        self._jobs, self._watch, self._start, self._seconds_for_files = jobs, watch, start, seconds_for_files
+        self._followers = [Follower(job, partial(watch, place)) for place, job in enumerate(jobs)]
+        self.results = [follower.look() for follower in self._followers]
+        self.left = [place for place in reversed(range(len(jobs))) if self.results[place] is None]
+        self.running: dict[int, Task] = {}
+        self.failures: dict[int, str] = {}
+        self._gone: dict[int, float] = {}  # since when a task that has no result is over
+
+    def fill(self, parallel: int) -> None:
+        """Start jobs until so many run."""
+        while self.left and len(self.running) < parallel:
+            place = self.left.pop()
+            self.running[place] = self._start(self._jobs[place])
+
+    def look(self) -> None:
+        """Take out the tasks that have ended."""
+        for place, task in list(self.running.items()):
+            over = task.over()  # asked before looking: what it wrote until then is seen
+            if (result := self._followers[place].look()) is not None:
+                self.results[place] = result
+                self.running.pop(place).finish()
+            elif not over:
+                self._gone.pop(place, None)
+            elif time.monotonic() - self._gone.setdefault(place, time.monotonic()) >= self._seconds_for_files:
+                reason = self.running.pop(place).reason()
+                self.failures[place] = f"the run in {self._jobs[place].folder} could not be run: {reason}"
+                self._watch(place, {"event": "error", "message": self.failures[place]})
+
+    def stop(self, number: int, seconds_to_save: float) -> None:
+        """Ask every task to save, and wait until it has."""
+        until = time.monotonic() + seconds_to_save
+        for task in self.running.values():
+            task.stop(number)
+        while self.running and time.monotonic() < until:
+            for place in [place for place, task in self.running.items() if task.over()]:
+                self.running.pop(place).finish()
+                with contextlib.suppress(ValueError):  # a garbled record, which is what all are stopped for
+                    self._followers[place].look()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def check_deadline(deadline: float | None) -> None:

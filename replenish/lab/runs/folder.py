@@ -60,7 +60,7 @@ class RunFolder:
                 raise ValueError(f"{self.path} holds a run without its {CONFIG}; give another folder")
         elif differing := self.config().differences(config):
             fields = "; ".join(
-                f"{name} is {there!r} there and {here!r} here" for name, (there, here) in differing.items()
+                f"{name} is {there!r:.60} there and {here!r:.60} here" for name, (there, here) in differing.items()
             )
             raise ValueError(f"{self.path} is the folder of a run of another config: {fields}")
 
@@ -109,7 +109,7 @@ class RunFolder:
                 raise
             epoch = values.get("epoch")
             if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
-                raise ValueError(f"line {number} of {path} should have an effective epoch, but has {epoch!r}")
+                raise ValueError(f"line {number} of {path} should have an effective epoch, but has {epoch!r:.60}")
             numbers = {name: finite(value) for name, value in values.items() if name != "epoch"}
             by_epoch[epoch] = {"epoch": epoch, **numbers}  # a run may have measured an epoch again
         return tuple(by_epoch[epoch] for epoch in sorted(by_epoch))
@@ -124,10 +124,12 @@ class RunFolder:
             return None
         result = _object(path, _text(path))
         if result.get("status") not in STATUSES:
-            raise ValueError(f"{path} should have a status of finished or diverged, but has {result.get('status')!r}")
+            raise ValueError(
+                f"{path} should have a status of finished or diverged, but has {result.get('status')!r:.60}"
+            )
         if result["status"] == "finished" and finite(result.get("test_error")) is None:
             raise ValueError(
-                f"{path} is of a finished run and should have a test_error, but has {result.get('test_error')!r}"
+                f"{path} is of a finished run and should have a test_error, but has {result.get('test_error')!r:.60}"
             )
         seal = result.pop(SEAL, None)  # the first records have none
         if seal is not None and seal != (found := self._seal(result)):

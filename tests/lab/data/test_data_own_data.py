@@ -157,3 +157,17 @@ def test_a_validation_split_beside_a_test_split_is_left_out_and_said(tmp_path: P
     with pytest.warns(UserWarning, match="val_images left out"):
         found = load(tmp_path / "data.npz")
     assert np.array_equal(found.test_images, IMAGES[14:])
+
+
+class Streaming:
+    """What Hugging Face gives for `streaming=True`: columns and no length."""
+
+    features, column_names = {"image": None, "label": None}, ["image", "label"]
+
+    def __iter__(self) -> Any:
+        raise AssertionError("it should not be read")
+
+
+def test_a_dataset_that_streams_is_refused_by_its_length() -> None:
+    with pytest.raises(DataError, match=r"should have a length, but got Streaming, which streams; .*streaming=False"):
+        as_dataset(Streaming())

@@ -9,6 +9,7 @@ const CHOICES = {
   k: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16],
 };
 const round = (value) => String(Number(value.toPrecision(3)));
+const touch = window.matchMedia("(pointer: coarse)");
 const reading = {}; // where the curves of a chart are read, by its id
 
 function draw(name, attributes, text) {
@@ -58,7 +59,7 @@ function read(svg, { x, low, high }, orders, told) {
   const said = svg.parentElement.querySelector(".reading");
   svg.place = { x, every: places(low, high) };
   if (reading[svg.id] === undefined) {
-    said.textContent = "Point at the curves, or use the arrow keys, to read them.";
+    said.textContent = touch.matches ? "Touch the curves to read them." : "Point at the curves, or use the arrow keys, to read them.";
     return;
   }
   const at = Math.min(reading[svg.id], high);
@@ -79,8 +80,9 @@ function readable(svg) {
   };
   svg.addEventListener("pointermove", under);
   svg.addEventListener("pointerdown", under);
-  panel.addEventListener("pointerleave", () => go(undefined));
-  panel.addEventListener("blur", () => go(undefined));
+  // A finger leaves the screen after every touch; what it read stays.
+  panel.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") go(undefined); });
+  panel.addEventListener("blur", () => { if (!touch.matches) go(undefined); });
   panel.addEventListener("keydown", (event) => {
     const { every } = svg.place, by = { ArrowRight: 1, ArrowLeft: -1, Home: -every.length, End: every.length }[event.key];
     if (event.key === "Escape") go(undefined);
@@ -181,4 +183,9 @@ function update() {
 for (const [name, values] of Object.entries(CHOICES)) byId(name).max = values.length - 1;
 for (const input of document.querySelectorAll("input, select")) input.addEventListener("input", update);
 for (const svg of document.querySelectorAll("svg.chart")) readable(svg);
+for (const button of document.querySelectorAll(".preset"))
+  button.addEventListener("click", () => {
+    for (const [name, value] of Object.entries(JSON.parse(button.dataset.values))) byId(name).value = value;
+    update();
+  });
 update();

@@ -151,19 +151,21 @@ const player = {
 
   faster(by) { this.setSpeed(speeds[Math.max(0, Math.min(speeds.length - 1, speeds.indexOf(this.speed) + by))]); },
 
-  // The address names the frame, so that a step can be linked: #step=7, or #step=7.5 between its draw and its refill.
+  // The address names the frame and the sizes, so that a link shows what the reader sees: #step=7, #step=7.5 between
+  // its draw and its refill, #step=7&n=20&b=4&pool=20&seed=3 with sizes that were changed in the page.
   address() {
     try {
-      window.history.replaceState(null, "", `#step=${this.frame / 2}`);
+      window.history.replaceState(null, "", `#step=${this.frame / 2}${sizes.address()}`);
     } catch {
       // an embedded page without an address of its own has none to change
     }
   },
 
   fromAddress() {
-    const found = /^#step=(\d+(?:\.5)?)$/.exec(window.location.hash);
-    if (found) this.seek(2 * Number(found[1]));
-    return found !== null;
+    const wanted = new URLSearchParams(window.location.hash.slice(1)), step = wanted.get("step") ?? "";
+    const resized = sizes.fromAddress(wanted), known = /^\d+(?:\.5)?$/.test(step);
+    if (known) this.seek(2 * Number(step));
+    return known || resized;
   },
 
   // A page that is opened plays from the end of the first epoch, where the charts have something to show, as soon as it

@@ -51,6 +51,8 @@ function simulate({ num_samples, batch_size, pool_size, seed, steps }) {
 const sizes = {
   form: byId("sizes"),
   names: ["num_samples", "batch_size", "pool_size", "seed"],
+  short: { num_samples: "n", batch_size: "b", pool_size: "pool", seed: "seed" }, // their names in the address
+  chosen: null, // what was chosen in the page, if it is not the library's trace
 
   build() {
     for (const name of this.names) {
@@ -63,6 +65,23 @@ const sizes = {
     this.form.addEventListener("submit", (event) => event.preventDefault());
   },
 
+  // The sizes as a part of the address; "" for those of the library's trace.
+  address() {
+    return this.chosen === null ? "" : this.names.map((name) => `&${this.short[name]}=${this.chosen[name]}`).join("");
+  },
+
+  // Take the sizes that an address names; returns whether there was one. What it leaves out is the library's trace's.
+  fromAddress(wanted) {
+    const given = JSON.parse(byId("trace").textContent), named = this.names.some((name) => wanted.has(this.short[name]));
+    if (!named && (this.chosen === null || !wanted.has("step"))) return false;
+    const values = Object.fromEntries(this.names.map((name) => [name, wanted.get(this.short[name]) ?? String(given[name])]));
+    if (!wanted.has("pool") && wanted.has("n")) values.pool_size = values.num_samples; // the paper's pool
+    if (this.names.every((name) => Number(values[name]) === trace[name])) return named;
+    for (const name of this.names) this.form.elements[name].value = values[name];
+    this.change();
+    return named;
+  },
+
   // Sizes that fit together, or a sentence that says which do not, by the browser's own means.
   change() {
     const inputs = this.form.elements, wanted = Object.fromEntries(this.names.map((name) => [name, inputs[name].valueAsNumber]));
@@ -70,9 +89,11 @@ const sizes = {
     inputs.batch_size.setCustomValidity(wanted.batch_size > most ? `a batch has at most as many samples as there are samples and slots: ${most}` : "");
     if (!this.form.reportValidity()) return;
     const given = JSON.parse(byId("trace").textContent), same = this.names.every((name) => given[name] === wanted[name]);
+    this.chosen = same ? null : wanted;
     show(same ? given : simulate({ ...wanted, steps: Math.min(400, Math.max(40, Math.ceil((8 * wanted.num_samples) / wanted.batch_size))) }));
+    player.address();
     const command = `replenish explain --n ${wanted.num_samples} --batch-size ${wanted.batch_size} --pool-size ${wanted.pool_size} --seed ${wanted.seed} --open`;
-    byId("told-sizes").textContent = same ? this.given : `${trace.num_samples} samples, a pool of ${trace.pool_size} slots · batches of ${trace.batch_size} · ${trace.steps} steps`;
+    byId("told-sizes").textContent = same ? this.given : `${trace.num_samples} samples, a pool of ${trace.pool_size} slots · batches of ${trace.batch_size} · ${trace.steps} steps · seed ${trace.seed}`;
     byId("drawn-by").textContent = same ? "Drawn by the library." : `Drawn in this page. The library's own draws: ${command}`;
   },
 };

@@ -1,0 +1,67 @@
+"""Samplers in torchdata's `StatefulDataLoader`, which asks them for a state with every batch that it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torch.utils.data import Sampler
+
+from replenish import state
+from replenish.torch.step_sampler import StepSampler
+
+
+class StatefulSampler(Sampler[Any]):
+    """A sampler for `StatefulDataLoader`, in place of the sampler that it holds.
+
+    Its state is the position of the batches *drawn*. The loader keeps that state beside every batch, and saves the one
+    that belongs to the last batch *delivered*: so its workers may prefetch.
+
+    Args:
+        sampler: A sampler of `replenish.torch`.
+
+    Example:
+        >>> from replenish.torch import SRSBatchSampler
+        >>> sampler = StatefulSampler(SRSBatchSampler(range(100), 10, seed=3))
+        >>> batches = iter(sampler)
+        >>> next(batches) == sampler.sampler.order.batch(0).tolist(), sampler.state_dict()["step"]
+        (True, 1)
+    """
+
+    def __init__(self, sampler: StepSampler[Any]) -> None:
+        if not isinstance(sampler, StepSampler):
+            raise TypeError(f"sampler should be a sampler of replenish.torch, but got a {type(sampler).__name__}")
+        self.sampler = sampler
+
+    def __len__(self) -> int:
+        return len(self.sampler)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.sampler)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass begin at the start of `epoch`; the rest of an epoch that a state restored is kept."""
+        self.sampler.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, int | str]:
+        """Return the position of the batches drawn, as plain ints and strings."""
+        return state.save(self.sampler.order, self.sampler.step_drawn)
+
+    def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
+        """Go to a position; the loader calls this when its iterator is made.
+
+        Raises:
+            ValueError: `set_epoch` was called with another epoch than that of the state.
+        """
+        step, length, named = (
+            state.load(self.sampler.order, state_dict),
+            self.sampler.steps_per_epoch,
+            self.sampler.epoch_set,
+        )
+        if named is not None and step // length != named:
+            raise ValueError(
+                f"set_epoch should be called with epoch {step // length}, that of the loader's state at step {step}, "
+                f"but it was called with {named}; resume the loop at that epoch, or, where passes are left early, save "
+                f"sampler.state_dict(step) instead of the loader's state"
+            )
+        self.sampler.load_state_dict(state_dict)
