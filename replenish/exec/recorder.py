@@ -334,7 +334,8 @@ class _Pass:
         batches, self._batches, self._samples, self._flushed = self._batches, [], 0, time.monotonic()
         if batches:
             lengths = np.array([len(each) for each in batches], dtype=np.int64)
-            packed, payload = pack(np.concatenate([np.asarray(each, dtype=np.int64) for each in batches]))
+            indices = itertools.chain.from_iterable(batches)
+            packed, payload = pack(np.fromiter(indices, dtype=np.int64, count=int(lengths.sum())))
             sizes, more = pack(lengths)
             self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))

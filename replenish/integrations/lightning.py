@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
 from replenish import checks
 from replenish.integrations.loader_sampler import sampler_of
 from replenish.torch.step_sampler import StepSampler
+from replenish.torch.stream import PooledIterableDataset
 
 
 class SamplerCheckpoint(Callback):  # type: ignore[misc]
@@ -26,7 +27,8 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
     From now on the samplers ignore `set_epoch`, which the Trainer calls with numbers that may be ahead of the data.
 
     Args:
-        *samplers: The samplers of the training loaders: all samplers of `replenish.torch` among them.
+        *samplers: The samplers of the training loaders: all samplers of `replenish.torch` among them. A loader over a
+            `PooledIterableDataset` with steps per epoch has that dataset in the place of a sampler.
 
     Example:
         >>> from replenish.torch import SRSBatchSampler
@@ -36,9 +38,9 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         ... )
     """
 
-    def __init__(self, *samplers: StepSampler[Any]) -> None:
+    def __init__(self, *samplers: StepSampler[Any] | PooledIterableDataset[Any]) -> None:
         for sampler in samplers:
-            if not isinstance(sampler, StepSampler):
+            if not isinstance(sampler, StepSampler | PooledIterableDataset):
                 raise TypeError(f"samplers should be samplers of replenish.torch, but got a {type(sampler).__name__}")
             sampler.ignores_set_epoch = True
         if not samplers:

@@ -66,6 +66,14 @@ def langevin(argument: complex) -> complex:
     return complex((1 + np.exp(-2 * z)) / -np.expm1(-2 * z) - 1 / z)
 
 
+def harmonics_sum(decay: complex, steps: int) -> complex:
+    """Return the sum over d of r^|d| ([d is a multiple of steps] - 1/steps): the lines of an epoch but for 0."""
+    if decay == 1:
+        return complex(1 - 1 / steps)
+    log = -complex(np.log1p(-decay + 0j))
+    return langevin(steps * log / 2) - langevin(log / 2) / steps
+
+
 def poisson(decay: complex, frequencies: Floats) -> Complexes:
     """Return the transform of r^|d|, the sum over all d of r^|d| cos(2 pi f d) = (1 - r^2) / (1 - 2 r cos w + r^2)."""
     ratio = 1 - decay

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish.orders.protocol import Order
+from replenish import checks
+from replenish.orders.protocol import Order, check_order
 from replenish.theory.arguments import Floats, real, reals
 from replenish.theory.gap_laws import GapLaw
 from replenish.theory.order_laws import NoLawError, gap_law, noise_law, noise_law_of_values
@@ -118,7 +119,15 @@ differs between classes, not 0.50: take sequence="shuffled"
         >>> sorted_data_warning(SequencedReplacement(2000, 20), labels) is None
         True
     """
-    distinct, classes = np.unique(np.asarray(labels), return_inverse=True)
+    array = checks.array("labels", labels)
+    if array.dtype.kind == "O":
+        raise TypeError(f"labels should be numbers or strings, but got an array of dtype {array.dtype}")
+    if array.shape != (check_order(order).num_samples,):
+        raise ValueError(
+            f"labels should have one entry for each of the {order.num_samples} samples, but got an array of shape "
+            f"{array.shape}"
+        )
+    distinct, classes = np.unique(array, return_inverse=True)
     if len(distinct) < 2:
         return None
     looked_at = np.unique(np.linspace(0, len(distinct) - 1, max(1, _MOST_NUMBERS // len(classes))).round())
