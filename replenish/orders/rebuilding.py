@@ -197,7 +197,7 @@ def _option(
     if value is inspect.Parameter.empty:
         raise ValueError(f"{name} should be in the config of a {order_class.__name__}, but is missing")
     if isinstance(value, str) and value.startswith("sha256:"):
-        raise ValueError(f"{name} should be given too, since the config has its checksum alone ({value[:19]}...)")
+        raise ValueError(f"{name} should be given too, since the config has only its checksum ({value[:19]}...)")
     if isinstance(default, bool):
         return bool(value)
     return None if value == "sizes" else value  # what stratified batches call the shares that classes have
