@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import chain, count, islice
