@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import chain, count, islice
