@@ -416,7 +416,7 @@ VALID = {
     "pool_epochs": 1.0,
     "epoch_fraction": 0.5,
     "epochs_since_insertion": 0.5,
-    "order": RandomReshuffling(10, 2),
+    "order": SequencedReplacement(10, 2),
     "other": RandomReshuffling(10, 2),
     "frequencies": [0.0, 0.5],
     "kappa": 1.0,

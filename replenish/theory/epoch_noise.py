@@ -63,14 +63,14 @@ class ReadOnNoise(EpochsNoise):
 
 @dataclass(frozen=True)
 class BinsNoise(EpochsNoise):
-    """Every sample once an epoch, in a step of its own choice: balls in bins.
+    """Every sample once per epoch, in a random step: balls in bins.
 
     As reshuffling, but samples know nothing of each other: S/S0 = N/(B T) (1 - F/T), F being Fejér's kernel of the T
     steps of an epoch.
     """
 
     def continuous(self, frequencies: Floats) -> Floats:
-        """Return the spectrum: reshuffling's, but for a factor (N - 1)/N."""
+        """Return the spectrum: reshuffling's, except for a factor (N - 1)/N."""
         return (1 - fejer(frequencies, self.steps) / self.steps) / (self.share * self.steps)
 
     def covariance_sum(self, decay: complex) -> complex:
@@ -137,7 +137,7 @@ class RepeatedEpochNoise(EpochsNoise):
     """One epoch that is repeated for ever, its batches and all: shuffle once.
 
     The noise is periodic, so all its power is in lines at m / steps. On average over permutations all have the same
-    power, (B/steps) N/(N-1) [mean of 1/b], but for the one at 0: that is what the batches are off the mean of all data
+    power, (B/steps) N/(N-1) [mean of 1/b], except the one at 0: that is what the batches are off the mean of all data
     for ever, 0 where B divides N.
     """
 

@@ -1,4 +1,4 @@
-"""The noise of an order: the shapes that its law can have, as functions of sizes alone.
+"""The noise of an order: the shapes that its law can have, as functions of the sizes only.
 
 Give every sample a number g_i (a component of its gradient) with mean 0 and variance s2 over the N samples, and let x_t
 be the mean of g over batch t. Averaged over all ways to hand out the numbers, E[g_i g_j] is s2 if i = j and
@@ -52,7 +52,7 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def continuous(self, frequencies: Floats) -> Floats:
-        """Return the spectral density at `frequencies`, in cycles a step, without the lines."""
+        """Return the spectral density at `frequencies`, in cycles per step, without the lines."""
 
     def lines(self) -> Lines:
         """Return (frequencies, powers) of the lines between 0 and 1/2; a power is that at f and at -f together."""

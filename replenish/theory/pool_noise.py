@@ -20,7 +20,7 @@ _RESONANCE = 1e-5  # how near, in parts, two decays are taken as equal
 
 @dataclass(frozen=True)
 class PoolNoise(NoiseLaw):
-    """A pool of M slots, of which B are drawn a step and refilled by any sequence, long after the start.
+    """A pool of M slots, of which B are drawn per step and refilled by any sequence, long after the start.
 
     A copy stays a geometric number of steps, whose characteristic function phi(w) has |phi|^2 = p^2 / (p^2 + 2q (1 -
     cos w)), p = B/M, q = 1 - p. Did copies leave independently of each other, two copies of a sample inserted d steps
@@ -34,7 +34,7 @@ class PoolNoise(NoiseLaw):
     """
 
     pool_size: int  # M
-    sequence: NoiseLaw  # the law of the sequence, taken B at a step
+    sequence: NoiseLaw  # the law of the sequence, taken B per step
 
     @property
     def leave(self) -> float:
@@ -80,7 +80,7 @@ class PoolNoise(NoiseLaw):
 
     @cached_property
     def _height(self) -> float:
-        """The factor of (1 - cos w) / (p^2 + 2q (1 - cos w)): 2q, but for the slots that exclude each other.
+        """The factor of (1 - cos w) / (p^2 + 2q (1 - cos w)): 2q, except for the slots that exclude each other.
 
         The pairs of copies in the pool at once are counted by the sequence's own sum, taken at the pool's decay.
         """
@@ -95,7 +95,7 @@ class PoolNoise(NoiseLaw):
 
 @dataclass(frozen=True)
 class SequenceNoise(NoiseLaw):
-    """A fixed permutation that repeats for ever, B at a step, across its seam: what refills the pool of SRS.
+    """A fixed permutation that repeats for ever, B per step, across its seam: what refills the pool of SRS.
 
     With N', B' = N, B over their greatest common divisor, it has a line for m = 1 ... N'-1 at the frequency m B'/N',
     folded into [0, 1/2], of power B/(N-1) [sin(pi m B'/N') / (B' sin(pi m/N'))]^2 on average over permutations. The
@@ -137,7 +137,7 @@ class SequenceNoise(NoiseLaw):
 
 @dataclass(frozen=True)
 class GivenSequenceNoise(NoiseLaw):
-    """A fixed sequence whose samples have given numbers, rather than any: B at a step, for ever.
+    """A fixed sequence whose samples have given numbers, rather than any: B per step, for ever.
 
     The batch means repeat after N / gcd(N, B) steps, and their Fourier series is the lines. Several columns of numbers
     are averaged. In data sorted by class, the lines at the first harmonics of the epoch are far above the average over
@@ -175,7 +175,7 @@ class BatchMeanNoise(NoiseLaw):
 
     For what draws one sample at a time and is cut into batches afterwards: a shuffle buffer, a reshuffled sequence
     whose epochs end within a batch. The mean of B in a row lets [sin(pi v B) / (B sin(pi v))]^2 of the power through at
-    v cycles a sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
+    v cycles per sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
     """
 
     single: NoiseLaw  # the law of the stream with batches of one sample
@@ -204,7 +204,7 @@ class BatchMeanNoise(NoiseLaw):
 class BufferNoise(EpochsNoise):
     """Data read in one order for ever through a shuffle buffer of M that is emptied at the end of every epoch.
 
-    A sample's step within its epoch has a law of its own, the same in every epoch and independent of the others. With
+    A sample's step within its epoch has its own law, the same in every epoch and independent of the others. With
     phi_i(w) its characteristic function, S/S0 = N/(N-1) [1 - mean |phi_i|^2], and there are lines at m/T, T steps an
     epoch, of power N/(N-1) mean |phi_i|^2 / T: between reshuffling, where all phi_i are the same and vanish there,
     and shuffle once, where |phi_i| = 1. A sample that enters before draw e leaves at a geometric time, until N - M
