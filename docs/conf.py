@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from sphinx.ext.autodoc.mock import _MockModule
+
 import replenish
+
+_MockModule.__version__ = "99.0"  # the adapters refuse old versions of frameworks, which are mocked here
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
