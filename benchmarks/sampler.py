@@ -3,6 +3,7 @@
     python benchmarks/sampler.py            print the tables (some minutes)
     python benchmarks/sampler.py --quick    smaller sizes, fewer rounds
     python benchmarks/sampler.py --write    also write them to docs/benchmarks.md
+    python benchmarks/sampler.py --only-first    only the first batch, in fresh processes
 
 The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. An epoch is timed whole, with
 everything that happens between `iter()` and its first batch; "with building" adds the sampler's constructor, which a

@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from sphinx.ext.autodoc.mock import _MockModule
+
 import replenish
+
+_MockModule.__version__ = "99.0"  # the adapters refuse old versions of frameworks, which are mocked here
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
@@ -24,6 +28,7 @@ extensions = [
     "command_list",
     "dead_links",
     "docstrings",
+    "experiments",
     "explorer",
     "mathml",
     "notebooks",
@@ -79,7 +84,10 @@ autodoc_type_aliases = {
 # What has no page here: other packages, whose indices would have to be fetched, and in annotations the names that a
 # module has for types of arrays and functions, or imports for the type checker alone.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
+    ("py:.*", r"(accelerate|collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
     ("py:class", r"np\.\w+"),
+    ("py:class", r"replenish\.(lab\.(jobs|report\.rules)|torch\.(progress|stream|stream_pass))\.[A-Z]\w*"),
+    ("py:class", r"dict\[str"),  # in the default of a dataclass field
+    ("py:exc", r"OutOfTimeError"),
     ("py:class", r"((nn|np|npt)\.|replenish\.(stream\.shards|torch\.(position|reorder))\.)?[A-Z]\w*"),
 ]

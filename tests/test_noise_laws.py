@@ -21,10 +21,10 @@ from replenish import (
     ShuffleOnce,
     theory,
 )
-from replenish.theory.noise_laws import EpochNoise, NoiseLaw, PalindromeNoise
+from replenish.theory.epoch_noise import EpochNoise, PalindromeNoise, RepeatedEpochNoise
+from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import noise_law
-from replenish.theory.pool_noise import PoolNoise
-from replenish.theory.sequence_noise import BatchMeanNoise, RepeatedEpochNoise, SequenceNoise
+from replenish.theory.pool_noise import BatchMeanNoise, PoolNoise, SequenceNoise
 
 LAGS = 9
 Batches = list[tuple[int, ...]]

@@ -416,7 +416,7 @@ VALID = {
     "pool_epochs": 1.0,
     "epoch_fraction": 0.5,
     "epochs_since_insertion": 0.5,
-    "order": RandomReshuffling(10, 2),
+    "order": SequencedReplacement(10, 2),
     "other": RandomReshuffling(10, 2),
     "frequencies": [0.0, 0.5],
     "kappa": 1.0,
@@ -424,6 +424,8 @@ VALID = {
     "learning_rate": 0.1,
     "weight_decay": 5e-4,
     "noticeable": 0.05,
+    "values": range(10),
+    "labels": [0, 1] * 5,
 }
 # A wrong type and a value out of range for each; what else is no integer is tested with the checks.
 BAD = {
@@ -447,6 +449,8 @@ BAD = {
     "learning_rate": [None, 0],
     "weight_decay": ["1", -1],
     "noticeable": [True, 0],
+    "values": [["a"] * 10, [1.0]],
+    "labels": [None, [0, 1]],
 }
 PUBLIC = [
     function

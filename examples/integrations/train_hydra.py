@@ -46,7 +46,7 @@ def main(config: Any) -> None:
     if checkpoint.exists():
         saved = torch.load(checkpoint)
         model.load_state_dict(saved["model"])
-        sampler.load_state_dict(saved["sampler"])  # refused if the configuration is another
+        sampler.load_state_dict(saved["sampler"])  # raises if the configuration is another
         step = saved["sampler"]["step"]
 
     with open(folder / "rank0.jsonl", "a") as log:
@@ -61,7 +61,7 @@ def main(config: Any) -> None:
                 step += 1
                 if step == config.until:
                     break
-    torch.save({"model": model.state_dict(), "sampler": sampler.state_dict()}, checkpoint)
+    torch.save({"model": model.state_dict(), "sampler": sampler.state_dict(step)}, checkpoint)
 
 
 if __name__ == "__main__":

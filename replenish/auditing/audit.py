@@ -94,7 +94,8 @@ def audit(
         findings += _kept(resuming(first, key, at_most), augmentation(first))
     for name, other in evaluated.items():
         promised = claim_of(others[name], other.num_samples, other.batch_size)
-        found = [leak(record, other, name, FAULT), coverage(other, promised), batch_sizes(other)]
+        shared = elsewhere(other, [*records, *(each for each in evaluated.values() if each is not other)])
+        found = [leak(record, other, name, FAULT), coverage(other, promised, shared), batch_sizes(other)]
         findings += [replace(each, name=f"{name}: {each.name}") for each in _kept(*found)]
     return Audit(subject(_name(first, claim.name, record), record), tuple(findings))
 

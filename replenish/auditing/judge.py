@@ -39,10 +39,12 @@ def judge(
         The record of all ranks together, and the findings.
     """
     findings: list[Finding | None] = []
-    record = records[0]
+    record = shuffled = records[0]
     if len(records) > 1:
         compared, record = joined(records)
         findings.append(ranks(compared, claim))
+        if compared is records:  # else each rank has data of its own, and shuffles those
+            shuffled = record
         sampled = claim.replicas > 1 or compared is not records
         # Together they have all samples, and the law is of one rank's batches.
         claim = replace(claim, replicas=1, config=None, chosen=claim.chosen and not sampled)
@@ -51,7 +53,7 @@ def judge(
     findings += [whole, epochs, batch_sizes(record)]
     if "outside" in whole.numbers:  # the other questions have no answer
         return record, [found for found in findings if found is not None]
-    findings.append(shuffling(record, claim, epochs_differ=epochs.level == OK))
+    findings.append(shuffling(shuffled, claim, epochs_differ=epochs.level == OK))
     if labels is not None:
         values = label_values(record, labels)
         findings += [class_shares(record, values, claim), label_mixing(record, values, claim.copies)]

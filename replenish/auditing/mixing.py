@@ -45,6 +45,8 @@ def label_values(record: Record, labels: Labels) -> np.ndarray[Any, Any]:
 def _contrasts(values: np.ndarray[Any, Any]) -> Floats:
     """Return a number for each sample, several times over: random contrasts of classes, or the values themselves."""
     kinds, codes = np.unique(values, return_inverse=True)
+    if len(kinds) < 2:
+        return np.empty((len(values), 0))
     if values.dtype.kind == "f" or len(kinds) > _MANY_LABELS:  # lengths, say: how long, not which
         numbers = (values if values.dtype.kind in "iuf" else codes).astype(np.float64)[:, None]
     elif len(kinds) == 2:

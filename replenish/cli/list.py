@@ -23,7 +23,7 @@ app = typer.Typer(
 def list_experiments(
     context: typer.Context,
     scale: options.Scale = "full",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/reproducing.md.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """List the experiments; `list models` and `list orders` list networks and data orders.

@@ -19,6 +19,7 @@ from replenish.draws import Int64Array
 
 #: How the files of a run's processes are named, beside their process ids.
 SUFFIX = ".draws"
+_PLAIN, _ZIPPED = b"p", b"z"  # how a plane of bytes is kept
 
 
 def append_chunk(path: str | os.PathLike[str], header: dict[str, Any], payload: bytes = b"") -> None:
@@ -45,19 +46,29 @@ def read_chunks(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
 def pack(values: Int64Array) -> tuple[dict[str, Any], bytes]:
     """Return integers as few bytes, and what `unpack` needs to know.
 
-    Each takes as many bytes as the largest needs, and all first bytes come before all second ones, which compresses
-    orders that are not random.
+    Each takes as many bytes as the largest needs. All first bytes come before all second ones, and those of random
+    indices that do not compress are left as they are: trying would take longer than all the rest.
     """
     low = int(values.min()) if len(values) else 0
     offsets = (values - low).astype("<u8")  # hashes use all 64 bits: the difference wraps around
     width = max(1, (int(offsets.max()).bit_length() + 7) // 8) if len(values) else 1
-    planes = offsets.view(np.uint8).reshape(-1, 8)[:, :width].T
-    return {"count": len(values), "low": low, "width": width}, zlib.compress(np.ascontiguousarray(planes).tobytes(), 1)
+    planes = [_compressed(each.tobytes()) for each in offsets.view(np.uint8).reshape(-1, 8)[:, :width].T]
+    return {"count": len(values), "low": low, "planes": [len(each) for each in planes]}, b"".join(planes)
 
 
 def unpack(header: dict[str, Any], payload: bytes) -> Int64Array:
     """Return the integers that `pack` packed."""
-    planes = np.frombuffer(zlib.decompress(payload), dtype=np.uint8).reshape(header["width"], header["count"])
     whole = np.zeros((header["count"], 8), dtype=np.uint8)
-    whole[:, : header["width"]] = planes.T
+    start = 0
+    for place, length in enumerate(header["planes"]):
+        plane = payload[start : start + length]
+        start += length
+        whole[:, place] = np.frombuffer(zlib.decompress(plane[1:]) if plane[:1] == _ZIPPED else plane[1:], np.uint8)
     return whole.reshape(-1).view("<i8") + np.int64(header["low"])
+
+
+def _compressed(plane: bytes) -> bytes:
+    sample = plane[:4096]
+    if len(zlib.compress(sample, 1)) > 0.95 * len(sample):
+        return _PLAIN + plane
+    return _ZIPPED + zlib.compress(plane, 1)

@@ -55,7 +55,9 @@ class Recorder:
         self._seen: list[tuple[weakref.ref[Any], _Loader]] = []
         self._open: list[_Pass] = []
         self._trained: dict[int, _Pass] = {}  # passes that handed out a batch since the last step of an optimizer
+        self._latest: list[_Pass] = []  # the passes whose batches the latest step was of
         self._optimizers_seen = False
+        self._optimizer: weakref.ref[Any] | None = None
         self._stopped = False
         self._checkpoints: dict[str, tuple[int, int]] = {}
         self._folder = Path.cwd()
@@ -117,6 +119,7 @@ class Recorder:
         training = torch.is_grad_enabled()
         if training:
             self._hear_optimizers()
+            self._trained.clear()  # batches before this pass that no step followed: an evaluation with gradients on
             if self.task.epochs is not None and entry.whole >= self.task.epochs:
                 self.end_script()
         sampler = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
@@ -193,12 +196,18 @@ class Recorder:
             self._optimizers_seen = True
             register_optimizer_step_post_hook(self._stepped)
 
-    def _stepped(self, *ignored: Any) -> None:
-        if self._trained:
-            self._optimizer_steps += 1
-        for each in self._trained.values():
+    def _stepped(self, optimizer: Any, *ignored: Any) -> None:
+        """Note a step of the first optimizer; others, as of a second network, step beside it."""
+        if self._optimizer is None or self._optimizer() is None:
+            self._optimizer = weakref.ref(optimizer)
+        if self._optimizer() is not optimizer:
+            return
+        if self._trained:  # else the loop got this step's batches before the step before
+            self._latest = list(self._trained.values())
+            self._trained.clear()
+        self._optimizer_steps += bool(self._latest)
+        for each in self._latest:
             each.steps.append(each.handed)
-        self._trained.clear()
 
     def before_training_batch(self) -> None:
         """End or stop the script here, if that was asked for."""
@@ -294,11 +303,13 @@ class _Pass:
             self._length = None
 
     def follow(self, items: Iterator[Any]) -> Iterator[Any]:
-        """Yield the items of the sampler, and record each."""
-        for item in items:
-            self._record(item)
-            yield item
-        if self._drawn:  # of a loader with workers, which makes two iterators, the one that is used
+        """Return an iterator over the items of the sampler that records each."""
+        stateful = all(hasattr(items, name) for name in ("state_dict", "load_state_dict"))
+        return _StatefulFollower(self, items) if stateful else _Follower(self, items)
+
+    def ended(self) -> None:
+        """Note that the sampler has no more items; of a loader with workers, which makes two iterators, if it drew."""
+        if self._drawn:
             self.finish()
 
     def before_batch(self) -> None:
@@ -311,7 +322,7 @@ class _Pass:
         self.handed += 1
         if not self.loader.has_indices:
             hashes = [int.from_bytes(each[:8], "little", signed=True) for each in sample_hashes(batch)]
-            self._record(hashes)
+            self.record(hashes)
         if self.training:
             self.recorder.trained_with(self)
 
@@ -334,13 +345,15 @@ class _Pass:
         batches, self._batches, self._samples, self._flushed = self._batches, [], 0, time.monotonic()
         if batches:
             lengths = np.array([len(each) for each in batches], dtype=np.int64)
-            packed, payload = pack(np.concatenate([np.asarray(each, dtype=np.int64) for each in batches]))
+            indices = itertools.chain.from_iterable(batches)
+            packed, payload = pack(np.fromiter(indices, dtype=np.int64, count=int(lengths.sum())))
             sizes, more = pack(lengths)
             self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))
         self._write({"kind": "state", "handed": self.handed, "whole": whole or self.is_done, **steps}, payload)
 
-    def _record(self, item: Any) -> None:
+    def record(self, item: Any) -> None:
+        """Record an item of the sampler: a batch of indices, or one index."""
         batch = item if isinstance(item, (list, tuple, np.ndarray)) else [item]
         self._batches.append(batch)
         self._drawn += 1
@@ -352,6 +365,32 @@ class _Pass:
 
     def _write(self, header: dict[str, Any], payload: bytes = b"") -> None:
         self.recorder.write({**header, "loader": self.loader.number, "pass": self.number}, payload)
+
+
+class _Follower(Iterator[Any]):
+    """The iterator of a sampler, each of whose items is recorded."""
+
+    def __init__(self, current: _Pass, items: Iterator[Any]) -> None:
+        self._pass, self._items = current, items
+
+    def __next__(self) -> Any:
+        try:
+            item = next(self._items)
+        except StopIteration:
+            self._pass.ended()
+            raise
+        self._pass.record(item)
+        return item
+
+
+class _StatefulFollower(_Follower):
+    """One that has a state, which torchdata's loaders look for."""
+
+    def state_dict(self) -> Any:
+        return self._items.state_dict()  # type: ignore[attr-defined]
+
+    def load_state_dict(self, state: Any) -> None:
+        self._items.load_state_dict(state)  # type: ignore[attr-defined]
 
 
 def _rank() -> int:

@@ -23,7 +23,7 @@ from replenish.draws import Int64Array
 from replenish.exec import run_script
 from replenish.exec.audit_task import AuditTask, Stop
 from replenish.exec.recorded_run import run_until_ended
-from replenish.exec.run_draws import ProcessDraws, RecordedPass, ranks_of, read_run
+from replenish.exec.run_draws import ProcessDraws, RecordedPass, read_run
 
 #: Where checkpoints are looked for, if nobody says: files, and folders of them.
 CHECKPOINTS = ("**/*.pt", "**/*.pth", "**/*.ckpt", "**/checkpoint*")
@@ -153,11 +153,12 @@ class TrainedBatches:
     @classmethod
     def of_run(cls, run: list[ProcessDraws], like: TrainedBatches | None = None) -> TrainedBatches:
         """Return the batches of a run; `like` is an earlier run of the same script, which did not resume."""
-        loaders = ranks_of(run)
-        if not loaders:
+        passes = [_training_passes(process) for process in run]
+        passes = [each for each in passes if each]
+        if not passes:
             return cls([], 1, 0)
-        per_step, ahead = (like.per_step, like.ahead) if like else _habits(loaders[0][0].training)
-        ranks = [[_trained(one, per_step, ahead) for one in each.training] for each in loaders[0]]
+        per_step, ahead = (like.per_step, like.ahead) if like else _habits(passes[0])
+        ranks = [[_trained(one, per_step, ahead) for one in each] for each in passes]
         epochs = [
             [np.concatenate(step) for step in zip(*together, strict=False)] for together in zip(*ranks, strict=False)
         ]
@@ -170,6 +171,14 @@ class TrainedBatches:
             raise ValueError(f"{checkpoint} was written at a time that is not known")
         last = events[-1]
         return int(last["steps"] * self.per_step if last["steps"] else last["handed"])
+
+
+def _training_passes(process: ProcessDraws) -> list[RecordedPass]:
+    """Return the passes over the first training loader, and over others that a framework made of it to resume."""
+    loaders = [each for each in process.loaders if each.training]
+    names = ("dataset", "num_samples")
+    alike = [each for each in loaders if all(each.facts[name] == loaders[0].facts[name] for name in names)]
+    return sorted((one for each in alike for one in each.training), key=lambda one: one.at)
 
 
 def _habits(passes: list[RecordedPass]) -> tuple[int, int]:

@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
 from replenish import checks
 from replenish.integrations.loader_sampler import sampler_of
 from replenish.torch.step_sampler import StepSampler
+from replenish.torch.stream import PooledIterableDataset
 
 
 class SamplerCheckpoint(Callback):  # type: ignore[misc]
@@ -26,7 +27,8 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
     From now on the samplers ignore `set_epoch`, which the Trainer calls with numbers that may be ahead of the data.
 
     Args:
-        *samplers: The samplers of the training loaders: all samplers of `replenish.torch` among them.
+        *samplers: The samplers of the training loaders: all samplers of `replenish.torch` among them. A loader over a
+            `PooledIterableDataset` with steps per epoch has that dataset in the place of a sampler.
 
     Example:
         >>> from replenish.torch import SRSBatchSampler
@@ -36,14 +38,19 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         ... )
     """
 
-    def __init__(self, *samplers: StepSampler[Any]) -> None:
+    def __init__(self, *samplers: StepSampler[Any] | PooledIterableDataset[Any]) -> None:
         for sampler in samplers:
-            if not isinstance(sampler, StepSampler):
+            if not isinstance(sampler, StepSampler | PooledIterableDataset):
                 raise TypeError(f"samplers should be samplers of replenish.torch, but got a {type(sampler).__name__}")
+            if sampler.steps_per_epoch is None:
+                raise ValueError(
+                    "samplers should have steps per epoch, but got a stream without a length; give it steps_per_epoch"
+                )
             sampler.ignores_set_epoch = True
         if not samplers:
             raise TypeError("samplers should be the samplers of the training loaders, but got none")
         self.samplers = samplers
+        self._lengths = [sampler.steps_per_epoch or 1 for sampler in samplers]  # of epochs, in steps
         self._steps = [int(sampler.state_dict()["step"]) for sampler in samplers]
         self._batches = 0  # trained in the Trainer's epoch
         self._knows_the_run = False  # whether it has seen all batches, by itself or by a checkpoint
@@ -76,8 +83,8 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Check that the Trainer is at the same batch of the epoch as the samplers."""
         if self._passes_begin:  # they have begun: a shorter loader among several continues with its next epoch
-            for sampler, step in zip(self.samplers, self._steps, strict=True):
-                sampler.seek((step // sampler.steps_per_epoch + 1) * sampler.steps_per_epoch)
+            for sampler, step, length in zip(self.samplers, self._steps, self._lengths, strict=True):
+                sampler.seek((step // length + 1) * length)
             self._passes_begin = False
         if batch_idx != self._batches:
             raise ValueError(
@@ -128,8 +135,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         self._knows_the_run = True
 
     def _end_the_epoch(self) -> None:
-        lengths = [sampler.steps_per_epoch for sampler in self.samplers]
-        self._steps = [-(-step // length) * length for step, length in zip(self._steps, lengths, strict=True)]
+        self._steps = [-(-step // length) * length for step, length in zip(self._steps, self._lengths, strict=True)]
         self._batches = 0
 
     def _seek(self) -> None:

@@ -6,17 +6,20 @@ from typing import Any
 
 from replenish.torch.index_sampler import SRSSampler
 from replenish.torch.step_sampler import StepSampler
+from replenish.torch.stream import PooledIterableDataset
 
 
-def sampler_of(loader: Any) -> StepSampler[Any]:
-    """Return the sampler of `replenish.torch` that a loader draws from, if its batches can be counted as steps.
+def sampler_of(loader: Any) -> StepSampler[Any] | PooledIterableDataset[Any]:
+    """Return the sampler or stream of `replenish.torch` that a loader draws from, if its batches count as steps.
 
     Raises:
         TypeError: The loader has none.
         ValueError: A batch is not a step, or batches come in another order than they were drawn in.
     """
     found = [getattr(loader, name, None) for name in ("batch_sampler", "sampler")]
-    sampler = next((each for each in found if isinstance(each, StepSampler)), None)
+    stream = getattr(loader, "dataset", None)
+    candidates = [*found, stream] if loader.batch_size is None else found
+    sampler = next((each for each in candidates if isinstance(each, StepSampler | PooledIterableDataset)), None)
     if sampler is None:
         raise TypeError(
             f"loader should have a sampler of replenish.torch, but its batch sampler is a {type(found[0]).__name__}"

@@ -21,9 +21,11 @@ except ModuleNotFoundError as error:
     ) from error
 
 from replenish import state
+from replenish.integrations.loader_sampler import sampler_of
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.torch.batch_samplers import OrderBatchSampler
+from replenish.torch.stream import PooledIterableDataset
 
 STATE_FILE = "replenish.json"
 
@@ -174,3 +176,38 @@ class SRSTrainerMixin:
 
 class SRSTrainer(SRSTrainerMixin, transformers.Trainer):  # type: ignore[misc, unused-ignore]
     """The Hugging Face `Trainer` with sequenced-replacement sampling; see `SRSTrainerMixin`."""
+
+
+class StreamPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
+    """Puts a `PooledIterableDataset` to the Trainer's own step before every epoch.
+
+    Use it with a Trainer whose `get_train_dataloader` returns a DataLoader over the stream, and with
+    `ignore_data_skip=True`, since the stream begins where it is put and has nothing to skip.
+
+    Args:
+        dataset: The stream, with `steps_per_epoch` or a known length.
+    """
+
+    def __init__(self, dataset: PooledIterableDataset[Any]) -> None:
+        self.dataset = dataset
+        dataset.ignores_set_epoch = True  # the Trainer calls it with numbers of passes
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
+        """Refuse what would train on other batches after a resume."""
+        parts, steps = args.gradient_accumulation_steps, len(self.dataset)
+        if not args.ignore_data_skip:
+            raise ValueError(
+                "ignore_data_skip should be True with StreamPosition, since the stream begins at the step of the "
+                "checkpoint and the Trainer would skip the batches of its epoch again, but got False"
+            )
+        if steps % parts:
+            raise ValueError(
+                f"gradient_accumulation_steps should divide the {steps} steps of an epoch, so that the Trainer's steps "
+                f"count the batches, but got {parts}"
+            )
+        if sampler_of(train_dataloader) is not self.dataset:
+            raise ValueError("dataset should be the one that the training loader reads, but got another")
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Put the stream to the batches trained."""
+        self.dataset.seek(state.global_step * args.gradient_accumulation_steps)

@@ -14,11 +14,14 @@ from replenish.lab.show.page import page_html
 def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: str) -> str:
     """Return the page as HTML that needs nothing else.
 
-    `audits` are where each loader was made and what was found of it; `others`, lines on those that were not audited.
+    Args:
+        audits: The name of each loader, and its audit.
+        others: Lines on the loaders that were not audited.
+        command: The command that made the page.
     """
     findings = [finding for _, one in audits for finding in one.findings]
     counts = {level: sum(finding.level == level for finding in findings) for level in (FAULT, WARNING)}
-    wrong = tuple(
+    faults = tuple(
         f"{place}, {finding.name}: {finding.sentence}"
         for place, one in audits
         for finding in one.findings
@@ -30,7 +33,7 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
     ]
     if others:
         sections.append(Section("others", "Not audited", tuple(others)))
-    again = f"replenish {__version__}. Random states are put back, so the same script is audited alike."
+    again = f"replenish {__version__}. The loaders draw what they draw without an audit."
     sections.append(Section("again", "To make this page again", (again,), code=command))
     return page_html(
         Page(
@@ -43,17 +46,15 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
                 Fact(str(counts[WARNING]), "warnings", f"of {len(findings)} questions"),
             ),
             sections=tuple(sections),
-            notices=(Notice("Faults", wrong),) if wrong else (),
+            notices=(Notice("Faults", faults),) if faults else (),
         )
     )
 
 
 def _table(number: int, one: Audit) -> Table:
     columns = (
-        Column(
-            "level", lambda finding: Cell(finding.level, muted=finding.level not in (WARNING, FAULT)), numeric=False
-        ),
         Column("question", lambda finding: finding.name, numeric=False),
+        Column("level", lambda finding: Cell(finding.level, level=finding.level), numeric=False),
         Column("what was found", lambda finding: finding.sentence, numeric=False),
         Column("in numbers", _numbers, numeric=False),
     )

@@ -50,7 +50,7 @@ def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, 
 
 
 def check_fittable(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse an order that cannot be fitted to any loader, by its name and options alone.
+    """Refuse an order that cannot be fitted to any loader, judged only by its name and options.
 
     Raises:
         OSError: The name is that of a config file, and it cannot be read.
@@ -65,7 +65,9 @@ def check_fittable(name: str, options: Mapping[str, Any]) -> None:
     if name not in ORDERS or set(options) - set(ORDERS[name].options):
         build_order(name, 1, 1, **options)  # which says what is wrong
     if "drop_last" in options:
-        raise ValueError(f"drop_last should not be given, for loaders have their own, but got {options['drop_last']!r}")
+        raise ValueError(
+            f"drop_last should not be given, for each loader has its own, but got {options['drop_last']!r}"
+        )
     entry = ORDERS[name]
     if missing := [need for need in entry.needs if need not in options]:
         raise ValueError(f"{missing[0]} should be given for the order {name!r}, which needs it, but got none")

@@ -51,7 +51,7 @@ class Cursor(ABC):
 class CursorOrder(ABC):
     """What the library's own orders share; a subclass says how a cursor finds its rows.
 
-    It keeps every argument in an attribute of the same name, and is named, compared, hashed and pickled by these alone.
+    It keeps every argument in an attribute of the same name, and is named, compared, hashed and pickled only by these.
     `batch` keeps a cursor between calls, behind a lock; each `batches` iterator has its own.
     """
 
@@ -105,7 +105,7 @@ class CursorOrder(ABC):
         return {"order": type(self).__name__, "stream": STREAM, **named}
 
     def batch(self, step: int) -> Int64Array:
-        """Return the indices of `step`: what `batches()` yields there, for any order of calls.
+        """Return the indices of `step`: what `batches()` yields there, in whatever order steps are asked for.
 
         Neighbouring steps cost next to nothing; a far one costs what it costs to start `batches` there.
         """
@@ -117,7 +117,7 @@ class CursorOrder(ABC):
             return rows[step - first].copy()
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
-        """Yield the indices of steps start, start + 1, ... up to but not with `stop`, or without end."""
+        """Yield the indices of steps start, start + 1, ..., stop - 1, or without end."""
         return _rows_of(self.blocks(start, stop))  # a wrong argument is an error here, not at the first batch
 
     def visits(self, step: int) -> Int64Array:

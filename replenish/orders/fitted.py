@@ -14,9 +14,9 @@ class FittedOrder(CursorOrder):
 
     So trainings that differ in the order see equally many samples in batches of equal sizes. An order that goes through
     all samples in an epoch keeps its epochs: what the loader drops is dropped, and where it repeats samples so that
-    all processes have equally many, the first of the epoch are repeated. Any other order goes on from step to step;
-    of its batch at the last step of an epoch, which it has drawn whole, the first samples are given. All sizes of
-    batches are over all processes.
+    all processes have equally many, the first of the epoch are repeated. Any other order continues from step to step;
+    at the last step of an epoch it draws a whole batch, of which the first samples are used. All sizes of batches are
+    over all processes.
 
     Example:
         >>> from replenish import SequencedReplacement
@@ -38,7 +38,7 @@ class FittedOrder(CursorOrder):
         """How many steps the loader has in an epoch."""
         return self.steps
 
-    _shaped_by_its_batches = "the loader that it is fitted to has batches of its own"
+    _shaped_by_its_batches = "the loader that it is fitted to has its own batches"
 
     def config(self) -> dict[str, int | str]:
         """Return plain ints and strings that name the order completely."""

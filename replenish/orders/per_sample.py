@@ -23,7 +23,7 @@ def one_per_sample(name: str, values: npt.ArrayLike, num_samples: int) -> npt.ND
 
 
 def whole_numbers(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.int64]:
-    """Return `values` as 64-bit integers, one for each sample and none negative; the array is the caller's no more."""
+    """Return `values` as 64-bit integers, one per sample and none negative, in a copy that is read-only."""
     array = one_per_sample(name, values, num_samples)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} should be integers, but got an array of dtype {array.dtype}")

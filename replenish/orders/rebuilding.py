@@ -101,6 +101,11 @@ def order_of_file(path: str | Path, num_samples: int, batch_size: int, *, seed: 
         raise ValueError(f"{next(iter(options))} should be in {path}, which names the whole order")
     config = read_order(path).config()
     order = order_from_config(_refitted(config, batch_size, seed, str(path)))
+    if isinstance(order, Skipping) and getattr(order, "last_batch_size", batch_size) != batch_size:
+        raise ValueError(
+            f"{path} should skip steps of an order without short batches, which would come in the middle of an epoch; "
+            f"take drop_last, or a batch size that divides {order.num_samples}, but got batch_size={batch_size}"
+        )
     if order.num_samples != num_samples:
         raise ValueError(
             f"{path} should name an order of the {num_samples} samples there are, but its order has {order.num_samples}"
@@ -192,7 +197,7 @@ def _option(
     if value is inspect.Parameter.empty:
         raise ValueError(f"{name} should be in the config of a {order_class.__name__}, but is missing")
     if isinstance(value, str) and value.startswith("sha256:"):
-        raise ValueError(f"{name} should be given too, since the config has its checksum alone ({value[:19]}...)")
+        raise ValueError(f"{name} should be given too, since the config has only its checksum ({value[:19]}...)")
     if isinstance(default, bool):
         return bool(value)
     return None if value == "sizes" else value  # what stratified batches call the shares that classes have

@@ -10,18 +10,16 @@ from replenish.orders.batched_replacement import BatchedReplacement
 from replenish.orders.block_reshuffling import BlockReshuffling
 from replenish.orders.block_shuffle import BlockShuffle
 from replenish.orders.cursor import CursorOrder
-from replenish.orders.flip_flop import FlipFlop
 from replenish.orders.independent_draws import IndependentDraws
 from replenish.orders.jitter import Jitter
 from replenish.orders.length_grouped import LengthGrouped
-from replenish.orders.paired_reversal import PairedReversal
 from replenish.orders.poisson_draws import PoissonDraws
 from replenish.orders.ragged import RaggedOrder
 from replenish.orders.random_reshuffling import RandomReshuffling
+from replenish.orders.related_epochs import FlipFlop, PairedReversal, ShuffleOnce
 from replenish.orders.repeated_augmentation import RepeatedAugmentation
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.shuffle_buffer import ShuffleBuffer
-from replenish.orders.shuffle_once import ShuffleOnce
 from replenish.orders.stratified import Stratified
 from replenish.orders.weighted_draws import WeightedDraws
 

@@ -14,7 +14,7 @@ class RepeatedAugmentation(EpochOrder):
 
     Hoffer et al., "Augment your batch" (2020), and Berman et al., "MultiGrain" (2019), as DeiT's `RASampler` and
     torchvision's references do it: an epoch has num_samples draws, as any, so that it shows only one of `repeats`
-    samples. The copies of a sample are in one batch but for one at its edge, and within the batch first all first
+    samples. The copies of a sample are in one batch, except at its edge, and within the batch first all first
     copies come, then all second ones, and so on: processes that divide it in equal shares get different copies.
 
     A jump to any step costs the draws of one epoch.

@@ -4,7 +4,7 @@ The draws of a block are a pure function of its number, so blocks can be drawn i
 leaves the interpreter's lock while it works) and by several processes. The last two epochs are replayed, which fills
 six of seven slots. Then blocks are looked through backwards for the slots that are left, until every slot has been
 seen: first in the list of all slots, then, as fewer are wanted, in a small table that fits the cache, and in the end
-in the random words alone.
+only in the random words.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ class SequencedReplacement(CursorOrder):
     """Sequenced-replacement sampling, SRS: a random draw from a pool, an orderly refill.
 
     A fixed sequence of sample indices repeats for ever. A pool of `pool_size` slots starts with its first
-    positions. Every step draws `batch_size` distinct slots, uniformly, by a choice that depends on the seed
-    and the step alone; their contents are the batch; then the slots drawn are refilled, not with what was
+    positions. Every step draws `batch_size` distinct slots, uniformly, by a choice that depends only on the seed
+    and the step; their contents are the batch; then the slots drawn are refilled, not with what was
     drawn, but with the next positions of the sequence (the paper's section 2 and figure 1). Two slots may
     hold the same sample, so a batch may hold a sample twice: that is the method, not a fault.
 
@@ -31,7 +31,7 @@ class SequencedReplacement(CursorOrder):
 
     Args:
         num_samples: How many samples there are: N.
-        batch_size: How many are drawn at a step, over all processes: B.
+        batch_size: How many are drawn per step, over all processes: B.
         seed: Chooses the draws and the shuffled sequence; in [0, 2**63).
         pool_size: The number M of slots, at least `batch_size`. None means the sequence's length: N, the paper's,
             unless `sequence` is an array. Fewer make a bounded pool, kN a pool of k copies, closer to independent

@@ -85,7 +85,7 @@ class ShuffledSequence:
         self._bits = length.bit_length() // 2
         columns, rows = 1 << self._bits, -(-length >> self._bits)
         # The halves are reduced once, at the end. Until then they grow by one size a round, and
-        # tables that go on for as long save a division for every element and round.
+        # tables that are as long save a division for every element and round.
         from_low = np.tile(words.below(rows, 3 * columns).reshape(3, columns), 4)
         from_high = np.tile(words.below(columns, 3 * rows).reshape(3, rows), 4)
         self._rounds = list(zip(from_low, from_high, strict=True))

@@ -48,7 +48,7 @@ class Shards:
         order = words.permutations(1, len(self.sizes))[0]
         sizes = self.sizes[order]
         places = np.cumsum(sizes) - sizes
-        # From one sample to the next is a step of 1, but for the first of a shard.
+        # From one sample to the next is a step of 1, except at the first of a shard.
         samples = np.ones(int(sizes.sum()), dtype=np.int64)
         samples[places] = self._starts[order] - np.concatenate([[0], (self._starts + self.sizes)[order[:-1]] - 1])
         return np.cumsum(samples, out=samples), sizes

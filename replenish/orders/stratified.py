@@ -21,12 +21,12 @@ WITHIN: dict[str, type[CursorOrder]] = {"reshuffling": RandomReshuffling, "srs":
 class Stratified(CursorOrder):
     """Every batch has of each class its share, rounded down or up; within a class the samples are shuffled.
 
-    Each class is an order of its own that is drawn from one sample at a time: reshuffled, or SRS with a pool of the
-    class's size. A batch of B samples has of a class with the share w the whole part of B w, and one more in such
-    steps that up to any step it has had its share to within a few; where is drawn from the seed once. The places of the
-    classes in a batch are shuffled, so that equal shares of it serve several processes. If B divides all class sizes
-    evenly an epoch has every sample once. With `weights` the classes have other shares than their sizes: small
-    classes then go through their samples more often, without independent draws.
+    Each class has its own order, which is read one sample at a time: reshuffled, or SRS with a pool of the class's
+    size. A class with the share w has the whole part of B w places in each batch, and one more in such steps that its
+    count up to any step stays within a few of its share. The seed chooses these steps. The places of the classes in a
+    batch are shuffled, so that equal parts of it serve several processes. If B divides all class sizes evenly, an epoch
+    has every sample once. With `weights` the classes have other shares than their sizes: small classes then go through
+    their samples more often, without independent draws.
 
     Steps in a row cost O(batch_size) each. A jump costs what it costs in every class: all samples once for
     reshuffling, N (ln N + 3) draws for SRS.

@@ -19,14 +19,14 @@ def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:
     first, in whole numbers, so that no rounding decides). The indices are then laid out by earliest deadline: the j-th
     of c copies may stand from position floor(j length / c) and must stand before ceil((j+1) length / c). Such windows
     can always be kept (they are the "proportionate fair" schedule on one processor), so that at every prefix each
-    index has appeared within 1 of count * prefix / length. The result depends on the arguments alone.
+    index has appeared within 1 of count * prefix / length. The result depends only on the arguments.
 
     With it, `SequencedReplacement(..., sequence=weighted_sequence(w, n))` is a weighted sampler whose
     frequencies are guaranteed, not only expected.
 
     Args:
         weights: One non-negative, finite weight per sample, at least one of them positive.
-        length: How long the sequence is; a few microseconds are spent on each place.
+        length: How long the sequence is; it costs a few microseconds per place.
 
     Example:
         >>> weighted_sequence([3, 1, 2], 6).tolist()

@@ -1,4 +1,4 @@
-"""What can be said about data orders with a pencil: the paper's counts, the laws of the pool, the noise of an order.
+"""The theory of data orders: the paper's counts, the laws of the pool, the noise of an order.
 
 `replenish.theory.counts` has the accessible configurations of the paper's section 2; `replenish.theory.laws` how long a
 copy stays in the pool, how often a sample is drawn, how many samples an epoch misses: functions of (num_samples,

@@ -1,4 +1,4 @@
-"""The law of the gap between two visits: how long after a step that has a sample the next one comes that has it.
+"""The law of the gap between two visits: the time from a step that has a sample to the next step that has it.
 
 A step that holds a sample twice is one visit, so a gap is at least one step. Gaps are in effective epochs of N/B steps.
 """
@@ -59,7 +59,7 @@ class GeometricGaps(GapLaw):
 
 
 class ListedGaps(GapLaw):
-    """Gaps of 1, 2, ... steps, as likely as their `weights`, which are scaled to a sum of 1; N/B `steps` an epoch."""
+    """Gaps of 1, 2, ... steps, as likely as their `weights`, which are scaled to a sum of 1; N/B `steps` per epoch."""
 
     def __init__(self, weights: Floats, steps: float) -> None:
         self._probabilities = weights / weights.sum()
@@ -117,7 +117,7 @@ class PoolGaps(GapLaw):
 
         V(x) = int_0^1 prod_j [1 - e^(-(u+j)/k) (1 - e^(-x/k))] prod_(1 <= i < x + u) e^(-(x - i + u)/k) du .
 
-    Visits come once an epoch on average, so the probability of a gap longer than x is -V'(x).
+    Visits come once per epoch on average, so the probability of a gap longer than x is -V'(x).
     """
 
     mean = 1.0

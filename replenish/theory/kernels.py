@@ -1,6 +1,6 @@
 """The sums of cosines and of powers that the noise laws are made of, without cancellation and without division by zero.
 
-Frequencies f are in cycles a step. A geometric weight r^|d| over lags d is given by its `decay` 1 - r, which is small
+Frequencies f are in cycles per step. A geometric weight r^|d| over lags d is given by its `decay` 1 - r, which is small
 where it matters most, so that r itself would have lost its digits; it may be complex (momentum has complex poles).
 """
 
@@ -64,6 +64,14 @@ def langevin(argument: complex) -> complex:
         square = z * z
         return z * (1 / 3 - square * (1 / 45 - square * (2 / 945 - square * (1 / 4725 - square * 2 / 93555))))
     return complex((1 + np.exp(-2 * z)) / -np.expm1(-2 * z) - 1 / z)
+
+
+def harmonics_sum(decay: complex, steps: int) -> complex:
+    """Return the sum over d of r^|d| ([d is a multiple of steps] - 1/steps): the lines of an epoch except 0."""
+    if decay == 1:
+        return complex(1 - 1 / steps)
+    log = -complex(np.log1p(-decay + 0j))
+    return langevin(steps * log / 2) - langevin(log / 2) / steps
 
 
 def poisson(decay: complex, frequencies: Floats) -> Complexes:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish.orders.protocol import Order
+from replenish import checks
+from replenish.orders.protocol import Order, check_order
 from replenish.theory.arguments import Floats, real, reals
 from replenish.theory.gap_laws import GapLaw
 from replenish.theory.order_laws import NoLawError, gap_law, noise_law, noise_law_of_values
@@ -26,7 +27,7 @@ class NoiseSpectrum:
     """The spectrum of an order's noise, relative to the white noise of independent draws.
 
     Attributes:
-        frequencies: In cycles a step, between 0 and 1/2.
+        frequencies: In cycles per step, between 0 and 1/2.
         continuous: The spectral density at them; independent draws have 1.
         line_frequencies: Where the lines are: frequencies that hold a power of their own.
         line_powers: What part of a white step's variance each line has, at f and -f together. A line at frequency 0 is
@@ -58,7 +59,7 @@ def noise_spectrum(order: Order, frequencies: ArrayLike, *, values: ArrayLike | 
 
     Example:
         >>> from replenish import RandomReshuffling, SequencedReplacement
-        >>> frequencies = [0, 0.001, 0.005, 0.5]  # 0.01 would be once an epoch
+        >>> frequencies = [0, 0.001, 0.005, 0.5]  # 0.01 would be once per epoch
         >>> noise_spectrum(SequencedReplacement(1000, 10), frequencies).continuous.round(2)
         array([0.  , 0.28, 0.91, 1.  ])
         >>> noise_spectrum(RandomReshuffling(1000, 10), frequencies).continuous.round(2)
@@ -118,7 +119,15 @@ differs between classes, not 0.50: take sequence="shuffled"
         >>> sorted_data_warning(SequencedReplacement(2000, 20), labels) is None
         True
     """
-    distinct, classes = np.unique(np.asarray(labels), return_inverse=True)
+    array = checks.array("labels", labels)
+    if array.dtype.kind == "O":
+        raise TypeError(f"labels should be numbers or strings, but got an array of dtype {array.dtype}")
+    if array.shape != (check_order(order).num_samples,):
+        raise ValueError(
+            f"labels should have one entry for each of the {order.num_samples} samples, but got an array of shape "
+            f"{array.shape}"
+        )
+    distinct, classes = np.unique(array, return_inverse=True)
     if len(distinct) < 2:
         return None
     looked_at = np.unique(np.linspace(0, len(distinct) - 1, max(1, _MOST_NUMBERS // len(classes))).round())
@@ -169,7 +178,7 @@ def equivalent_learning_rate(order: Order, other: Order, kappa: float, momentum:
 def visit_gaps(order: Order) -> GapLaw:
     """Return the law of the gap between two visits of a sample, in effective epochs.
 
-    Exact for finite sizes, but for SRS, whose law is the limit of many small steps.
+    Exact for finite sizes, except for SRS, whose law is the limit of many small steps.
 
     Raises:
         NoLawError: The order has no law in closed form; `replenish.diagnostics.visit_gaps` measures it.

@@ -1,4 +1,4 @@
-"""The noise of an order: the shapes that its law can have, as functions of sizes alone.
+"""The noise of an order: the shapes that its law can have, as functions of the sizes only.
 
 Give every sample a number g_i (a component of its gradient) with mean 0 and variance s2 over the N samples, and let x_t
 be the mean of g over batch t. Averaged over all ways to hand out the numbers, E[g_i g_j] is s2 if i = j and
@@ -14,13 +14,12 @@ white noise, S0 = s2 / B, which is what independent draws have.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
 from replenish.theory.arguments import Floats
-from replenish.theory.kernels import dirichlet, fejer, fejer_shortfall, odd_and_even_powers, poisson, quadrature
+from replenish.theory.kernels import poisson, quadrature
 
 Lines = tuple[Floats, Floats]
 
@@ -53,7 +52,7 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def continuous(self, frequencies: Floats) -> Floats:
-        """Return the spectral density at `frequencies`, in cycles a step, without the lines."""
+        """Return the spectral density at `frequencies`, in cycles per step, without the lines."""
 
     def lines(self) -> Lines:
         """Return (frequencies, powers) of the lines between 0 and 1/2; a power is that at f and at -f together."""
@@ -98,71 +97,28 @@ class WhiteNoise(NoiseLaw):
 
 
 @dataclass(frozen=True)
-class EpochsNoise(NoiseLaw):
-    """Epochs of as many steps each; a subclass says what they have to do with each other."""
+class MixtureNoise(NoiseLaw):
+    """Sources in fixed shares of each batch, each in its own order, which know nothing of each other.
 
-    steps: int  # the steps of an epoch
-    # The mean over them of B / (size of the batch): 1 where no batch is short.
-    inverse_size: float = field(default=1.0, kw_only=True)
-    epochs_per_block: ClassVar[int] = 1  # 0 if no epochs are independent of the others
-
-    @property
-    def block(self) -> int | None:
-        """The steps of the epochs that make a block, if there are blocks."""
-        return self.epochs_per_block * self.steps or None
-
-
-@dataclass(frozen=True)
-class EpochNoise(EpochsNoise):
-    """Epochs that know nothing of each other, each a random permutation cut into batches: reshuffling.
-
-    A batch of b samples meets itself with probability 1/b, the others of its epoch never, those of other epochs with
-    1/N. So S/S0 = N/(N-1) [mean of B/b - (B/N) F], F being Fejér's kernel of the epoch's steps.
+    A source with the share w of a batch of B gives w B samples per step, as a training with that batch size would draw
+    them. Its part of the noise is w times the law of that training: S/S0 = sum over sources of w S_i/S0_i. The steps
+    in which a source gives one sample more or less than w B are left out. So is how far the mean of the mixture is from
+    the mean of all samples, since the shares are as they were meant.
     """
 
-    def continuous(self, frequencies: Floats) -> Floats:
-        """Return the spectrum: a dip of an epoch's width at 0."""
-        return self.finite_size * (self.inverse_size - self.share * fejer(frequencies, self.steps))
-
-    def covariance_sum(self, decay: complex) -> complex:
-        """Return the sum in closed form."""
-        at_rest = self.inverse_size - self.share * self.steps  # at decay 0: none where B divides N
-        return self.finite_size * (at_rest + self.share * fejer_shortfall(decay, self.steps))
-
-
-@dataclass(frozen=True)
-class PalindromeNoise(EpochsNoise):
-    """A permutation, then its reverse, each cut into batches from its own beginning: flip-flop.
-
-    Pairs of epochs know nothing of each other. With N = wB + r, batch i of the way forth and batch j of the way back
-    share B - r samples if i + j = w - 1, and r if i + j = w; a short batch lies within the first of the other way.
-    """
-
-    epochs_per_block = 2
+    parts: tuple[tuple[float, NoiseLaw], ...]  # the share of each source, and its law at its own batch size
 
     def continuous(self, frequencies: Floats) -> Floats:
-        """Return the spectrum: a flatter dip than reshuffling's."""
-        again, angles = np.zeros_like(frequencies), 2 * np.pi * frequencies
-        for weight, first, count in self._meetings():
-            again += weight * np.cos((first + count - 1) * angles) * dirichlet(angles, count)
-        both_ways = fejer(frequencies, 2 * self.steps)
-        return self.finite_size * (self.inverse_size + again / self.steps - self.share * both_ways)
+        """Return the sum of the sources' spectra, each times its share."""
+        return sum((share * law.continuous(frequencies) for share, law in self.parts), np.zeros_like(frequencies))
+
+    def lines(self) -> Lines:
+        """Return the lines of all sources, by frequency."""
+        each = [(frequencies, share * powers) for share, law in self.parts for frequencies, powers in [law.lines()]]
+        frequencies, powers = (np.concatenate(values) for values in zip(*each, strict=True))
+        by_frequency = np.argsort(frequencies, kind="stable")
+        return frequencies[by_frequency], powers[by_frequency]
 
     def covariance_sum(self, decay: complex) -> complex:
-        """Return the sum in closed form."""
-        meetings = self._meetings()
-        again = sum(weight * odd_and_even_powers(decay, first, count) for weight, first, count in meetings)
-        total = sum(weight * count for weight, _, count in meetings)
-        at_rest = self.inverse_size + total / self.steps - 2 * self.share * self.steps
-        both_ways = fejer_shortfall(decay, 2 * self.steps)
-        return self.finite_size * (at_rest + again / self.steps + self.share * both_ways)
-
-    def _meetings(self) -> list[tuple[float, int, int]]:
-        """Return (B times the coincidence, first lag, count) of the lags first, first + 2, ... from forth to back."""
-        whole, rest = divmod(self.num_samples, self.batch_size)
-        part = rest / self.batch_size
-        if self.steps == whole:  # no batch is short: there is no rest, or it is dropped
-            return [(1 - part, 1, whole), (part, 2, whole - 1)]
-        if whole == 0:  # one batch of all samples, forth and back
-            return [(1 / part, 1, 1)]
-        return [(1 - part, 2, whole), (part, 3, whole - 1), (1.0, 1, 1), (1.0, 2 * whole + 1, 1)]
+        """Return the sum of the sources' sums, each times its share."""
+        return sum((share * law.covariance_sum(decay) for share, law in self.parts), 0j)

@@ -17,16 +17,22 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish import orders
+from replenish import checks, orders
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.protocol import check_order
 from replenish.orders.sequences import IdentitySequence, ListedSequence, ReshuffledSequence, ShuffledSequence
-from replenish.theory.further_noise import BinsNoise, BufferNoise, PairedEpochsNoise
+from replenish.theory.epoch_noise import (
+    BinsNoise,
+    EpochNoise,
+    EpochsNoise,
+    PairedEpochsNoise,
+    PalindromeNoise,
+    ReadOnNoise,
+    RepeatedEpochNoise,
+)
 from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, PoolGaps, epoch_gaps, palindrome_gaps
-from replenish.theory.mixture_noise import MixtureNoise, ReadOnNoise
-from replenish.theory.noise_laws import EpochNoise, EpochsNoise, NoiseLaw, PalindromeNoise, WhiteNoise
-from replenish.theory.pool_noise import PoolNoise
-from replenish.theory.sequence_noise import BatchMeanNoise, GivenSequenceNoise, RepeatedEpochNoise, SequenceNoise
+from replenish.theory.noise_laws import MixtureNoise, NoiseLaw, WhiteNoise
+from replenish.theory.pool_noise import BatchMeanNoise, BufferNoise, GivenSequenceNoise, PoolNoise, SequenceNoise
 
 Law = TypeVar("Law")
 
@@ -211,7 +217,10 @@ def noise_law_of_values(order: orders.Order, values: ArrayLike) -> NoiseLaw:
         )
     _require_every_sample_once(order)
     n, b = order.num_samples, order.batch_size
-    columns = np.asarray(values, dtype=np.float64).reshape(len(np.asarray(values)), -1)
+    array = checks.array("values", values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"values should be real numbers, but got an array of dtype {array.dtype}")
+    columns = array.astype(np.float64).reshape(len(array) if array.ndim else 0, -1)
     if len(columns) != n or not np.isfinite(columns).all() or not (columns.std(axis=0) > 0).all():
         raise ValueError(
             f"values should be {n} finite numbers that differ, one for each sample, but got {values!r:.80}"

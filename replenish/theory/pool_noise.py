@@ -1,21 +1,26 @@
-"""The noise of a pool: what a pool of slots makes of the noise of the sequence that refills it."""
+"""The noise of pools and buffers, and of the fixed sequences that refill them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replenish.theory.arguments import Floats
-from replenish.theory.noise_laws import Lines, NoiseLaw
+from replenish.theory.epoch_noise import EpochsNoise
+from replenish.theory.kernels import dirichlet, harmonics_sum
+from replenish.theory.noise_laws import Lines, NoiseLaw, line_sum
 
+MAX_LINES = 2**25  # a sequence has N/2 of them where B and N have no common factor
 _RESONANCE = 1e-5  # how near, in parts, two decays are taken as equal
 
 
 @dataclass(frozen=True)
 class PoolNoise(NoiseLaw):
-    """A pool of M slots, of which B are drawn a step and refilled by any sequence, long after the start.
+    """A pool of M slots, of which B are drawn per step and refilled by any sequence, long after the start.
 
     A copy stays a geometric number of steps, whose characteristic function phi(w) has |phi|^2 = p^2 / (p^2 + 2q (1 -
     cos w)), p = B/M, q = 1 - p. Did copies leave independently of each other, two copies of a sample inserted d steps
@@ -29,7 +34,7 @@ class PoolNoise(NoiseLaw):
     """
 
     pool_size: int  # M
-    sequence: NoiseLaw  # the law of the sequence, taken B at a step
+    sequence: NoiseLaw  # the law of the sequence, taken B per step
 
     @property
     def leave(self) -> float:
@@ -75,7 +80,7 @@ class PoolNoise(NoiseLaw):
 
     @cached_property
     def _height(self) -> float:
-        """The factor of (1 - cos w) / (p^2 + 2q (1 - cos w)): 2q, but for the slots that exclude each other.
+        """The factor of (1 - cos w) / (p^2 + 2q (1 - cos w)): 2q, except for the slots that exclude each other.
 
         The pairs of copies in the pool at once are counted by the sequence's own sum, taken at the pool's decay.
         """
@@ -86,3 +91,164 @@ class PoolNoise(NoiseLaw):
         pairs = self._met / self.finite_size - 1 + self.share * (1 + stay) / self.leave
         excluded = 1 - other * (1 + stay) / (self.leave + stay * other)
         return self.finite_size * 2 * stay * (1 + pairs * excluded)
+
+
+@dataclass(frozen=True)
+class SequenceNoise(NoiseLaw):
+    """A fixed permutation that repeats for ever, B per step, across its seam: what refills the pool of SRS.
+
+    With N', B' = N, B over their greatest common divisor, it has a line for m = 1 ... N'-1 at the frequency m B'/N',
+    folded into [0, 1/2], of power B/(N-1) [sin(pi m B'/N') / (B' sin(pi m/N'))]^2 on average over permutations. The
+    strong ones are the harmonics of the effective epoch. If B divides N, this is shuffle once.
+    """
+
+    def continuous(self, frequencies: Floats) -> Floats:
+        """Return 0: there are lines only."""
+        return np.zeros_like(frequencies)
+
+    def lines(self) -> Lines:
+        """Return the lines, by frequency."""
+        return self._lines
+
+    @cached_property
+    def _lines(self) -> Lines:
+        divisor = math.gcd(self.num_samples, self.batch_size)
+        period, width = self.num_samples // divisor, self.batch_size // divisor
+        if period > 2 * MAX_LINES:
+            raise ValueError(
+                f"num_samples should make at most {MAX_LINES} lines with batch_size={self.batch_size}, but got "
+                f"{self.num_samples}, which makes {period // 2}; take a batch_size that divides it"
+            )
+        number = np.arange(1, period // 2 + 1)
+        angles = np.pi * number / period
+        powers = self.batch_size / (self.num_samples - 1) * (dirichlet(angles, width) / width) ** 2
+        powers[2 * number < period] *= 2
+        folded = number * width % period
+        folded = np.minimum(folded, period - folded)
+        by_frequency = np.argsort(folded)
+        return folded[by_frequency] / period, powers[by_frequency]
+
+    def covariance_sum(self, decay: complex) -> complex:
+        """Return the sum: in closed form if B divides N, else over the lines."""
+        if self.num_samples % self.batch_size == 0:
+            return self.finite_size * harmonics_sum(decay, self.num_samples // self.batch_size)
+        return line_sum(decay, self.lines())
+
+
+@dataclass(frozen=True)
+class GivenSequenceNoise(NoiseLaw):
+    """A fixed sequence whose samples have given numbers, rather than any: B per step, for ever.
+
+    The batch means repeat after N / gcd(N, B) steps, and their Fourier series is the lines. Several columns of numbers
+    are averaged. In data sorted by class, the lines at the first harmonics of the epoch are far above the average over
+    all sequences.
+    """
+
+    values: NDArray[np.float64] = field(repr=False, compare=False)  # by position: (N, columns), mean 0, mean square 1
+
+    def continuous(self, frequencies: Floats) -> Floats:
+        """Return 0: there are lines only."""
+        return np.zeros_like(frequencies)
+
+    def lines(self) -> Lines:
+        """Return the lines, by frequency."""
+        return self._lines
+
+    @cached_property
+    def _lines(self) -> Lines:
+        period = self.num_samples // math.gcd(self.num_samples, self.batch_size)
+        places = np.arange(period * self.batch_size) % self.num_samples
+        means = self.values[places].reshape(period, self.batch_size, -1).mean(axis=1)
+        powers = self.batch_size * (np.abs(np.fft.rfft(means, axis=0)) ** 2).mean(axis=1) / period**2
+        number = np.arange(len(powers))
+        powers[(number > 0) & (2 * number < period)] *= 2
+        return number[1:] / period, powers[1:]
+
+    def covariance_sum(self, decay: complex) -> complex:
+        """Return the sum over the lines."""
+        return line_sum(decay, self.lines())
+
+
+@dataclass(frozen=True)
+class BatchMeanNoise(NoiseLaw):
+    """The means of B samples in a row of a stream whose noise is known sample by sample.
+
+    For what draws one sample at a time and is cut into batches afterwards: a shuffle buffer, a reshuffled sequence
+    whose epochs end within a batch. The mean of B in a row lets [sin(pi v B) / (B sin(pi v))]^2 of the power through at
+    v cycles per sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
+    """
+
+    single: NoiseLaw  # the law of the stream with batches of one sample
+
+    def continuous(self, frequencies: Floats) -> Floats:
+        """Return the folded spectrum."""
+        result = np.zeros_like(frequencies)
+        for part in range(self.batch_size):
+            folded = (frequencies + part) / self.batch_size
+            result += self._transfer(folded) * self.single.continuous(folded)
+        return result
+
+    def lines(self) -> Lines:
+        """Return the folded lines, those that fall together as one."""
+        frequencies, powers = self.single.lines()
+        powers = self.batch_size * powers * self._transfer(frequencies)
+        folded = np.abs(frequencies * self.batch_size - np.round(frequencies * self.batch_size)).round(12)
+        distinct, which = np.unique(folded, return_inverse=True)
+        return distinct, np.bincount(which, weights=powers, minlength=len(distinct)).astype(np.float64)
+
+    def _transfer(self, frequencies: Floats) -> Floats:
+        return (dirichlet(np.pi * frequencies, self.batch_size) / self.batch_size) ** 2
+
+
+@dataclass(frozen=True)
+class BufferNoise(EpochsNoise):
+    """Data read in one order for ever through a shuffle buffer of M that is emptied at the end of every epoch.
+
+    A sample's step within its epoch has its own law, the same in every epoch and independent of the others. With
+    phi_i(w) its characteristic function, S/S0 = N/(N-1) [1 - mean |phi_i|^2], and there are lines at m/T, T steps an
+    epoch, of power N/(N-1) mean |phi_i|^2 / T: between reshuffling, where all phi_i are the same and vanish there,
+    and shuffle once, where |phi_i| = 1. A sample that enters before draw e leaves at a geometric time, until N - M
+    draws are done; if it is there still, it leaves at one of the last M, uniformly.
+    """
+
+    buffer_size: int  # M
+    epochs_per_block = 0
+
+    def continuous(self, frequencies: Floats) -> Floats:
+        """Return the white noise and its dip."""
+        return self.finite_size * (1 - self._passed(frequencies))
+
+    def lines(self) -> Lines:
+        """Return the lines at the harmonics of the epoch."""
+        number = np.arange(1, self.steps // 2 + 1)
+        powers = self.finite_size * self._passed(number / self.steps) / self.steps
+        powers[2 * number < self.steps] *= 2
+        return number / self.steps, powers
+
+    def _passed(self, frequencies: Floats) -> Floats:
+        """Return the mean of |phi_i|^2 over the samples.
+
+        phi of a sample that enters at draw e has, from its first step on, the terms a + h b with h = q^(draws of that
+        step left after e): so the samples of a step need only the means of h and h^2.
+        """
+        n, b, m, q = self.num_samples, self.batch_size, self.buffer_size, 1 - 1 / self.buffer_size
+        drained = n - m  # draws before the buffer is emptied
+        turn = np.exp(-2j * np.pi * np.asarray(frequencies, dtype=np.float64))
+        # The last m draws, each as likely: the part of each step that they are.
+        last = np.array([min((s + 1) * b, n) - max(s * b, drained) for s in range(drained // b, self.steps)]) / m
+        tail = sum(part * turn ** (drained // b + s) for s, part in enumerate(last.tolist()))
+        # One sample enters with the last draw before that, and all do if there is none.
+        total = np.abs(tail) ** 2 * (1 if drained else m)
+        # Backwards over the steps in which samples enter; `later` is phi of one that is there when the step ends.
+        later = tail
+        for step in reversed(range(-(-drained // b))):
+            end = min((step + 1) * b, drained)
+            h = q ** np.arange(end - step * b, 0, -1, dtype=np.float64)  # entering before each draw of the step
+            counts = np.ones(len(h))
+            if step == 0:
+                counts[0] = m  # the first m are there from the start
+            now, change = turn**step, later - turn**step
+            total += np.abs(now) ** 2 * counts.sum() + 2 * np.real(now * np.conj(change)) * (counts @ h)
+            total += np.abs(change) ** 2 * (counts @ h**2)
+            later = now + change * h[0]
+        return total / n

@@ -79,7 +79,7 @@ def when_orders_differ(
     rate = real("learning_rate", learning_rate, positive=True)
     weight_decay = real("weight_decay", weight_decay)
     noticeable = real("noticeable", noticeable, positive=True)
-    n -= n % b  # a short batch would add noise of its own, which is not what is asked
+    n -= n % b  # a short batch would add its own noise, which is not the question
     if n == b:
         raise ValueError(
             f"batch_size should be at most half of num_samples for orders to differ, but got {b} of {num_samples}"

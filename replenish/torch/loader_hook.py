@@ -64,10 +64,11 @@ class LoaderHook:
                 kind.__iter__ = before  # type: ignore[attr-defined]
         self._inits, self._iters = [], {}
 
-    def replace_iter(self, sampler: Any, draw: Draw) -> bool:
+    def replace_iter(self, sampler: Any, draw: Draw, pickled: Callable[[], None] = lambda: None) -> bool:
         """Let `iter(sampler)` return `draw(sampler, own)`, where `own()` returns the sampler's own iterator.
 
-        If this hook has replaced it before, `own()` returns what the earlier `draw` does.
+        If this hook has replaced it before, `own()` returns what the earlier `draw` does. `pickled()` is called when
+        the sampler is pickled: in another process it has its own iterator.
 
         Returns:
             Whether it can be replaced: not for a list, or another object without attributes.
@@ -75,8 +76,8 @@ class LoaderHook:
         try:
             before: _Replaced | None = vars(sampler).get(_MARK)
             if before is not None and before.hook is self:
-                draw = functools.partial(_draw_from, before.draw, draw)
-            vars(sampler)[_MARK] = _Replaced(self, self._wrap_iter(type(sampler)), draw)
+                draw, pickled = functools.partial(_draw_from, before.draw, draw), before.pickled
+            vars(sampler)[_MARK] = _Replaced(self, self._wrap_iter(type(sampler)), draw, pickled)
         except (TypeError, AttributeError):
             return False
         return True
@@ -135,13 +136,14 @@ class LoaderHook:
 class _Replaced:
     """How a sampler is iterated. A copy of a sampler shares it; in another process it is None."""
 
-    def __init__(self, hook: LoaderHook, kind: type, draw: Draw) -> None:
-        self.hook, self.kind, self.draw = hook, kind, draw
+    def __init__(self, hook: LoaderHook, kind: type, draw: Draw, pickled: Callable[[], None]) -> None:
+        self.hook, self.kind, self.draw, self.pickled = hook, kind, draw, pickled
 
     def __deepcopy__(self, memo: Any) -> _Replaced:
         return self
 
     def __reduce__(self) -> Any:
+        self.pickled()
         return _nothing, ()
 
 

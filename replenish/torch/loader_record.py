@@ -24,6 +24,7 @@ class LoaderRecord:
     left_early: int | None = 0  # how many of them have not drawn their last batch; None: unknown
     epochs: tuple[int, int] | None = None  # the first and the last epoch of the order that they drew
     evaluations: int = 0  # how many passes began with gradients off, and kept the loader's own order
+    pickled: bool = False  # whether it was pickled: in another process it has torch's order
     drawn: npt.NDArray[np.bool_] | None = field(default=None, repr=False)  # which samples this process has drawn
 
     @property
@@ -39,7 +40,7 @@ class LoaderRecord:
     @property
     def is_unused(self) -> bool:
         """Whether it would have got the order, but was not iterated."""
-        return self.order is not None and not self.passes and not self.evaluations
+        return self.order is not None and not (self.passes or self.evaluations or self.pickled)
 
     @property
     def title(self) -> str:
@@ -58,7 +59,8 @@ class LoaderRecord:
     @property
     def summary(self) -> str:
         """The outcome, in a line."""
-        return f"{self.title}: {self._outcome()}"
+        also = "; warning: it was pickled, and has torch's order in another process" if self.pickled else ""
+        return f"{self.title}: {self._outcome()}{also}"
 
     def _outcome(self) -> str:
         if self.order is None:

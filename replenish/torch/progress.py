@@ -7,6 +7,7 @@ from typing import Any
 
 from replenish import checks
 from replenish.torch.step_sampler import StepSampler
+from replenish.torch.stream import PooledIterableDataset
 
 
 class Progress:
@@ -18,7 +19,8 @@ class Progress:
     leaves a pass early without saying so, gets an error.
 
     Args:
-        sampler: The sampler of the training loader.
+        sampler: The sampler of the training loader, or the `PooledIterableDataset` that it reads. With workers, such a
+            dataset needs `progress.set_epoch(epoch)` before each pass.
 
     Example:
         >>> from replenish.torch import SRSBatchSampler
@@ -28,15 +30,16 @@ class Progress:
         (7, 0)
     """
 
-    def __init__(self, sampler: StepSampler[Any]) -> None:
+    def __init__(self, sampler: StepSampler[Any] | PooledIterableDataset[Any]) -> None:
         self.sampler = sampler
         self.step = int(sampler.state_dict()["step"])
+        self._steps_per_epoch = sampler.steps_per_epoch or checks.MAX_STEP  # an endless stream is one epoch
         sampler.ignores_set_epoch, sampler.expected_start = True, self._step
 
     @property
     def epoch(self) -> int:
         """The epoch of `step`: the one to resume with."""
-        return self.step // self.sampler.steps_per_epoch
+        return self.step // self._steps_per_epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass belong to `epoch`: its start, or the steps trained if they are within it.
@@ -46,7 +49,7 @@ class Progress:
         Raises:
             ValueError: The steps trained are beyond that epoch.
         """
-        start = checks.integer("epoch", epoch, minimum=0) * self.sampler.steps_per_epoch
+        start = checks.integer("epoch", epoch, minimum=0) * self._steps_per_epoch
         if epoch < self.epoch:
             raise ValueError(
                 f"epoch should be at least {self.epoch}, since {self.step} steps are trained, but got {epoch}"

@@ -84,7 +84,9 @@ class ShufflePatch:
         sizes = sizes_of(found, state.parts, everything=self.everything)
         if not isinstance(sizes, str):
             self._make_order(sizes, self.seed)  # an order that does not fit fails before the training
-            if self.hook.replace_iter(sampler, lambda sampler, own: self._draw(state, sampler, own)):
+            if self.hook.replace_iter(
+                sampler, lambda sampler, own: self._draw(state, sampler, own), lambda: self._note_pickled(state)
+            ):
                 self._loaders[sampler] = state
             else:
                 sizes = f"it has a sampler of its own, {found.sampler_name}"
@@ -125,6 +127,10 @@ class ShufflePatch:
         stream = self._stream_for(state)
         epoch_set = getattr(found.sampler, "epoch", 0)  # by `set_epoch`
         yield from stream.draw(sizes, found.indices, int(epoch_set))
+
+    def _note_pickled(self, state: _ShuffledLoader) -> None:
+        state.record.pickled = True
+        self._changed()
 
     def _stream_for(self, state: _ShuffledLoader) -> EpochStream:
         """Return the loader's stream: its own; that of a loader which it follows; or else a new one.

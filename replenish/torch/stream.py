@@ -31,7 +31,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     `start -> iterable` that gives the same items in the same order in every worker, process and run. The source must
     not divide itself among workers.
 
-    Positions follow the contract of the samplers (see docs/howto/positions.md), with one rule more. Workers and the
+    Positions follow the contract of the samplers (see docs/howto/resume.md), with one rule more. Workers and the
     main process tell each other nothing, so with `num_workers > 0` every pass needs `set_epoch`, `seek` or
     `load_state_dict` before it, and `persistent_workers` should be False. Other passes raise.
 
@@ -93,7 +93,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self.steps_per_epoch = None if self.batches_of_workers is None else sum(self.batches_of_workers)
         self.ignores_set_epoch = False
         self.expected_start: Callable[[], int] | None = None
-        self._restored = False  # whether `seek` or `load_state_dict` set the position
+        self._set_by: str | None = None  # "set_epoch", "seek", or None if it is the start or the end of a pass
         self._lowest = 0  # the first step that a state may name
         self._latest: StreamPass[T] | None = None  # in this process
         self._iterator_read = False
@@ -127,7 +127,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass begin at the start of `epoch`.
 
-        A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it.
+        A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it. A
+        pass of another epoch that is still under way without workers raises at its next batch.
 
         Raises:
             ValueError: The epoch ends before the restored step.
@@ -140,7 +141,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
                 f"steps_per_epoch should be given for set_epoch with repeat=True, where a pass has no end, but it is "
                 f"None and epoch is {epoch}"
             )
-        if self._restored and not self._has_begun() and epoch <= self._epoch:
+        if self._set_by == "seek" and not self._has_begun() and epoch <= self._epoch:
             if epoch == self._epoch:
                 return
             raise ValueError(
@@ -149,7 +150,9 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
                 f"{self.steps_per_epoch}, use the framework's adapter from replenish.integrations, or call seek(step) "
                 f"to go back"
             )
-        self._set(epoch, 0, restored=False)
+        if self._latest is not None and epoch != self._latest.epoch:
+            self._latest.overtaken_by = epoch
+        self._set(epoch, 0, "set_epoch")
 
     def seek(self, step: int) -> None:
         """Let the next pass begin at `step`, in batches of this process counted from the start of the run.
@@ -157,7 +160,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         Raises:
             ValueError: The steps of an epoch are not known, or the source cannot begin at a position.
         """
-        self._set(*self._place_of(checks.step(step)), restored=True)
+        self._set(*self._place_of(checks.step(step)), "seek")
 
     def state_dict(self, step: int | None = None) -> dict[str, int | str]:
         """Return the position as plain ints and strings, a few hundred bytes.
@@ -198,7 +201,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         """
         if isinstance(state_dict, Mapping) and set(state_dict) == {"epoch"}:  # as early versions saved it
             epoch = checks.integer("epoch in state", state_dict["epoch"], minimum=0, maximum=2**40)
-            self._set(epoch, 0, restored=True)
+            self._set(epoch, 0, "seek")
         else:
             self.seek(state.load(self, state_dict))
 
@@ -223,8 +226,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         """Put what the workers write in shared memory; in a worker it is there already."""
         self._passes.share_memory_()  # type: ignore[no-untyped-call]
 
-    def _set(self, epoch: int, within: int, *, restored: bool) -> None:
-        self._restored, self._lowest = restored, self._step_of(epoch, within)
+    def _set(self, epoch: int, within: int, by: str) -> None:
+        self._set_by, self._lowest = by, self._step_of(epoch, within)
         self._move(epoch, within)
 
     def _move(self, epoch: int, within: int) -> None:

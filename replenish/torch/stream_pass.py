@@ -29,11 +29,13 @@ class StreamPass(Iterator[list[T]], Generic[T]):
 
     Attributes:
         epoch: The epoch of the pass.
+        overtaken_by: The epoch for which `set_epoch` was called while this pass, of another epoch, was under way.
         drawn: The step within the epoch after the batches drawn, where one consumer gives them all.
     """
 
     def __init__(self, dataset: PooledIterableDataset[T]) -> None:
         self.epoch = self.drawn = 0
+        self.overtaken_by: int | None = None
         self._dataset = dataset
         self._lock = ForkSafeLock()
         self._worker = 0  # whose part of the source this is: after `seek`, another than the process's own number
@@ -53,6 +55,11 @@ class StreamPass(Iterator[list[T]], Generic[T]):
                 )
             if self._is_over:
                 raise StopIteration
+            if self.overtaken_by is not None:
+                raise RuntimeError(
+                    f"set_epoch({self.overtaken_by}) was called while a pass of epoch {self.epoch} was under way: call "
+                    f"set_epoch before iter(loader)"
+                )
             try:
                 if self._stream is None or (self._end is not None and self._stream.step >= self._end):
                     raise StopIteration
@@ -156,8 +163,9 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         """End the pass. In the main process the next one is the next epoch, unless the position was set meanwhile."""
         self._is_over = True
         dataset = self._dataset
-        if get_worker_info() is None and dataset._moves == self._moves:
-            dataset._restored = False
+        named_again = dataset._set_by == "set_epoch" and (dataset._epoch, dataset._latest) == (self.epoch, self)
+        if get_worker_info() is None and (dataset._moves == self._moves or named_again):
+            dataset._set_by = None
             dataset._move(self.epoch + 1, 0)
 
     def _number(self) -> int:

@@ -19,9 +19,9 @@ from launching import CONFIG, Heard, at_step, in_this_process, signal_here, wait
 import replenish.lab.launch.ray
 from replenish.lab.comparing.command import compare_commands
 from replenish.lab.comparing.metric import OutputMetric
-from replenish.lab.comparing.question import Question
+from replenish.lab.comparing.question import ask
 from replenish.lab.config import Hardware, RunConfig
-from replenish.lab.jobs import plan
+from replenish.lab.jobs import Execution, plan
 from replenish.lab.launch import launch
 from replenish.lab.launch.progress import PROGRESS
 from replenish.lab.runs.folder import METRICS, RunFolder
@@ -179,10 +179,10 @@ def test_an_address_where_nobody_listens_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_command_is_compared_in_tasks(tmp_path: Path) -> None:
     script = Path(__file__).parents[1] / "processes" / "scripts" / "quick.py"
-    question = Question(("reshuffling", "srs"), (0, 1), higher_is_better=True)
+    question = ask(("reshuffling", "srs"), 2, higher_is_better=True)
     metric = OutputMetric(r"score: ([0-9.]+)")
-    command, arguments = f"python {script} --seed {{seed}}", {"runs": tmp_path, "launcher": "ray", "parallel": 2}
-    answer, _ = compare_commands(command, metric, question, **arguments)  # type: ignore[arg-type]
+    command, execution = f"python {script} --seed {{seed}}", Execution(tmp_path, "ray", 2, Hardware("cpu"))
+    answer, _ = compare_commands(command, metric, question, execution)
     assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
     with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
-        compare_commands(f"{command} --fail-at 0", metric, question, **arguments)  # type: ignore[arg-type]
+        compare_commands(f"{command} --fail-at 0", metric, question, execution)

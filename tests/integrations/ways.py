@@ -157,6 +157,12 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
             "a source with a fixed order",
         ),
         "a resume over a source whose order changes": (REFUSED, "a source with a fixed order"),
+        "Accelerate, `prepare` and `Progress`": (EXACT, ""),
+        "a loop with `Progress` that does not count": (REFUSED, "`progress.step += 1`"),
+        "Lightning Trainer, `SamplerCheckpoint(dataset)`, checkpoints every n steps": (EXACT, ""),
+        "Hugging Face Trainer, `StreamPosition`": (EXACT, ""),
+        "the same without `ignore_data_skip=True`": (REFUSED, "`ignore_data_skip=True`"),
+        "a stream as the dataset of `SRSTrainer`": (REFUSED, "`StreamPosition`"),
     },
 }
 

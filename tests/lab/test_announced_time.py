@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.lab.comparing.data import PlannedComparison, plan_comparison
+from replenish.lab.comparing.data import PlannedComparison, lab_question, plan_comparison
 from replenish.lab.config import RunConfig
 from replenish.lab.experiments.costs import known_data, run_cost
+from replenish.lab.jobs import Execution
 from replenish.lab.runs import RunFolder, read_runs
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -45,9 +46,8 @@ def test_every_run_has_to_start_and_those_at_once_take_the_time_of_one(tmp_path:
 
 def test_runs_that_have_ended_take_no_time(tmp_path: Path) -> None:
     whole = minutes(tmp_path, "--epochs", "1", "--seeds", "24")
-    planned = plan_comparison(
-        "digits", model="wrn-10-1", orders=("reshuffling", "srs"), seeds=24, runs=tmp_path, epochs=1
-    )
+    question = lab_question(("reshuffling", "srs"), 24)
+    planned = plan_comparison("digits", question, Execution(tmp_path), model="wrn-10-1", recipe={"epochs": 1})
     for job in planned.jobs[:24]:
         RunFolder(job.folder).claim(job.config)
         data = {"fingerprint": planned.dataset.fingerprint}

@@ -215,7 +215,7 @@ def test_ranges_and_budgets_that_are_none(options: dict[str, Any], message: str)
 def test_an_undecided_answer_says_how_to_ask_again_and_what_the_intervals_assume() -> None:
     answer = compare_trainings(made_up(0.0), 1000, 50, seeds=10)
     assert answer.verdicts[0].outcome == "undecided"
-    assert "Next: the same call with until_decided=True and margin=M" in answer.advice
+    assert "at every look: the same call with until_decided=True and margin=M" in answer.advice
     assert "strikes 26 % of an order's runs still leaves 10 runs without one" in answer.assumption
     (differences,) = [line for line in answer.lines() if line.startswith("srs minus reshuffling by seed: ")]
     assert differences.count(",") == 9

@@ -190,7 +190,7 @@ def test_what_cannot_be_answered_is_said(tmp_path: Path, run: tuple[Path, RunCon
     assert "--batch-size should be given" in refused("what", 3, "--order", "srs", "-N", 10)
     assert "--seed should be left out, since" in refused("what", 3, run[0], "--seed", 1)
     assert "--dataset and --option should be left out" in refused("what", 3, run[0], "--dataset", "digits")
-    assert "step should be at least 0" in refused("what", "--order", "srs", "-N", 10, "-B", 2, "--", -1)
+    assert "STEP should be a whole number, 0 or more" in refused("what", "--order", "srs", "-N", 10, "-B", 2, "--", -1)
     assert "labels should be given for the order 'stratified'" in refused(
         "what", 3, "--order", "stratified", "-N", 10, "-B", 2
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replenish import Mixture, RandomReshuffling, SequencedReplacement, state
+from replenish import Mixture, RandomReshuffling, SequencedReplacement, Skipping, state
 from replenish.draws import derived_seed
 from replenish.orders import PoissonDraws, build_order, order_from_config, read_order
 from replenish.orders.by_name import check_fittable
@@ -171,6 +171,10 @@ def test_a_config_file_stands_for_an_order_wherever_one_is_named(tmp_path: Any) 
     path.write_text(json.dumps(built.rebatched(10, 5).config()))
     with pytest.raises(ValueError, match="leave the batch size to the training, but names a rebatched order"):
         build_order(str(path), 1000, 20)
+    path.write_text(json.dumps(Skipping(RandomReshuffling(100, 5), [(1, 3)]).config()))
+    assert len(build_order(str(path), 100, 10).batch(1)) == 10
+    with pytest.raises(ValueError, match="skip steps of an order without short batches"):
+        build_order(str(path), 100, 8)
     path.write_text(json.dumps(PoissonDraws(100, 5).config()))
     with pytest.raises(ValueError, match="batches of the loaders' sizes, but those of .*mix.json have random ones"):
         check_fittable(str(path), {})

@@ -49,8 +49,7 @@ def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
 
         monkeypatch.setattr(slurm, "Preemptible", make)
         here = [
-            str(Path(__file__).parents[1] / "lab"),
-            str(Path(__file__).parents[1]),
+            *(str(Path(__file__).parents[1] / name) for name in ("helpers", "lab", "")),
             os.environ.get("PYTHONPATH", ""),
         ]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(here))

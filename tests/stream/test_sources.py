@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -109,6 +110,16 @@ class TestBadInput:
 
         with pytest.raises(ValueError, match="same number of items in every pass, 60, but it ended after 50"):
             list(islice(stream(Wrong()), 100))
+
+
+def test_threads_may_share_a_stream() -> None:
+    running, found = stream(range(20_000), repeat=False), []
+    threads = [threading.Thread(target=lambda: found.extend(running)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(chain.from_iterable(found)) == list(range(20_000))
 
 
 class TestBadState:

@@ -11,10 +11,8 @@ import pytest
 
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
-from replenish.lab.experiments.listing import experiments_table
 from replenish.lab.report import make_report, read_runs
 from replenish.lab.report.rules import read_rules
-from replenish.lab.show.markdown import table_lines
 from study import pages
 
 ROOT = Path(__file__).parents[2]
@@ -131,13 +129,3 @@ def test_the_records_are_whole() -> None:
         assert result["data"]["train_images"] == 10_000
         assert not result["commit"].endswith("-dirty")
     assert len({result["data"]["fingerprint"] for result in results.values()}) == 1
-
-
-@pytest.mark.slow
-def test_the_page_on_reproducing_lists_every_experiment() -> None:
-    page = (ROOT / "docs" / "reproducing.md").read_text()
-    for line in table_lines(experiments_table("full")):
-        assert line in page, "take the tables from `replenish list --markdown`"
-    mini = [line for line in table_lines(experiments_table("mini")) if line.startswith("| `table3/")]
-    assert len(mini) == 4
-    assert all(line in page for line in mini)

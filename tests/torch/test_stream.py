@@ -198,7 +198,7 @@ class TestRanks:
 
 
 class TestPositions:
-    """The contract of the samplers, docs/howto/positions.md."""
+    """The contract of the samplers, docs/howto/resume.md."""
 
     def test_a_pass_left_early_leaves_no_position(self) -> None:
         data = dataset(range(90), steps_per_epoch=10)

@@ -555,11 +555,13 @@ class TestLoaderHook:
         assert passes == [[0, 1], [2, 3], [0]]
 
     def test_copies_share_it_and_pickles_do_not(self) -> None:
-        with using("srs", seed=3):
+        with using("srs", seed=3) as patch:
             made = loader()
             list(made)
             assert list(copy.deepcopy(made)) == epoch(1)
+            assert "pickled" not in patch.summaries()[0]
             assert sorted(chain(*pickle.loads(pickle.dumps(made)))) == DATA
+        assert patch.summaries()[0].endswith("; warning: it was pickled, and has torch's order in another process")
 
     def test_leaves_what_cannot_be_replaced(self) -> None:
         assert not LoaderHook().replace_iter([1, 2], lambda sampler, own: own())

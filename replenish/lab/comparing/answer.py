@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from replenish.lab.comparing.question import Question, Values
+from replenish.lab.comparing.question import ASK_AGAIN, Question, Values
 from replenish.lab.statistics import Estimate, mean_with_interval, unseen_share
 from replenish.lab.verdict import MOST_SEEDS, Verdict
 from replenish.notebook import html_table
@@ -64,11 +64,10 @@ class Answer:
                 f"About {most} seeds in all would decide, if mean and spread stay as they are. A larger test set would "
                 "need fewer."
             )
-        again = f"Next: {self.question.ask_again}" if self.question.ask_again else ""
         return (
-            "To add seeds to this comparison until it decides would find a difference that is not there too often. "
-            f"An interval that allows for a look after every seed does not. {again}"
-        ).strip()
+            "Do not add seeds here until it decides: that too often finds a difference that is not there. "
+            f"Next, with an interval that holds at every look: {self.question.ask_again or ASK_AGAIN}"
+        )
 
     @property
     def assumption(self) -> str:

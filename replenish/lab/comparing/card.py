@@ -31,7 +31,7 @@ def card_png(answer: Answer, title: str) -> bytes:
     canvas.text(0.04, 0.935, f"Replenish · {title}", size=13, color=SOFT, va="center")
     height, size = 0.87, 17 if len(verdicts) == 1 else 13
     for verdict in verdicts:
-        lines = textwrap.wrap(verdict.sentence, 84 if len(verdicts) == 1 else 112)
+        lines = textwrap.wrap(verdict.sentence, 84 if len(verdicts) == 1 else 100)
         canvas.text(0.04, height, "\n".join(lines), size=size, color=INK, va="top", weight="bold", linespacing=1.3)
         height -= (0.058 if len(verdicts) == 1 else 0.044) * len(lines) + 0.018
     height = min(height, 0.78)
@@ -80,7 +80,7 @@ def _draw_intervals(axis: Axes, verdicts: tuple[Verdict, ...]) -> None:
     axis.set_yticks([])
     left, right = sides(verdicts[0]) if len(verdicts) == 1 else ("", "")
     if len(verdicts) > 1:  # the second is the same for all
-        named = ("the first", verdicts[0].second)
+        named = ("the other order", verdicts[0].second)
         left, right = reversed(named) if verdicts[0].rule.higher_is_better else named
     unit = verdicts[0].rule.unit
     axis.text(0, -0.16, f"← {left} better", transform=axis.transAxes, size=12, color=SOFT)

@@ -11,7 +11,15 @@ from pathlib import Path
 from replenish.lab.atomic_files import check_place
 from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.page import answer_page
-from replenish.lab.comparing.question import ASK_AGAIN, DivergedError, Outcomes, ask, checked_metric, run_until_decided
+from replenish.lab.comparing.question import (
+    ASK_AGAIN,
+    DivergedError,
+    Outcomes,
+    Question,
+    ask,
+    checked_metric,
+    run_until_decided,
+)
 from replenish.lab.comparing.written import write_page
 from replenish.lab.jobs import checked_budget
 from replenish.lab.statistics import ANY
@@ -90,43 +98,55 @@ def compare_trainings(
         check_place("page", Path(page), ".html")
     for order in question.orders:
         _order(order, num_samples, batch_size, 0)  # an order that does not fit fails before the first training
-    outcomes = Outcomes(question)
-    besides: dict[str, dict[str, dict[int, float]]] = {}
-
-    def train_one(order: str, seed: int) -> None:
-        made = _order(order, num_samples, batch_size, seed)
-        try:
-            found = train(made, seed)
-        except Exception as error:
-            message = f"{type(error).__name__}: {error}"
-            if not outcomes.fail(order, seed, message):
-                raise RuntimeError(f"the training of {order} with seed {seed} failed: {message}") from error
-            return
-        try:
-            outcomes.add(order, seed, _value(found, metric, order, seed))
-        except DivergedError:
-            outcomes.add(order, seed, None)
-        for name, value in _others(found, metric).items():
-            besides.setdefault(name, {}).setdefault(order, {})[seed] = value
-
-    def run(seeds: Sequence[int]) -> None:
-        for seed in seeds:
-            for order in question.orders:
-                train_one(order, seed)
-
-    def answered(stopped: str | None) -> Answer:
-        return make_answer(question, outcomes.values, stopped, besides=besides, warnings=outcomes.warnings())
-
+    trainings = _Trainings(train, question, metric, lambda order, seed: _order(order, num_samples, batch_size, seed))
     try:
-        found = answered(run_until_decided(question, outcomes.values, run, budget=budget))
+        found = trainings.answer(run_until_decided(question, trainings.outcomes.values, trainings.run, budget=budget))
     except BaseException:
-        if page is not None and any(outcomes.values.values()):
-            _write(answered("it was interrupted"), page)
+        if page is not None and any(trainings.outcomes.values.values()):
+            _write(trainings.answer("it was interrupted"), page)
         raise
-    outcomes.refuse_nothing()
+    trainings.outcomes.refuse_nothing()
     if page is not None:
         _write(found, page)
     return found
+
+
+class _Trainings:
+    """The trainings of one comparison and how they ended."""
+
+    def __init__(
+        self, train: Training, question: Question, metric: str | None, make_order: Callable[[str, int], Order]
+    ) -> None:
+        self._train, self._question, self._metric, self._make_order = train, question, metric, make_order
+        self.outcomes = Outcomes(question)
+        self._besides: dict[str, dict[str, dict[int, float]]] = {}
+
+    def run(self, seeds: Sequence[int]) -> None:
+        """Train with every order, all orders of a seed before the next seed."""
+        for seed in seeds:
+            for order in self._question.orders:
+                self._run_one(order, seed)
+
+    def _run_one(self, order: str, seed: int) -> None:
+        made = self._make_order(order, seed)
+        try:
+            found = self._train(made, seed)
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            if not self.outcomes.fail(order, seed, message):
+                raise RuntimeError(f"the training of {order} with seed {seed} failed: {message}") from error
+            return
+        try:
+            self.outcomes.add(order, seed, _value(found, self._metric, order, seed))
+        except DivergedError:
+            self.outcomes.add(order, seed, None)
+        for name, value in _others(found, self._metric).items():
+            self._besides.setdefault(name, {}).setdefault(order, {})[seed] = value
+
+    def answer(self, stopped: str | None) -> Answer:
+        """Return the answer over what has ended."""
+        warnings = self.outcomes.warnings()
+        return make_answer(self._question, self.outcomes.values, stopped, besides=self._besides, warnings=warnings)
 
 
 def _write(answer: Answer, page: str | os.PathLike[str]) -> None:

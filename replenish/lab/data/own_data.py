@@ -83,7 +83,7 @@ def _split(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Ar
         if len(images) != len(labels):
             raise DataError(f"{what} has {len(images)} images and {len(labels)} labels")
         return _stacked(images.__getitem__, len(images), size, what), _labels(labels, what), None
-    if hasattr(split, "__iter__") and not hasattr(split, "__len__"):
+    if hasattr(split, "features") and not hasattr(split, "__len__"):  # Hugging Face's, streamed
         raise DataError(
             f"{what} should have a length, but got {type(split).__name__}, which streams; give a dataset that is "
             f"read by index, such as load_dataset(..., streaming=False)"

@@ -23,6 +23,7 @@ class Cell:
     notes: tuple[str, ...] = ()
     muted: bool = False
     code: bool = False
+    level: str = ""  # "ok", "warning" or "fault": a coloured chip
 
 
 @dataclass(frozen=True)

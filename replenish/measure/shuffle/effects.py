@@ -29,6 +29,7 @@ class Effect:
         fault_from: From which ratio or correlation on this statistic would be a fault.
         is_correlation: Whether `effect` is a correlation, 0 for a uniform shuffle, and not a ratio.
         even_is_ok: Whether a ratio below 1 is meant, as for stratified batches.
+        only_share: Whether the level goes by `share` only, since a uniform shuffle never has any.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Effect:
     fault_from: float = 1 + RATIO[1]
     is_correlation: bool = False
     even_is_ok: bool = False
+    only_share: bool = False
 
     @property
     def size(self) -> float:
@@ -61,7 +63,7 @@ class Effect:
         level = OK
         if adjusted_p < SIGNIFICANCE:
             for name, least, share in zip((WARNING, FAULT), thresholds, SHARE, strict=True):
-                if self.size >= least and (self.share is None or abs(self.share) >= share):
+                if (self.only_share or self.size >= least) and (self.share is None or abs(self.share) >= share):
                     level = name
         unit = "a correlation of" if self.is_correlation else "a ratio of"
         detectable = self.detectable(tests)

@@ -23,6 +23,7 @@ from replenish.notebook import html_table
 from replenish.orders import (
     BlockReshuffling,
     FlipFlop,
+    Mixture,
     PairedReversal,
     RepeatedAugmentation,
     ShuffleOnce,
@@ -171,7 +172,7 @@ def shuffle_quality(
         num_samples,
         labels=labels,
         kind=_kind_of(source) if kind is None else kind,
-        even_is_ok=isinstance(source, Stratified),
+        even_is_ok=isinstance(source, (Mixture, Stratified)),
         other=None if others is None else read(others, None if epochs is None else 1)[0],
     )
 
@@ -198,7 +199,7 @@ def quality_of_epochs(
         number = sum(number for number, _ in repeats)
         p = 1.0 if not number else 1e-300
         text = "Draws that repeat a sample of the same epoch, as a part of all (1 is none)"
-        effects.append(Effect("repeats", text, 1 + number / drawn, p, 0.0, share=number / drawn))
+        effects.append(Effect("repeats", text, 1 + number / drawn, p, 0.0, share=number / drawn, only_share=True))
     elif kind == REPLACEMENT and not even_is_ok:
         shares = share_effects(epochs, num_samples)
         effects.append(shares)
@@ -233,7 +234,7 @@ def _kind_of(source: IndexSource) -> str | None:
     """Return what an order of this library means; None for anything else."""
     if isinstance(source, (ShuffleOnce, FlipFlop, PairedReversal, BlockReshuffling)):
         return RELATED
-    if isinstance(source, WeightedDraws):
+    if isinstance(source, (Mixture, WeightedDraws)):
         return WEIGHTED
     if isinstance(source, RepeatedAugmentation):
         return REPLACEMENT

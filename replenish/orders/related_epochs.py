@@ -1,4 +1,4 @@
-"""Paired reversal: a permutation, then the same with every block of it reversed."""
+"""Orders whose epochs are related: the same permutation again, or reversed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,43 @@ import numpy as np
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.orders.epochs import EpochOrder
+
+
+class ShuffleOnce(EpochOrder):
+    """One uniform permutation, drawn from the seed and used again in every epoch.
+
+    It is the permutation that `RandomReshuffling` and `FlipFlop` of the same seed begin with. With `drop_last` the
+    same N mod B samples are left out for ever.
+
+    Example:
+        >>> order = ShuffleOnce(num_samples=6, batch_size=2)
+        >>> order.batch(0).tolist() == order.batch(3).tolist()
+        True
+    """
+
+    def _permutation_number(self, epoch: int) -> int:
+        return 0
+
+
+class FlipFlop(EpochOrder):
+    """A new uniform permutation in every second epoch, and its reverse in the epoch after it.
+
+    Rajput, Lee and Papailiopoulos, "Permutation-based SGD: is random optimal?" (2021), with random
+    reshuffling as the scheme that is flipped. At one seed, epoch 2e has the permutation that epoch e of
+    `RandomReshuffling` has.
+
+    Example:
+        >>> order = FlipFlop(num_samples=4, batch_size=2)
+        >>> forth, back = order.batch(0).tolist(), order.batch(3).tolist()
+        >>> back == forth[::-1]
+        True
+    """
+
+    def _permutation_number(self, epoch: int) -> int:
+        return epoch // 2
+
+    def _arranged(self, permutation: Int64Array, epoch: int) -> Int64Array:
+        return permutation[::-1] if epoch % 2 else permutation
 
 
 class PairedReversal(EpochOrder):
