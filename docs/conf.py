@@ -81,12 +81,15 @@ autodoc_type_aliases = {
     "Source": "Source",
 }
 
+# Two classes have fields of one name, and a docstring names its own.
+suppress_warnings = ["ref.python"]
+
 # What has no page here: other packages, whose indices would have to be fetched, and in annotations the names that a
 # module has for types of arrays and functions, or imports for the type checker alone.
 nitpick_ignore_regex = [
     ("py:.*", r"(accelerate|collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
     ("py:class", r"np\.\w+"),
-    ("py:class", r"replenish\.(lab\.(jobs|report\.rules)|torch\.(progress|stream|stream_pass))\.[A-Z]\w*"),
+    ("py:class", r"replenish\.(lab\.(jobs|report\.rules)|torch\.(describe|progress|stream|stream_pass))\.[A-Z]\w*"),
     ("py:class", r"dict\[str"),  # in the default of a dataclass field
     ("py:exc", r"OutOfTimeError"),
     ("py:class", r"((nn|np|npt)\.|replenish\.(stream\.shards|torch\.(position|reorder))\.)?[A-Z]\w*"),

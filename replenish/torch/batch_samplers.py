@@ -64,8 +64,9 @@ class OrderBatchSampler(StepSampler[list[int]]):
         if self.num_replicas > 1 or (running and torch.distributed.get_world_size() > 1):
             raise ValueError(
                 f"batch_size should not be read where several processes run, since the sampler already gives rank "
-                f"{self.rank} its share and a library that reads it would divide the batches again; for Accelerate, "
-                f"use replenish.integrations.accelerate.prepare; the global batch size is sampler.order.batch_size"
+                f"{self.rank} its share and a library that reads it would divide the batches again; for Lightning and "
+                f"Fabric, pass use_distributed_sampler=False; for Accelerate, use "
+                f"replenish.integrations.accelerate.prepare; the global batch size is sampler.order.batch_size"
             )
         return self.order.batch_size
 

@@ -71,7 +71,7 @@ class LoaderHook:
         the sampler is pickled: in another process it has its own iterator.
 
         Returns:
-            Whether it can be replaced: not for a list, or another object without attributes.
+            Whether it can be replaced. A list, or another object without attributes, cannot.
         """
         try:
             before: _Replaced | None = vars(sampler).get(_MARK)

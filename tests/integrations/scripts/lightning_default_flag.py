@@ -67,8 +67,8 @@ def main() -> None:
             seen = module.seen
         share = slice(rank * 40 // options.devices, (rank + 1) * 40 // options.devices)
         result = "exact" if seen == [batch[share] for batch in EXPECTED] else f"WRONG {len(seen)} {seen[:1]}"
-    except TypeError as error:
-        result = f"TypeError: {error}"
+    except (TypeError, ValueError) as error:
+        result = f"{type(error).__name__}: {error}"
     (options.folder / f"result{rank}.txt").write_text(result)
 
 
