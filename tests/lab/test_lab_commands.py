@@ -54,7 +54,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pa
 def test_demo_shows_table_3_and_names_the_report(demonstration: tuple[Path, str]) -> None:
     runs, output = demonstration
     assert "Table 3" in output
-    assert "WRN-SRS" in output
+    assert "│ SRS " in output
     assert "1 seed says: " in " ".join(output.split())
     assert "from the record that comes with this package: SRS and reshuffling" in " ".join(output.split())
     assert "Three seeds can lie to you." in output
