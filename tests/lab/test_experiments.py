@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from replenish.lab import RunConfig
-from replenish.lab.experiments import EXPERIMENTS, SCALES, configs, find
+from replenish.lab.experiments import EXPERIMENTS, SCALES, configs, decisive_configs, find
 from replenish.lab.experiments.costs import counted_networks, known_data
 from replenish.lab.models import cost
 
@@ -138,7 +138,7 @@ def test_what_stands_counted_is_what_is_counted() -> None:
     wanted = {
         (config.model, data.channels, data.classes, data.image_size)
         for scale in SCALES
-        for config in configs(scale).values()
+        for config in {**configs(scale), **decisive_configs(scale)}.values()
         for data in [known_data(config)]
     }
     counted = counted_networks()
