@@ -136,10 +136,11 @@ def compare(
     stopped = "stopped; runs that had ended are kept, so give the same command again"
     with errors_as_sentences(stopped, flags=given):
         _check_given(given, data, command, launcher, until_decided)
+        chosen_seeds = max_seeds if until_decided else options.parse_seeds(seeds)
         options.check_launcher(launcher, devices * num_nodes)
         names = [name.strip() for name in orders.split(",")]
         asked: dict[str, Any] = {
-            "seeds": max_seeds if until_decided else options.parse_seeds(seeds),
+            "seeds": chosen_seeds,
             "margin": margin,
             "until_decided": until_decided,
             "max_seeds": max_seeds,

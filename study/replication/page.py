@@ -76,15 +76,16 @@ def readme_part(evidence: Evidence) -> str:
     if effect is not None and interval is not None:
         ends = f"95 % interval {signed(interval.low)} to {signed(interval.high)}"
         ours = f"{signed(effect.mean)} ({ends}, n = {effect.n} pairs)"
-    errors = [
+    errors: list[float] = [
         error for name in (comparison.first, comparison.second) for error in evidence.arms[name].errors().values()
     ]
+    level = f", {fmean(errors):.1f} % error" if errors else ""
     rows = (
         ("", "SRS minus reshuffling, points of test error on CIFAR-100", "setting"),
         ("---", "---", "---"),
         ("the paper", signed(PUBLISHED), "WRN-28-10, 50,000 images of 32 x 32 pixels, 12.34 % error with SRS"),
-        ("ours", ours, f"WRN-10-2, 2,500 images of 16 x 16 pixels, {fmean(errors):.1f} % error"),
-        ("the paper's size", "open", "six runs would settle it: `replenish run decisive`"),
+        ("ours", ours, f"WRN-10-2, 2,500 images of 16 x 16 pixels{level}"),
+        ("the paper's size", "open", "one pair of runs is the first step: `replenish run decisive`"),
     )
     return "\n".join([headline(judgement), "", *(f"| {' | '.join(row)} |" for row in rows)])
 

@@ -33,7 +33,7 @@ def test_nothing_overflows_and_text_can_be_read(open_page, path: Path, width: st
     page = open_page(path, width=width, scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.locator("figure svg.chart").count() == 5
+    assert page.locator("figure svg.chart").count() == 6
     for chart in page.locator("svg.chart").all():
         inside = chart.evaluate(
             """svg => [...svg.querySelectorAll('text')].filter(text => {
@@ -156,6 +156,6 @@ def test_a_screen_reader_is_told_what_is_where(open_page, path: Path) -> None:
     assert page.get_by_role("group", name="Coverage over time").count() == 1
     assert page.get_by_role("img", name="samples not drawn, %").count() == 1
     assert page.get_by_role("heading", level=1).count() == 1
-    assert page.get_by_role("table").count() == 3  # the others are folded
+    assert page.get_by_role("table").count() == 4  # the others are folded
     assert page.get_by_role("rowheader", name="equal pairs in a batch").count() == 1
     assert page.locator("html").get_attribute("lang") == "en"

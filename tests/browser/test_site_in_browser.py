@@ -42,7 +42,7 @@ def test_formulas_are_drawn(open_page: Any, site: Path) -> None:
 
 
 def test_code_can_be_copied(open_page: Any, site: Path) -> None:
-    page = open_page(site / "index.html")
+    page = open_page(site / "start.html")
     block = page.locator("div.highlight").first
     block.hover()
     assert block.locator("button.copybtn").is_visible()
@@ -63,7 +63,7 @@ def test_the_explorer_plays(open_page: Any, site: Path) -> None:
     frame.scroll_into_view_if_needed()
     explorer = page.frame_locator(".explorer iframe")
     assert "Sequenced-replacement" in explorer.locator("h1").inner_text()
-    page.get_by_role("link", name="Open the explorer alone").click()
+    page.get_by_role("link", name="Open the explorer by itself").click()
     assert page.url.endswith("_static/explorer.html")
 
 
