@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replenish import checks
 from replenish.torch.step_sampler import StepSampler
-from replenish.torch.stream import PooledIterableDataset
+
+if TYPE_CHECKING:
+    from replenish.torch.stream import PooledIterableDataset
 
 
 class Progress:

@@ -150,7 +150,7 @@ main()
 @pytest.mark.slow
 def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     arguments = ("run", ROW, "--scale", "digits", "--epochs", "3", "--runs", "runs")
-    code = [sys.executable, "-c", INTERRUPTED_COMMAND, str(Path(__file__).parents[1])]
+    code = [sys.executable, "-c", INTERRUPTED_COMMAND, str(Path(__file__).parents[1] / "helpers")]
     stopped = subprocess.run([*code, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert stopped.returncode == 130, stopped.stderr
     folder = only_run(tmp_path / "runs")
