@@ -3,7 +3,7 @@
 `study/STATEMENT.md` says what each part asks and how it is judged. The arms of a part differ in the order, or in the
 learning rate where the name says so, and in nothing else.
 
-    python -m study.second K --runs results/second --jobs 2
+    python -m study.second K --jobs 2
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the parts named on the command line; finished runs are kept, stopped runs resume."""
     parser = argparse.ArgumentParser(prog="python -m study.second", description=main.__doc__)
     parser.add_argument("parts", nargs="+", choices=PARTS)
-    parser.add_argument("--runs", type=Path, default=Path("results/second"), help="the folder of the records")
+    parser.add_argument("--runs", type=Path, default=Path("study/records"), help="the folder of the records")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once, one thread each")
     options = parser.parse_args(arguments)
     command = shlex.join(["python", "-m", "study.second", *(sys.argv[1:] if arguments is None else arguments)])

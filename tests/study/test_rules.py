@@ -1,14 +1,18 @@
 """The second study's rules on made values, and its arms against its statement."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from replenish import RandomReshuffling, SequencedReplacement
+from replenish.lab.runs import read_runs
 from replenish.theory import equivalent_learning_rate
 from study import rules
-from study.second import EQUAL_VARIANCE_RATE, PARTS
+from study.second import EQUAL_VARIANCE_RATE, FIRST_SEED, PARTS
+
+RECORDS = Path(__file__).parents[2] / "study" / "records"
 
 
 @pytest.mark.parametrize(
@@ -51,3 +55,18 @@ def test_part_k_is_as_stated():
     assert rules.K1_EPOCH % config.clean_every == 0
     factor = equivalent_learning_rate(RandomReshuffling(2500, 50), SequencedReplacement(2500, 50), 1e-5, 0.9)
     assert pytest.approx(0.1 * factor, rel=1e-4) == EQUAL_VARIANCE_RATE
+
+
+def test_the_records_are_of_stated_runs() -> None:
+    """What is committed has ended, belongs to an arm and a stated seed, and names one commit and its times."""
+    for name, part in PARTS.items():
+        seeds = range(FIRST_SEED, FIRST_SEED + part.seeds)
+        stated = {arm.with_seed(seed) for arm in part.arms.values() for seed in seeds}
+        runs = read_runs(RECORDS / name)
+        assert runs
+        assert {run.config for run in runs} <= stated
+        assert all(run.result is not None for run in runs)
+        results = [run.result or {} for run in runs]
+        assert len({result["commit"] for result in results}) == 1
+        assert all(result["started_at"] < result["ended_at"] for result in results)
+        assert not list((RECORDS / name).rglob("*.pt"))
