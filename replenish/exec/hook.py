@@ -66,7 +66,7 @@ def _shuffle_patch() -> ShufflePatch | None:
         return None
     request = OrderRequest.from_environment()
     write_sources(request.records)
-    atexit.register(lambda: _writer().end())
+    atexit.register(_end)
     return ShufflePatch(
         request.order,
         request.seed,
@@ -83,6 +83,11 @@ def _writer() -> RecordWriter:
     patch = _shuffle_patch()
     assert patch is not None
     return RecordWriter(OrderRequest.from_environment().records, patch.records)
+
+
+def _end() -> None:
+    if VARIABLE in os.environ:  # a script may have removed it
+        _writer().end()
 
 
 def _loaded(option: Any) -> Any:

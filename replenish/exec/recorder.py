@@ -254,6 +254,7 @@ class Recorder:
 
     def close(self) -> None:
         """Write all that is left, at the end of the process."""
+        atexit.unregister(self.close)  # what `exec` makes of the log removes it
         if self.task.stop is not None and self._batches:
             self._look_for_checkpoints(self.task.stop.checkpoints)
         self.flush()

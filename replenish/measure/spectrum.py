@@ -103,6 +103,8 @@ def random_signs(num_samples: int, numbers: int, seed: int) -> Floats:
 
     Columns of equal signs, which would have no variance, are drawn again.
     """
+    if num_samples < 2:
+        raise ValueError(f"num_samples should be at least 2, since one number has no variance, but got {num_samples}")
     words = KeyedWords(derived_seed(seed, "signs"), Purpose.INDEPENDENT)
     signs = _drawn_signs(words, num_samples, numbers)
     while (equal := np.flatnonzero((signs == signs[0]).all(axis=0))).size:

@@ -47,6 +47,7 @@ def test_exec_records_what_the_order_draws_as_its_config(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     batches = printed(done.stdout)
     assert f"{len(batches)} training batches recorded in" in done.stderr
+    assert "Traceback" not in done.stderr
     record = read_record(tmp_path / "run.rec")
     assert [record.batch(step)[0].tolist() for step in range(record.steps)] == batches
     assert all(each.order is not None for each in record.loaders[0][0].training)
