@@ -39,7 +39,8 @@ def local_ray() -> Iterator[None]:
         variables.delenv("RAY_ADDRESS", raising=False)
         variables.setenv("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent from a test
         # Ray's processes find the tests' own modules too.
-        variables.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
+        own = [str(TESTS / "helpers"), str(TESTS / "integrations")]
+        variables.setenv("PYTHONPATH", os.pathsep.join([*own, os.environ.get("PYTHONPATH", "")]))
         ray.init(address="local", num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False)
         yield
         ray.shutdown()
