@@ -30,6 +30,10 @@ def blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # Pages and other tests write modules of the same names, such as `networks`, below the same folder.
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__dict__", {}).get("__file__")).startswith(str(tmp_path.parent)):
+            monkeypatch.delitem(sys.modules, name)
     # A file, not exec of a string: DataLoader workers and tracebacks want a real module.
     script = tmp_path / "page.py"
     script.write_text("\n\n".join(blocks(page)))

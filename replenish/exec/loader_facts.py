@@ -21,6 +21,7 @@ from replenish.auditing.datasets import identify
 from replenish.auditing.reading import sampler_chain, weights_of
 from replenish.auditing.resuming import resuming
 from replenish.orders.protocol import Order
+from replenish.torch.describe import describe_loader
 
 _PROBE_SECONDS = 60
 
@@ -30,7 +31,7 @@ def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
     is_stream = isinstance(loader.dataset, IterableDataset)
     identity = None if is_stream else identify(loader.dataset)
     size = 1 if identity is None else len(loader.dataset)
-    batch_size = getattr(loader.batch_sampler, "batch_size", None) or loader.batch_size or 1
+    batch_size = describe_loader(loader).batch_size or 1
     arrays: dict[str, Any] = {}
     if identity is not None:
         arrays["labels"], arrays["samples"] = labels_of(loader.dataset), identity.samples

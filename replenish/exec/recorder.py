@@ -26,6 +26,7 @@ from replenish.auditing.reading import sampler_chain
 from replenish.exec.audit_task import AuditTask
 from replenish.exec.draw_log import SUFFIX, append_chunk, pack
 from replenish.exec.loader_facts import loader_facts, order_at, probe
+from replenish.torch.describe import describe_loader
 from replenish.torch.loader_hook import LoaderHook
 
 # In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
@@ -275,7 +276,7 @@ class _Loader:
         self.facts = {
             "dataset": type(loader.dataset).__name__,
             "num_samples": length,
-            "batch_size": getattr(loader.batch_sampler, "batch_size", loader.batch_size),
+            "batch_size": describe_loader(loader).batch_size,
             "is_stream": self.is_stream,
         }
         self.at = at
