@@ -10,7 +10,7 @@ from replenish.measure.findings import FAULT as FAULT
 from replenish.measure.findings import OK as OK
 from replenish.measure.findings import WARNING as WARNING
 from replenish.measure.findings import Finding as Finding
-from replenish.measure.findings import worst_level
+from replenish.measure.findings import finding_named, worst_level
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,7 @@ class Audit:
         return worst_level(self.findings)
 
     def __getitem__(self, name: str) -> Finding:
-        for finding in self.findings:
-            if finding.name == name:
-                return finding
-        asked = ", ".join(finding.name for finding in self.findings)
-        raise KeyError(f"name should be one of {asked}, but got {name!r}")
+        return finding_named(name, self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain strings, numbers, lists and dicts, ready for JSON."""

@@ -78,7 +78,7 @@ class Difference:
         return None if self.mean is None or not self.error else min(1.0, 2 * self.p_above(abs(self.mean)))
 
     def p_above(self, distance: float) -> float:
-        """Return the probability that Student's statistic exceeds `distance` standard errors."""
+        """Return the p-value of Student's one-sided test at a `distance`, in the unit of the mean, from the null."""
         from scipy.special import stdtr
 
         assert self.error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 OK, WARNING, FAULT = LEVELS = ("ok", "warning", "fault")
@@ -36,3 +36,12 @@ class Finding:
 def worst_level(findings: Iterable[Finding]) -> str:
     """Return the worst level of some findings; `"ok"` if there are none."""
     return max((finding.level for finding in findings), key=LEVELS.index, default=OK)
+
+
+def finding_named(name: str, findings: Sequence[Finding]) -> Finding:
+    """Return the finding with this name, or raise an error that lists the names."""
+    for finding in findings:
+        if finding.name == name:
+            return finding
+    known = ", ".join(finding.name for finding in findings)
+    raise KeyError(f"name should be one of {known}, but got {name!r}")

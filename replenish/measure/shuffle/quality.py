@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.measure.findings import Finding, worst_level
+from replenish.measure.findings import Finding, finding_named, worst_level
 from replenish.measure.reading import IndexSource
 from replenish.measure.shuffle.batches import Population, batch_effects, share_effects
 from replenish.measure.shuffle.effects import Effect
@@ -73,11 +73,7 @@ class ShuffleQuality:
         return worst_level(self.findings)
 
     def __getitem__(self, name: str) -> Finding:
-        for finding in self.findings:
-            if finding.name == name:
-                return finding
-        known = ", ".join(finding.name for finding in self.findings)
-        raise KeyError(f"name should be one of {known}, but got {name!r}")
+        return finding_named(name, self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain strings, numbers, lists and dicts, ready for JSON."""
