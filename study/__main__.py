@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from replenish.cli import console, options
-from replenish.cli.console import command_line, working
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import command_line, errors_as_sentences, working
 from replenish.cli.run import run
 from replenish.lab import experiments
 from study.experiments import EXPERIMENTS

@@ -1,7 +1,7 @@
 """The command `replenish`: one file per command, with its arguments, calls and printing.
 
-Each command imports heavy packages (torch, matplotlib, the lab) inside its function, so help and wrong arguments are
-answered at once, and commands that need no torch work without it.
+Each command imports heavy packages (torch, matplotlib, the lab) inside its function. So help and errors appear at once,
+and commands that do not need torch work without it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from replenish.cli.script import ScriptCommand
 
 __all__ = ["app", "main"]
 
-#: Packages that some commands need beyond typer and rich: the lab installs them.
+#: Packages that some commands need beyond typer and rich. `replenish[lab]` installs them.
 LAB_PACKAGES = ("filelock", "jinja2", "lightning_fabric", "matplotlib", "PIL", "scipy", "sklearn", "torch")
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help and messages: rich would take a third of their time
     help="Data orders for deep learning: run them, compare them, and see what a loader really does.",
 )
-# In the order of `--help`: first look, then run, then understand.
+# In the order of `--help`: a first look, running, understanding.
 app.command("demo")(demo.demo)
 app.add_typer(listing.app, name="list")
 app.command("run", cls=GroupedCommand)(run.run)
@@ -68,7 +68,7 @@ def _replenish(
 
 
 def main() -> None:
-    """Run the command; one that needs a package which is not installed says what to install."""
+    """Run the command; if it needs a package that is not installed, print what to install."""
     try:
         app(prog_name="replenish")
     except ModuleNotFoundError as missing:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replenish.cli.console import command_line, first_process
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import command_line, errors_as_sentences, first_process
 from replenish.cli.script import Script, check_script, interpreter_options
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import output, print_json, working
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import errors_as_sentences, output, print_json, working
 
 
 def bench(

@@ -1,6 +1,6 @@
-"""Kinds of commands: a list that cuts no line, options in groups, a first argument that counts from 0.
+"""Kinds of commands: a list with whole sentences, options in groups, a first argument that is a number.
 
-Help is plain text: typer's panels need rich, which would take most of the time that help takes.
+Help is plain text. Typer's panels need rich, and importing rich would take most of the time.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import errors_as_sentences
 
-#: The options of two groups by name; options of neither say how a network is trained.
+#: The options of two groups, by name. Options of neither are about the training.
 WHAT = "data orders seeds scale command metric metric_json higher_is_better margin until_decided max_seeds budget"
 WHERE = "runs jobs accelerator devices num_nodes threads compile_model tensorboard launcher as_json yes"
-#: Longer than any first sentence of a command's help: click would cut it at 80 columns.
+#: Longer than the first sentence of any command's help, which click would otherwise cut at 80 columns.
 WHOLE_SENTENCE = 400
 
 
@@ -49,7 +49,7 @@ class GroupedCommand(TyperCommand):
 
 
 class NumberedCommand(TyperCommand):
-    """A command whose first argument counts from 0. A negative number would be taken for an option."""
+    """A command whose first argument is a number. Click would read a negative number as an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reject a negative first argument."""
@@ -60,7 +60,7 @@ class NumberedCommand(TyperCommand):
 
 
 def given_flags(context: Any) -> dict[str, str]:
-    """Return the parameters given on the command line, each with its flag or its name."""
+    """Return the parameters on the command line, each with its flag or its name."""
     found = {}
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name)

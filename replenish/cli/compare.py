@@ -12,8 +12,7 @@ import typer
 
 from replenish.cli import options
 from replenish.cli.commands import given_flags
-from replenish.cli.console import PROGRAM, command_line
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import PROGRAM, command_line, errors_as_sentences
 
 #: Arguments that a comparison of commands has alone, and those that both have; the others are of the lab's training.
 OF_COMMANDS = ("command", "metric_json", "metric_name", "higher_is_better", "check")

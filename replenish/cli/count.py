@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import print_json
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import errors_as_sentences, print_json
 
 
 def count(

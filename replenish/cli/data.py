@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import output, print_json, working
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import errors_as_sentences, output, print_json, working
 
 if TYPE_CHECKING:
     from replenish.lab.data.cifar_files import CifarFiles

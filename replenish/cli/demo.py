@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, output
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import command_line, errors_as_sentences, output
 from replenish.cli.run import execute
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from replenish.cli.commands import given_flags
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import errors_as_sentences
 from replenish.cli.options import option_value, parse_order_options
 from replenish.cli.script import Script, check_script, interpreter_options
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from replenish.cli import options
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import errors_as_sentences
 
 
 def explain(

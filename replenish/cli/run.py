@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import command_line, first_process
-from replenish.cli.errors import errors_as_sentences
+from replenish.cli.console import command_line, errors_as_sentences, first_process
 
 #: Runs that take longer than the first say so; those that take longer than the second start only after a yes.
 HOURS_TO_SAY, HOURS_TO_ASK = 1 / 6, 24
