@@ -18,8 +18,8 @@ from replenish.lab.report import by_experiment, read_runs, scale_section, short_
 from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
 from replenish.lab.show.markdown import code, escape
-from replenish.lab.show.picture import figure_picture
 from study.noise import page as noise_page
+from study.pictures import figure_picture
 from study.replication import Evidence, read_evidence
 from study.replication.page import parts, pictures, readme_part
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 from replenish.diagnostics import compute_trace
-from replenish.lab.explain import noise_page, page
+from replenish.lab.explain import pages
 
 
 def write_explorer(app: Sphinx, error: Exception | None) -> None:
@@ -15,8 +15,8 @@ def write_explorer(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         trace = compute_trace(num_samples=12, batch_size=3, steps=80)
         static = Path(app.outdir) / "_static"
-        (static / "explorer.html").write_text(page.build(trace), encoding="utf-8")
-        (static / "noise.html").write_text(noise_page.build(), encoding="utf-8")
+        (static / "explorer.html").write_text(pages.explorer_page(trace), encoding="utf-8")
+        (static / "noise.html").write_text(pages.noise_page(), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

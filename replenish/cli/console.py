@@ -55,7 +55,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Print an expected error as one sentence and exit with code 2; after an interrupt exit with 130 or its signal's code.
+    """Print an expected error as one sentence and exit with 2; after an interrupt exit with 130 or its signal's code.
 
     Args:
         interrupted: The sentence for an interrupt without a message.

@@ -33,7 +33,7 @@ def explain(
     This is the paper's figure 1 for any N and B. With --noise, the page that shows what an order does to SGD.
     """
     from replenish.lab.atomic_files import check_place
-    from replenish.lab.explain import noise_page, page, terminal
+    from replenish.lab.explain import pages, terminal
     from replenish.measure.trace import compute_trace
 
     with errors_as_sentences():
@@ -45,13 +45,13 @@ def explain(
             options.refuse_others(context, ("noise", "html", "open_page"), "--noise")
             if html is None and not open_page:
                 raise ValueError("--noise should be given with --html or --open: it is a page, with sliders")
-            _put(noise_page.build(), html)
+            _put(pages.noise_page(), html)
             return
         if html is not None or open_page:
-            page.check_sizes(n, batch_size, steps, pool_size)
+            pages.check_sizes(n, batch_size, steps, pool_size)
         trace = compute_trace(n, batch_size, steps, seed=seed, pool_size=pool_size, sequence=sequence)
         if html is not None or open_page:
-            _put(page.build(trace), html)
+            _put(pages.explorer_page(trace), html)
         else:
             from rich.console import Console
 

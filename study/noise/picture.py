@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from replenish.lab.show import Chart, Figure, Series
-from replenish.lab.show.picture import figure_picture
 from study.noise.results import Results
 from study.noise.setting import ARMS, WHITE
+from study.pictures import figure_picture
 
 _KAPPAS = np.geomspace(0.05, 16, 80)
 

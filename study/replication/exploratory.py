@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replenish.lab.report.words import p_words
+from replenish.lab.report.text import p_words
 from replenish.lab.show import NOTHING, Column, Table
 from replenish.lab.statistics import Difference, difference_of_differences, paired_difference
 from study.replication.evidence import Evidence

@@ -5,11 +5,10 @@ from __future__ import annotations
 import statistics
 
 from replenish.lab.show import Chart, Figure, Series
-from replenish.lab.show.forest import ForestRow, forest_picture
-from replenish.lab.show.picture import figure_picture
 from replenish.lab.statistics import mean_with_interval
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED
+from study.pictures import ForestRow, figure_picture, forest_picture
 from study.replication.evidence import Evidence
 from study.replication.judgement import Judged, Judgement
 from study.replication.plan import MARGIN

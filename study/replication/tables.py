@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 
-from replenish.lab.report.words import duration, p_words, percent
+from replenish.lab.report.text import duration, p_words, percent
 from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replenish.lab.report.words import p_words
+from replenish.lab.report.text import p_words
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED

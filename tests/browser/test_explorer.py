@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from replenish import SequencedReplacement
-from replenish.lab.explain import page as explorer
+from replenish.lab.explain import pages as explorer
 from replenish.measure.trace import ORDERS, Trace, compute_trace
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -28,7 +28,7 @@ def trace() -> Trace:
 @pytest.fixture(scope="module")
 def path(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    written.write_text(explorer.build(trace), encoding="utf-8")
+    written.write_text(explorer.explorer_page(trace), encoding="utf-8")
     return written
 
 
@@ -274,7 +274,7 @@ def test_no_sideways_scrolling_in_any_scheme(
     open_at_start: OpenPage, tmp_path: Path, width: str, scheme: str, path: Path
 ) -> None:
     large = tmp_path / "large.html"
-    large.write_text(explorer.build(compute_trace(num_samples=400, batch_size=40, steps=60)), encoding="utf-8")
+    large.write_text(explorer.explorer_page(compute_trace(num_samples=400, batch_size=40, steps=60)), encoding="utf-8")
     for file in (path, large):
         page = open_at_start(file, width=width, scheme=scheme)
         page.fill("#scrub", "25")
@@ -320,7 +320,7 @@ CONTRAST = """() => {
 def test_text_can_be_read(open_at_start: OpenPage, tmp_path: Path, scheme: str) -> None:
     """WCAG AA: 4.5 to 1, on the tile of every hue and in both phases."""
     path = tmp_path / "hues.html"
-    path.write_text(explorer.build(compute_trace(num_samples=48, batch_size=6, steps=9)), encoding="utf-8")
+    path.write_text(explorer.explorer_page(compute_trace(num_samples=48, batch_size=6, steps=9)), encoding="utf-8")
     page = open_at_start(path, scheme=scheme)
     page.emulate_media(reduced_motion="reduce")  # colours are there at once
     page.click("summary")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from replenish import theory
-from replenish.lab.explain import noise_page
+from replenish.lab.explain import pages
 from replenish.orders.by_name import build_order
 
 SIZES = [(50_000, 50, 1.0), (1000, 500, 0.5), (1000, 1, 16.0), (20_000, 200, 0.05), (1_000_000, 250, 4.0)]
@@ -21,7 +21,7 @@ KAPPAS = [0.01, 0.1, 0.9, 1.0, 1.7]
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("noise") / "noise.html"
-    written.write_text(noise_page.build(), encoding="utf-8")
+    written.write_text(pages.noise_page(), encoding="utf-8")
     return written
 
 
@@ -29,7 +29,7 @@ def order_of(name: str, n: int, b: int, k: float) -> Any:
     return build_order(name, n, b, **({"pool_size": round(k * n)} if name == "srs" else {}))
 
 
-@pytest.mark.parametrize("name", noise_page.SHOWN)
+@pytest.mark.parametrize("name", pages.SHOWN)
 def test_the_laws_are_those_of_the_theory(open_page, path: Path, name: str) -> None:
     page = open_page(path)
     for n, b, k in SIZES:

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from replenish.cli.explain import explain
-from replenish.lab.explain import page, terminal
+from replenish.lab.explain import pages, terminal
 from replenish.measure.trace import Trace, compute_trace
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -104,7 +104,7 @@ def test_colours_where_there_is_a_terminal() -> None:
 
 def test_the_page_holds_the_trace_and_needs_no_network() -> None:
     trace = compute_trace(9, 2, 30, seed=4, sequence="shuffled", pool_size=18)
-    text = page.build(trace)
+    text = pages.explorer_page(trace)
     held = re.search(r'<script type="application/json" id="trace">(.*?)</script>', text, flags=re.DOTALL)
     assert held is not None
     assert json.loads(held[1]) == trace.to_dict()
@@ -118,7 +118,7 @@ def test_the_page_holds_the_trace_and_needs_no_network() -> None:
 def test_no_string_of_a_trace_can_end_the_script() -> None:
     trace = compute_trace(3, 1, 2)
     object.__setattr__(trace, "sequence", "</script><b>&")
-    text = page.build(trace)
+    text = pages.explorer_page(trace)
     assert "</script><b>" not in text
     assert "&lt;/script&gt;&lt;b&gt;&amp; sequence" in text
 
@@ -129,7 +129,7 @@ def test_html(tmp_path: Path) -> None:
     done = run("--n", "12", "--batch-size", "3", "--steps", "40", "--seed", "7", "--html", str(path))
     assert done.exit_code == 0, done.output
     assert done.output == f"written to {path}\n"
-    assert path.read_text(encoding="utf-8") == page.build(compute_trace(12, 3, 40, seed=7))
+    assert path.read_text(encoding="utf-8") == pages.explorer_page(compute_trace(12, 3, 40, seed=7))
     assert os.listdir(tmp_path) == ["explorer.html"]  # nothing half-written beside it
     umask = os.umask(0)
     os.umask(umask)
@@ -155,7 +155,7 @@ def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.exit_code == 0, done.output
     (written,) = tmp_path.glob("*/*.html")
     assert opened == [written.as_uri()]
-    assert written.read_text(encoding="utf-8") == page.build(compute_trace(5, 2, 3))
+    assert written.read_text(encoding="utf-8") == pages.explorer_page(compute_trace(5, 2, 3))
 
     monkeypatch.setattr(webbrowser, "open", lambda address: False)
     done = run("--open")

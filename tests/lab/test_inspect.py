@@ -20,7 +20,7 @@ from replenish.lab.inspect.independent_copies import IndependentCopies
 from replenish.lab.inspect.page import page, picture
 from replenish.lab.inspect.tables import class_table, draws_table, median_gap, tables, told_epochs
 from replenish.lab.show import Table
-from replenish.lab.show.axis import Axis, ticks
+from replenish.lab.show.chart import Axis, ticks
 
 app = Typer()
 app.command()(inspect)

@@ -23,17 +23,16 @@ from replenish.lab.show import (
     Table,
 )
 from replenish.lab.show.chart import values_table
-from replenish.lab.show.finding import common_reach
-from replenish.lab.show.forest import ForestRow, forest_picture
+from replenish.lab.show.finding import common_reach, finding_svg
 from replenish.lab.show.markdown import code, escape, page_markdown
 from replenish.lab.show.page import page_html, palette_css
-from replenish.lab.show.picture import figure_picture
 from replenish.lab.show.png import figures_png
-from replenish.lab.show.svg import chart_svg, finding_svg, swatch
+from replenish.lab.show.svg import chart_svg, swatch
 from replenish.lab.show.terminal import print_findings, print_table
 from replenish.lab.statistics import Interval, paired_difference
 from replenish.lab.verdict import Rule, decide
 from replenish.palette import HUES, look_of
+from study.pictures import ForestRow, figure_picture, forest_picture
 
 NASTY = "</script><b>|`x`"
 KINDS = (

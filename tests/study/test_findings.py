@@ -12,7 +12,7 @@ import pytest
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
 from replenish.lab.report import make_report, read_runs
-from replenish.lab.report.rules import read_rules
+from replenish.lab.report.findings import read_rules
 from study import pages
 
 ROOT = Path(__file__).parents[2]

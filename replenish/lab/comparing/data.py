@@ -25,7 +25,7 @@ from replenish.lab.launch import check_machines, launch
 from replenish.lab.machine import first_process
 from replenish.lab.report.figures import curves
 from replenish.lab.report.grouping import Group, origins
-from replenish.lab.report.words import dataset_name, recipe_words
+from replenish.lab.report.text import dataset_name, recipe_words
 from replenish.lab.runs import folder_of, read_run
 from replenish.lab.show import Page
 from replenish.lab.statistics import PERCENT

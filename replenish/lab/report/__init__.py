@@ -1,8 +1,7 @@
 """The report: one self-contained page, and the same as Markdown, made from run folders alone."""
 
 from replenish.lab.report.grouping import by_experiment, by_recipe
-from replenish.lab.report.report import Report, make_report, write_report
-from replenish.lab.report.sections import orders_section, scale_section
+from replenish.lab.report.report import Report, make_report, scale_section, write_report
 from replenish.lab.report.tables import short_table3
 from replenish.lab.runs import RunRecord, read_runs
 
@@ -12,7 +11,6 @@ __all__ = [
     "by_experiment",
     "by_recipe",
     "make_report",
-    "orders_section",
     "read_runs",
     "scale_section",
     "short_table3",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from replenish.lab.report.grouping import order_name
-from replenish.lab.report.words import duration, percent
+from replenish.lab.report.text import duration, percent
 from replenish.lab.runs import RunRecord, finite
 from replenish.lab.show import NOTHING, Cell, Column, Fact, Notice, Section, Table
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from replenish.lab.show.chart import Chart, Figure, values_table
-from replenish.lab.show.finding import Finding, common_reach
-from replenish.lab.show.svg import chart_svg, finding_svg, look_classes, swatch
+from replenish.lab.show.finding import Finding, common_reach, finding_svg
+from replenish.lab.show.svg import chart_svg, look_classes, swatch
 from replenish.lab.show.table import Table
 from replenish.palette import COLOURS, DASHES, HUES, look_of
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from replenish.lab.show.axis import Axis, log_ticks, tick_label, ticks
-from replenish.lab.show.chart import Chart, Figure, Reference, Series
-from replenish.lab.show.finding import Finding
-from replenish.lab.verdict import Verdict
-from replenish.palette import MARKS, Look, look_of
+from replenish.lab.show.chart import Axis, Chart, Figure, Reference, Series, log_ticks, tick_label, ticks
+from replenish.palette import MARKS, Look
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
 #: The marks of a line beyond these would hide it.
 _MARKS_PER_LINE = 8
-
-#: Characters of a name that fit beneath an axis, with an arrow and "better"; and of two names side by side.
-LONGEST_NAME, LONGEST_BESIDE = 44, 26
 
 Point = tuple[float, float]
 
@@ -69,80 +63,23 @@ def mark(look: Look | None, x: float, y: float) -> str:
 def mark_path(look: Look | None, x: float = 0, y: float = 0) -> str:
     """Return the outline of a mark around a point."""
     shapes = {
-        "circle": f"M{_n(x - 4)} {_n(y)}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
-        "square": f"M{_n(x - 3.6)} {_n(y - 3.6)}h7.2v7.2h-7.2z",
-        "diamond": f"M{_n(x)} {_n(y - 5.2)}l5.2 5.2l-5.2 5.2l-5.2 -5.2z",
-        "triangle": f"M{_n(x)} {_n(y - 4.8)}l4.8 8.4h-9.6z",
-        "down": f"M{_n(x)} {_n(y + 4.8)}l4.8 -8.4h-9.6z",
-        "bar": f"M{_n(x - 5)} {_n(y - 2.2)}h10v4.4h-10z",
+        "circle": f"M{number(x - 4)} {number(y)}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+        "square": f"M{number(x - 3.6)} {number(y - 3.6)}h7.2v7.2h-7.2z",
+        "diamond": f"M{number(x)} {number(y - 5.2)}l5.2 5.2l-5.2 5.2l-5.2 -5.2z",
+        "triangle": f"M{number(x)} {number(y - 4.8)}l4.8 8.4h-9.6z",
+        "down": f"M{number(x)} {number(y + 4.8)}l4.8 -8.4h-9.6z",
+        "bar": f"M{number(x - 5)} {number(y - 2.2)}h10v4.4h-10z",
     }
     return shapes[MARKS[look.mark if look else 0]]
-
-
-def finding_svg(finding: Finding, reach: float) -> str:
-    """Return a finding on an axis that reaches so far to either side: its interval, its mean, and the paper's."""
-    width, bottom, middle = 400, 34, 17
-    values = ticks(-reach, reach, 6)
-    if _longest(values) > 5:  # as long as there is room for between two of seven
-        values = ticks(-reach, reach, 4)
-    edge = max(16, 4.5 * _longest(values))  # half of a word, which the first and the last tick may be written under
-    x = Axis(-reach, reach, edge, width - edge)
-    told = escape(_told(finding))
-    parts = [f'<svg viewBox="0 0 {width} {bottom + 56}" class="chart forest" role="img" aria-label="{told}">']
-    if margin := finding.verdict.rule.margin:
-        ends = [x.at(min(max(each, -reach), reach)) for each in (-margin, margin)]
-        wide = f'x="{_n(ends[0])}" width="{_n(ends[1] - ends[0])}"'
-        parts.append(f'<rect class="margin" {wide} y="4" height="{bottom - 4}"/>')
-    for value in values:
-        at = _n(x.at(value))
-        kind = "zero" if value == 0 else "grid"
-        parts.append(f'<line class="{kind}" x1="{at}" x2="{at}" y1="4" y2="{bottom}"/>')
-        text = tick_label(value).replace("-", "\u2212")
-        parts.append(f'<text class="tick x" x="{at}" y="{bottom + 15}" text-anchor="middle">{text}</text>')
-    parts.append(f'<g class="h{look_of(finding.order).hue}"><title>{told}</title>')
-    parts.append(f'<rect class="reach" x="0" y="{middle - 12}" width="{width}" height="24"/>')
-    if finding.paper is not None:
-        parts.append(f'<path class="reference" d="M{_n(x.at(finding.paper))} {middle - 8}l7 8l-7 8l-7 -8z"/>')
-    if (interval := finding.verdict.interval) is not None:
-        between = f'x1="{_n(x.at(interval.low))}" x2="{_n(x.at(interval.high))}"'
-        parts.append(f'<line class="interval" {between} y1="{middle}" y2="{middle}"/>')
-    if (mean := finding.verdict.difference.mean) is not None:
-        parts.append(f'<circle class="mean" cx="{_n(x.at(mean))}" cy="{middle}" r="5"/>')
-    base = bottom + 34
-    left_side, right_side = sides(finding.verdict)
-    below = base + (16 if len(left_side) + len(right_side) > LONGEST_BESIDE else 0)
-    parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(left_side)} better</text>')
-    parts.append(f'<text x="{width - 2}" y="{below}" text-anchor="end">{escape(right_side)} better \u2192</text>')
-    return "".join(parts) + "</svg>"
-
-
-def sides(verdict: Verdict) -> tuple[str, str]:
-    """Return who is better on the left of zero and on the right of it, in names that fit beneath an axis."""
-    first, second = (
-        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-        for name in (verdict.first, verdict.second)
-    )
-    return (second, first) if verdict.rule.higher_is_better else (first, second)
-
-
-def _longest(values: list[float]) -> int:
-    return max(len(tick_label(value)) for value in values)
-
-
-def _told(finding: Finding) -> str:
-    verdict, others = finding.verdict, ""
-    if finding.paper is not None:
-        others = f"; reference {verdict.number(finding.paper)}"
-    return f"{verdict.first} minus {verdict.second}: {verdict.numbers}{others}"
 
 
 def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
     for count in range(round((y.high - y.low) / step) + 1):
         value = round(y.low + count * step, 10)
         at = y.at(value)
-        yield f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{_n(at)}" y2="{_n(at)}"/>'
+        yield f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{number(at)}" y2="{number(at)}"/>'
         yield (
-            f'<text class="tick y" data-value="{value:g}" x="{LEFT - 8}" y="{_n(at + 4.5)}" text-anchor="end">'
+            f'<text class="tick y" data-value="{value:g}" x="{LEFT - 8}" y="{number(at + 4.5)}" text-anchor="end">'
             f"{tick_label(value)}</text>"
         )
     named = [(float(index), name) for index, name in enumerate(chart.x_names)]
@@ -151,7 +88,7 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
     crowded = any(13 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
     marked = log_ticks(x.low, x.high) if chart.log else ticks(x.low, x.high, 6, whole=chart.whole)
     for value, label in named or [(tick, tick_label(tick)) for tick in marked]:
-        across, base = _n(x.at(value)), BOTTOM + (40 if crowded and value % 2 else 20)
+        across, base = number(x.at(value)), BOTTOM + (40 if crowded and value % 2 else 20)
         yield f'<line class="axis" x1="{across}" x2="{across}" y1="{BOTTOM}" y2="{BOTTOM + 5}"/>'
         yield (
             f'<text class="tick x" data-value="{value:g}" x="{across}" y="{base}" text-anchor="middle">'
@@ -166,10 +103,10 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
 def _reference(reference: Reference, chart: Chart, x: Axis, y: Axis) -> str:
     classes = look_classes(*chart.looks[reference.like]) if reference.like else "shared"
     if reference.upright:
-        at = _n(x.at(reference.value))
+        at = number(x.at(reference.value))
         ends = f'x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"'
         return f'<line class="upright {classes}" data-value="{reference.value:g}" {ends}/>'
-    at = _n(y.at(reference.value))
+    at = number(y.at(reference.value))
     return f'<line class="level" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>'
 
 
@@ -178,7 +115,8 @@ def _level_labels(chart: Chart, y: Axis) -> Iterator[str]:
     for reference in chart.references:
         if not reference.upright:
             base = y.at(reference.value) + (-7 if label_above(chart, reference.value) else 16)
-            yield f'<text class="level" x="{RIGHT}" y="{_n(base)}" text-anchor="end">{escape(reference.label)}</text>'
+            place = f'x="{RIGHT}" y="{number(base)}" text-anchor="end"'
+            yield f'<text class="level" {place}>{escape(reference.label)}</text>'
 
 
 def label_above(chart: Chart, height: float) -> bool:
@@ -198,8 +136,9 @@ def _band(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterato
     kept = list(series.band())
     if series.whiskers:
         for at, *ends in kept:
-            low, high = (_n(y.at(end)) for end in ends)
-            yield f'<path class="whisker" d="M{_n(x.at(at))} {low}V{high}m-5 0h10M{_n(x.at(at) - 5)} {low}h10"/>'
+            low, high = (number(y.at(end)) for end in ends)
+            middle, left = number(x.at(at)), number(x.at(at) - 5)
+            yield f'<path class="whisker" d="M{middle} {low}V{high}m-5 0h10M{left} {low}h10"/>'
     elif kept:
         upper = [(x.at(at), y.at(high)) for at, _, high in kept]
         lower = [(x.at(at), y.at(low)) for at, low, _ in reversed(kept)]
@@ -215,13 +154,13 @@ def _values(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Itera
         return
     if series.kind == "steps":
         ends = [x.at(at + chart.part) for at, _ in known]
-        drawn = "L".join(f"{_n(at)} {_n(up)}H{_n(end)}" for (at, up), end in zip(points, ends, strict=True))
+        drawn = "L".join(f"{number(at)} {number(up)}H{number(end)}" for (at, up), end in zip(points, ends, strict=True))
         yield f'<path class="{_line_classes(series)}" d="M{drawn}"/>'
     elif series.kind != "points":
         yield f'<path class="{_line_classes(series)}" d="{_path(points)}"/>'
     if series.kind == "stray":
         at, height = points[-1]
-        yield f'<circle class="stray-end" cx="{_n(at)}" cy="{_n(max(height, y.stop))}" r="3"/>'
+        yield f'<circle class="stray-end" cx="{number(at)}" cy="{number(max(height, y.stop))}" r="3"/>'
     elif series.kind == "points":
         yield from (mark(look, *point) for point in points)
     elif series.kind == "line" and not series.thin:
@@ -237,8 +176,9 @@ def _line_classes(series: Series) -> str:
 
 
 def _path(points: Sequence[Point]) -> str:
-    return "M" + "L".join(f"{_n(at)} {_n(height)}" for at, height in points)
+    return "M" + "L".join(f"{number(at)} {number(height)}" for at, height in points)
 
 
-def _n(value: float) -> str:
+def number(value: float) -> str:
+    """Return a coordinate with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")

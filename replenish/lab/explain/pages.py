@@ -1,16 +1,48 @@
-"""A trace as one HTML file: style, scripts and numbers inside, nothing from a network."""
+"""The explorer and the noise page: HTML files that hold their style, scripts and numbers."""
 
 from __future__ import annotations
 
 from replenish.lab.show.page import environment
 from replenish.lab.show.svg import mark_path
 from replenish.measure.trace import ORDERS, QUEUE_AHEAD, Trace
+from replenish.orders import registry
 from replenish.palette import look_of
 
 # Beyond these a page has tiles too small to read, or takes long to load: a million numbers are about 4 MB.
 MAX_SLOTS = 400
 MAX_STEPS = 2000
 MAX_NUMBERS = 1_000_000
+
+#: The orders whose laws the page has.
+SHOWN = ("srs", "reshuffling", "replacement", "independent", "shuffle-once", "flip-flop")
+# Of a slider: its id, label, smallest, largest, step and first value. The first three are places in lists of values
+# that the script has, the others powers of ten.
+_SLIDERS = (
+    ("n", "Samples, N", 0, 9, 1, 5),
+    ("b", "Batch size, B", 0, 9, 1, 5),
+    ("k", "Pool of SRS, k = M/N", 0, 9, 1, 5),
+    ("rate", "Learning rate", -4, 0, 0.05, -1),
+    ("curvature", "Curvature", -4, 1, 0.05, -2),
+)
+# Buttons that move the sliders: N = 50,000, B = 50, the paper's pool, learning rate 0.1, so that kappa is 0.1, 1.4, 32.
+_PRESETS = tuple(
+    (label, {"first": "reshuffling", "second": "srs", "n": 5, "b": 5, "k": 5, "rate": -1, "curvature": curvature})
+    for label, curvature in (("A flat direction", -3), ("Where orders differ most", -1.85), ("A sharp direction", -0.5))
+)
+_PANELS = (
+    (
+        "spectrum",
+        "Spectrum of the noise",
+        "cycles per epoch",
+        "1 is the noise of independent draws. Vertical bars are spectral lines; height is power spread over one cycle.",
+    ),
+    (
+        "variance",
+        "Variance of the weight",
+        "κ: learning rate times curvature, per epoch",
+        "Flat directions are left, sharp ones right. 1 is the variance under independent draws. Dotted: your κ.",
+    ),
+)
 
 
 def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | None = None) -> None:
@@ -29,12 +61,12 @@ def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | 
         )
 
 
-def build(trace: Trace) -> str:
+def explorer_page(trace: Trace) -> str:
     """Return the page that plays a trace, whose sizes are limited: see `check_sizes`.
 
     Example:
         >>> from replenish.measure.trace import compute_trace
-        >>> page = build(compute_trace(num_samples=5, batch_size=2, steps=20))
+        >>> page = explorer_page(compute_trace(num_samples=5, batch_size=2, steps=20))
         >>> page.startswith("<!doctype html>"), "://" in page
         (True, False)
     """
@@ -50,3 +82,17 @@ def _sizes(trace: Trace) -> str:
         f"{trace.num_samples} samples, {slots} · batches of {trace.batch_size} · {len(trace)} steps · "
         f"{trace.sequence} sequence · seed {trace.seed}"
     )
+
+
+def noise_page() -> str:
+    """Return the laws of noise as a page with sliders: two orders, their spectra, and what they do to SGD.
+
+    Example:
+        >>> page = noise_page()
+        >>> page.startswith("<!doctype html>"), "://" in page
+        (True, False)
+    """
+    names = {order: registry.ORDERS[order].label for order in SHOWN}
+    marks = {order: mark_path(look_of(order)) for order in SHOWN}
+    template = environment("replenish.lab.explain", SHOWN).get_template("noise.html")
+    return template.render(names=names, marks=marks, sliders=_SLIDERS, panels=_PANELS, presets=_PRESETS)
