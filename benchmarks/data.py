@@ -26,7 +26,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from replenish import RandomReshuffling, SequencedReplacement
 from replenish.lab.data import Batches, Dataset
-from replenish.lab.models.wide_resnet import WideResNet
+from replenish.lab.models import WideResNet
 
 BATCH = 64
 PEER_BATCHES, OUR_BATCHES = 40, 400

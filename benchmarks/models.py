@@ -27,9 +27,9 @@ from pages import write_between
 from torch import Tensor, nn
 
 from replenish.lab.machine import commit, processor
-from replenish.lab.models import build, layout
-from replenish.lab.models.dropout import Dropout
-from replenish.lab.models.table import models_table
+from replenish.lab.models import build
+from replenish.lab.models.count import models_table
+from replenish.lab.models.layers import Dropout
 from replenish.lab.show.markdown import table_lines
 
 Step = Callable[[], None]
@@ -75,7 +75,10 @@ def as_given(step: Step) -> Step:
     """The step without the layout that our networks choose on a CPU."""
 
     def patched() -> None:
-        with mock.patch.object(layout, "fast", lambda images: images):
+        with (
+            mock.patch("replenish.lab.models.resnet.fast_layout", lambda images: images),
+            mock.patch("replenish.lab.models.densenet.fast_layout", lambda images: images),
+        ):
             step()
 
     return patched

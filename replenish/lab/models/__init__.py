@@ -1,8 +1,8 @@
-"""The networks of the paper's table 2, each a plain `torch.nn.Module` in its own file.
+"""The networks of the paper's table 2, each a plain `torch.nn.Module`.
 
-`build` makes one by name; `MODELS` is the table of names. Every network maps images (batch, channels,
-height, width) to logits (batch, classes) and runs on images of 8x8 pixels and up with any number of channels.
-`docs/deviations.md` lists our choices where their papers are silent.
+`build` makes a network by its name, and `MODELS` lists the names. Every network maps images (batch, channels, height,
+width) to logits (batch, classes), and takes images of 8x8 pixels and up with any number of channels.
+`docs/deviations.md` lists our choices where the networks' papers are silent.
 
 Example:
     >>> from replenish.lab.models import MODELS, build
@@ -11,20 +11,15 @@ Example:
     >>> small = build("wrn-16-2", in_channels=1, num_classes=10, image_size=8)
 """
 
-from replenish.lab.models.all_cnn import AllCNN
 from replenish.lab.models.count import Cost, cost
-from replenish.lab.models.deeply_supervised import DeeplySupervisedNet
 from replenish.lab.models.densenet import DenseNet
-from replenish.lab.models.elu import ELUNetwork
-from replenish.lab.models.fitnet import FitNet
-from replenish.lab.models.highway import HighwayNetwork
-from replenish.lab.models.loss import training_loss
-from replenish.lab.models.network_in_network import NetworkInNetwork
+from replenish.lab.models.layers import training_loss
+from replenish.lab.models.plain import AllCNN, DeeplySupervisedNet, ELUNetwork, NetworkInNetwork
 from replenish.lab.models.registry import MODELS, PATTERNS, ModelEntry, build, entry
 from replenish.lab.models.residual_units import UNITS
-from replenish.lab.models.resnet import ResNet
+from replenish.lab.models.resnet import ResNet, WideResNet
 from replenish.lab.models.shake_shake import ShakeShakeNet
-from replenish.lab.models.wide_resnet import WideResNet
+from replenish.lab.models.thin import FitNet, HighwayNetwork
 
 __all__ = [
     "MODELS",

@@ -7,10 +7,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from replenish import checks
-from replenish.lab.models import arguments, layout
-from replenish.lab.models.dropout import Dropout
-from replenish.lab.models.initialise import he_normal
-from replenish.lab.models.residual_units import global_average
+from replenish.lab.models.layers import (
+    Dropout,
+    check_fraction,
+    check_shape,
+    fast_layout,
+    global_average,
+    he_normal,
+    units_per_stage,
+)
 
 
 class NormalizedConv(nn.Module):
@@ -85,14 +90,14 @@ class DenseNet(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        in_channels, num_classes = arguments.shape(in_channels, num_classes)
+        in_channels, num_classes = check_shape(in_channels, num_classes)
         bottleneck = checks.boolean("bottleneck", bottleneck)
-        layers = arguments.units_per_stage(depth, layers=6 if bottleneck else 3, outside=4)
+        layers = units_per_stage(depth, layers=6 if bottleneck else 3, outside=4)
         growth = checks.integer("growth", growth, minimum=1)
         if compression is None:
             compression = 0.5 if bottleneck else 1.0
-        compression = arguments.fraction("compression", compression, above=0.0)
-        dropout = arguments.fraction("dropout", dropout, below=1.0)
+        compression = check_fraction("compression", compression, above=0.0)
+        dropout = check_fraction("dropout", dropout, below=1.0)
 
         channels = 2 * growth if bottleneck else 16
         self.features = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False))
@@ -111,4 +116,4 @@ class DenseNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        return self.classifier(global_average(self.tail(self.features(layout.fast(images)))))
+        return self.classifier(global_average(self.tail(self.features(fast_layout(images)))))

@@ -1,4 +1,4 @@
-"""The one table of networks: a name gives a builder, and what the paper prints about it."""
+"""The one table of networks: for each name a builder and what the paper prints about it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,12 @@ from typing import Any
 from torch import nn
 
 from replenish import checks
-from replenish.lab.models.all_cnn import AllCNN
-from replenish.lab.models.deeply_supervised import DeeplySupervisedNet
 from replenish.lab.models.densenet import DenseNet
-from replenish.lab.models.elu import ELUNetwork
-from replenish.lab.models.fitnet import FitNet
-from replenish.lab.models.highway import HighwayNetwork
-from replenish.lab.models.network_in_network import NetworkInNetwork
+from replenish.lab.models.plain import AllCNN, DeeplySupervisedNet, ELUNetwork, NetworkInNetwork
 from replenish.lab.models.residual_units import UNITS
-from replenish.lab.models.resnet import ResNet
+from replenish.lab.models.resnet import ResNet, WideResNet
 from replenish.lab.models.shake_shake import ShakeShakeNet
-from replenish.lab.models.wide_resnet import WideResNet
+from replenish.lab.models.thin import FitNet, HighwayNetwork
 from replenish.lab.paper import TABLE2
 
 #: The paper's dropout, for every Wide ResNet that is built by name: it keeps 0.7 (section 3.1).
@@ -34,10 +29,7 @@ SMALLEST_IMAGE = 8
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One network of the table: the name that `build` takes, and the class, with what the name says of its arguments.
-
-    It has the rows of the paper's table 2 that it implements, and the number of parameters printed there.
-    """
+    """One network of the table: its name, what builds it, the rows of table 2 that it implements, its printed size."""
 
     name: str
     builder: Callable[..., nn.Module]
@@ -125,7 +117,7 @@ MODELS: dict[str, ModelEntry] = _table()
 
 
 def entry(name: str) -> ModelEntry:
-    """Return the entry of a name in `MODELS`, or of one that follows one of `PATTERNS`.
+    """Return the entry of a name in `MODELS`, or of a name that follows one of `PATTERNS`.
 
     Raises:
         ValueError: There is no such network; the message names the nearest ones.
@@ -150,7 +142,7 @@ def build(
     """Return a network by its name, with fresh weights from torch's generator.
 
     Args:
-        name: One of `MODELS`, or a name after one of `PATTERNS`, such as "wrn-16-4".
+        name: One of `MODELS`, or a name that follows one of `PATTERNS`, such as "wrn-16-4".
         in_channels: Channels of the images.
         num_classes: Number of classes.
         image_size: Height and width of the images.

@@ -1,6 +1,6 @@
 """The five residual units of He et al., "Identity Mappings in Deep Residual Networks" (2016), figure 4.
 
-All five hold the same two 3x3 convolutions and differ in where normalization, ReLU and the addition stand:
+All five have the same two 3x3 convolutions and differ in the places of normalization, ReLU and addition:
 
     original                  conv BN ReLU conv BN      + ReLU
     bn_after_addition         conv BN ReLU conv         + BN ReLU
@@ -8,8 +8,8 @@ All five hold the same two 3x3 convolutions and differ in where normalization, R
     relu_only_preactivation   ReLU conv BN ReLU conv BN +
     full_preactivation        BN ReLU conv BN ReLU conv +
 
-Additions and ReLUs are done in place where autograd does not need the overwritten tensor: on a CPU a
-training step is bound by memory as much as by arithmetic.
+Additions and ReLUs are done in place where autograd does not need the overwritten tensor: on a CPU, memory limits a
+training step as much as arithmetic does.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from replenish.lab.models.dropout import Dropout
+from replenish.lab.models.layers import Dropout
 
 
 class PaddedShortcut(nn.Module):
-    """The parameter-free shortcut: every `stride`-th pixel, then zeros for the channels that are new.
+    """The shortcut without parameters: every `stride`-th pixel, then zeros for the new channels.
 
     Option A of He et al., "Deep Residual Learning" (2016), section 3.3, which their CIFAR networks use.
     """
@@ -50,14 +49,14 @@ def normalized_projection(in_channels: int, out_channels: int, stride: int) -> n
     return nn.Sequential(projection(in_channels, out_channels, stride), nn.BatchNorm2d(out_channels))
 
 
-#: Of (in_channels, out_channels, stride).
+#: Called with (in_channels, out_channels, stride).
 ModuleMaker: TypeAlias = Callable[[int, int, int], nn.Module]
 
 
 class ResidualUnit(nn.Module):
-    """What the five units share: two convolutions with dropout between them, two normalizations, a shortcut.
+    """The parts of all five units: two convolutions with dropout between them, two normalizations, a shortcut.
 
-    The first convolution and the shortcut have the stride; `shortcut` makes the latter if the shape changes.
+    The first convolution and the shortcut have the stride. `shortcut` makes the shortcut if the shape changes.
     """
 
     #: Whether the first normalization is before the first convolution.
@@ -83,7 +82,7 @@ class ResidualUnit(nn.Module):
         self.shortcut = shortcut(in_channels, out_channels, stride) if self.changes_shape else nn.Identity()
 
     def middle(self, x: Tensor, bn: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return `x` through BN, ReLU, dropout and the second convolution: in every unit the same."""
+        """Return `x` after BN, ReLU, dropout and the second convolution, as in every unit."""
         return self.conv2(self.dropout(F.relu(bn(x), inplace=True)))
 
 
@@ -136,25 +135,25 @@ class FullPreactivation(ResidualUnit):
     """Figure 4(e), He et al.'s proposal and the unit of Zagoruyko and Komodakis's published code."""
 
     normalizes_input = True
-    # The first unit begins with BN and ReLU; for the last, see above.
+    # The first unit begins with BN and ReLU. For the last, see `ReLUOnlyPreactivation`.
     stem, tail = "", "BN ReLU"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
         active = F.relu(self.bn1(x), inplace=True)
-        # Where the shape changes the projection sees the activated input, as in Zagoruyko's code.
+        # Where the shape changes, the projection gets the activated input, as in Zagoruyko's code.
         shortcut: Tensor = self.shortcut(active) if self.changes_shape else x
         return self.middle(self.conv1(active), self.bn2).add_(shortcut)
 
 
-def activation(words: str, channels: int) -> list[nn.Module]:
-    """Return the layers that the words name: BN, ReLU, both or none; a ReLU overwrites only what BN gave."""
-    layers: list[nn.Module] = [nn.BatchNorm2d(channels)] if "BN" in words else []
-    return [*layers, nn.ReLU(inplace=bool(layers))] if "ReLU" in words else layers
+def activation(names: str, channels: int) -> list[nn.Module]:
+    """Return the named layers: "BN", "ReLU", "BN ReLU" or none. A ReLU overwrites its input only after BN."""
+    layers: list[nn.Module] = [nn.BatchNorm2d(channels)] if "BN" in names else []
+    return [*layers, nn.ReLU(inplace=bool(layers))] if "ReLU" in names else layers
 
 
 def three_stages(channels: int, width: int, units: int, make: ModuleMaker) -> tuple[nn.Sequential, int]:
-    """Return three stages of so many units and the channels that they end with: the width doubles, the image halves."""
+    """Return three stages of `units` units and their last width; each stage doubles the width and halves the image."""
     stages = nn.Sequential()
     for stage in range(3):
         members = nn.Sequential()
@@ -172,8 +171,3 @@ UNITS: dict[str, type[ResidualUnit]] = {
     "relu_only_preactivation": ReLUOnlyPreactivation,
     "full_preactivation": FullPreactivation,
 }
-
-
-def global_average(x: Tensor) -> Tensor:
-    """Return the mean over the image: (batch, channels), whatever the image's size."""
-    return torch.mean(x, dim=(2, 3))

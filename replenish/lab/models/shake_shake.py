@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from replenish import checks
-from replenish.lab.models import arguments, layout
-from replenish.lab.models.initialise import he_normal
-from replenish.lab.models.residual_units import global_average, three_stages
+from replenish.lab.models.layers import check_shape, fast_layout, global_average, he_normal, units_per_stage
+from replenish.lab.models.residual_units import three_stages
 
 
 class _Mix(torch.autograd.Function):
@@ -164,11 +163,11 @@ class ShakeShakeNet(nn.Module):
         relu: str = "before",
     ) -> None:
         super().__init__()
-        in_channels, num_classes = arguments.shape(in_channels, num_classes)
+        in_channels, num_classes = check_shape(in_channels, num_classes)
         width = checks.integer("width", width, minimum=2)
         if cardinality is not None:
             cardinality = checks.integer("cardinality", cardinality, minimum=1)
-        units = arguments.units_per_stage(depth, layers=6 if cardinality is None else 9, outside=2)
+        units = units_per_stage(depth, layers=6 if cardinality is None else 9, outside=2)
         relu = checks.one_of("relu", relu, ["before", "after"])
         mix = ShakeShake(forward_mode, backward_mode, level)
 
@@ -185,4 +184,4 @@ class ShakeShakeNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""
-        return self.classifier(global_average(self.tail(self.stages(self.stem(layout.fast(images))))))
+        return self.classifier(global_average(self.tail(self.stages(self.stem(fast_layout(images))))))

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from replenish.lab.models import DeeplySupervisedNet, build, training_loss
-from replenish.lab.models.deeply_supervised import squared_hinge
+from replenish.lab.models.plain import squared_hinge
 
 
 def test_squared_hinge_by_hand() -> None:

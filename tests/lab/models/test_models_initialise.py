@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from replenish.lab.models import build
-from replenish.lab.models.highway import HighwayConv
+from replenish.lab.models.thin import HighwayConv
 
 
 def convolutions(model: nn.Module) -> list[nn.Conv2d]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from replenish.lab.models import ResNet, build
-from replenish.lab.models.dropout import Dropout
+from replenish.lab.models.layers import Dropout
 from replenish.lab.models.residual_units import PaddedShortcut
 from replenish.lab.models.resnet import StochasticDepthUnit
 from replenish.lab.models.shake_shake import ShakeShake

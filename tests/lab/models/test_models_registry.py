@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from replenish.lab.models import MODELS, UNITS, WideResNet, build, cost, entry
-from replenish.lab.models.table import CountedNetwork, models_table
+from replenish.lab.models.count import CountedNetwork, models_table
 from replenish.lab.show import Table
 from replenish.lab.show.markdown import table_lines
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from replenish.lab.models import MODELS, build, layout, training_loss
+from replenish.lab.models import MODELS, build, training_loss
+from replenish.lab.models.layers import fast_layout
 
 # Small members of every family, with their overrides, that a test can train a step of.
 SMALL: dict[str, dict[str, object]] = {
@@ -107,16 +108,16 @@ def test_networks_learn() -> None:
 @pytest.mark.parametrize("channels", [1, 3])
 def test_layout_on_a_cpu_is_channels_last(channels: int) -> None:
     images = torch.randn(2, channels, 8, 8)
-    fast = layout.fast(images)
+    fast = fast_layout(images)
     assert torch.equal(fast, images)
     assert fast.stride(1) == 1
     # What comes from an NHWC array is not copied.
     from_array = torch.randn(2, 8, 8, channels).permute(0, 3, 1, 2)
-    assert layout.fast(from_array) is from_array
+    assert fast_layout(from_array) is from_array
     # The layout survives a convolution, with one channel too.
     convolved = nn.Conv2d(channels, 4, 3)(fast)
     assert convolved.is_contiguous(memory_format=torch.channels_last)
-    assert layout.fast(images.to("meta")).stride() == images.stride()
+    assert fast_layout(images.to("meta")).stride() == images.stride()
 
 
 # torch itself instantiates the class that it warns should not be instantiated, when it meets an autograd function.

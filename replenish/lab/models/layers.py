@@ -1,0 +1,152 @@
+"""What the networks share: dropout, initial weights, memory layout, the training loss, and checks of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from replenish import checks
+
+
+class Dropout(nn.Dropout):
+    """Inverted dropout (Srivastava et al., 2014), as `nn.Dropout`, from 16 random bits per value on a CPU.
+
+    torch's CPU kernel draws one float after the other, which is about a seventh of a training step of WRN-16-2. Here
+    one 64-bit draw decides for four values. The probability is rounded to a multiple of 2**-16 and the scale follows
+    it, so the expectation is exact. The draws come from torch's own generator. On other devices, and under
+    `torch.compile`, it is `nn.Dropout`.
+
+    Example:
+        >>> layer = Dropout(0.3)
+        >>> layer(torch.ones(2, 3)).shape, layer.eval()(torch.ones(2)).tolist()
+        (torch.Size([2, 3]), [1.0, 1.0])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return `x`, in training with values dropped and the others scaled up."""
+        dropped = round(self.p * 2**16)
+        dense = x.is_contiguous() or x.is_contiguous(memory_format=torch.channels_last)
+        usual = x.device.type != "cpu" or not dense or dropped in (0, 2**16) or torch.compiler.is_compiling()
+        if not self.training or usual:
+            return super().forward(x)
+        count = x.numel()
+        draws = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        # In the order of x in memory, not of its indices, so that the mask needs no other layout.
+        bits = draws.view(torch.int16)[:count].as_strided(x.shape, x.stride())
+        mask = (bits >= dropped - 2**15).to(x.dtype)
+        return x * mask.mul_(2**16 / (2**16 - dropped))
+
+
+def global_average(x: Tensor) -> Tensor:
+    """Return the mean over the image, of any size: (batch, channels)."""
+    return torch.mean(x, dim=(2, 3))
+
+
+def fast_layout(images: Tensor) -> Tensor:
+    """Return the images channels last on a CPU, where that layout is faster, else as they are.
+
+    Convolutions keep the layout of their input, so one call in front of the network decides for all of it;
+    `docs/models.md` has the measurements. Values are the same up to rounding. On other devices the choice is the
+    caller's (`model.to(memory_format=...)`), since there it depends on the precision.
+
+    Images that come from an array (batch, height, width, channels) by `permute` are channels last already, and are not
+    copied.
+    """
+    if images.device.type != "cpu" or images.ndim != 4 or images.stride(1) == 1:
+        return images
+    # Not `contiguous`: images of one channel count as contiguous in both layouts, and convolutions take the other one.
+    return images.clone(memory_format=torch.channels_last)
+
+
+def he_normal(model: nn.Module, mode: Literal["fan_out", "fan_in"] = "fan_out") -> None:
+    """Set every convolution to He et al.'s normal (2015, section 2.2), every bias to zero.
+
+    The paper does not mention initial weights. Where the architecture's authors published theirs we follow them; the
+    rest is our choice, listed in `docs/deviations.md`. The published code of ResNet, Wide ResNet, DenseNet and
+    Shake-Shake divides by the fan *out*: with batch normalization behind every convolution the forward scale does not
+    matter, and this keeps the backward one. Networks without normalization need the forward scale: `"fan_in"`.
+
+    Linear weights keep torch's uniform of bound 1/sqrt(fan in), as those authors' `nn.Linear` drew them. Batch
+    normalization keeps its ones and zeros.
+    """
+    for module in model.modules():
+        # Filling a meta tensor has no effect and takes long, so a network that is only counted skips it.
+        if isinstance(module, nn.Conv2d) and not module.weight.is_meta:
+            nn.init.kaiming_normal_(module.weight, mode=mode, nonlinearity="relu")
+        if isinstance(module, nn.Conv2d | nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+def glorot_uniform(model: nn.Module) -> None:
+    """Set every weight to Glorot and Bengio's uniform (2010, equation 16), every bias to zero."""
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+
+def training_loss(
+    model: nn.Module,
+    images: Tensor,
+    targets: Tensor,
+    criterion: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy,
+) -> tuple[Tensor, Tensor]:
+    """Return (loss, logits) of a training step, with the companion losses of a network that has them.
+
+    Args:
+        model: Any network of this package, or any module from images to logits.
+        images: The batch.
+        targets: The classes.
+        criterion: The main loss.
+
+    Example:
+        >>> from replenish.lab.models import DeeplySupervisedNet
+        >>> net = DeeplySupervisedNet(in_channels=1, num_classes=10, image_size=8)
+        >>> loss, logits = training_loss(net, torch.zeros(2, 1, 8, 8), torch.tensor([3, 7]))
+        >>> loss.backward()
+    """
+    # Wrappers for distributed training keep the network itself in `module`.
+    if getattr(getattr(model, "module", model), "has_companion_loss", False):
+        logits, companions = model(images, targets)
+        return criterion(logits, targets) + companions, logits
+    logits = model(images)
+    return criterion(logits, targets), logits
+
+
+def check_shape(in_channels: object, num_classes: object) -> tuple[int, int]:
+    """Return the two arguments that every network takes, or raise."""
+    return (
+        checks.integer("in_channels", in_channels, minimum=1),
+        checks.integer("num_classes", num_classes, minimum=2),
+    )
+
+
+def check_fraction(name: str, value: object, *, above: float | None = None, below: float | None = None) -> float:
+    """Return `value` as a float in [0, 1], also above `above` and below `below` where these are set, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} should be a number, but got {value!r} of type {type(value).__name__}")
+    low = f"[{0.0}" if above is None else f"({above}"
+    high = f"{1.0}]" if below is None else f"{below})"
+    inside = 0.0 <= value <= 1.0  # false for NaN
+    if not inside or (above is not None and value <= above) or (below is not None and value >= below):
+        raise ValueError(f"{name} should be in {low}, {high}, but got {value!r}")
+    return float(value)
+
+
+def units_per_stage(depth: object, *, layers: int, outside: int) -> int:
+    """Return n of `depth = layers * n + outside`, or raise, naming the nearest possible depths.
+
+    The depth is the number of layers with weights, as the architectures' papers count them; one more unit in every
+    stage adds `layers`.
+    """
+    depth = checks.integer("depth", depth, minimum=layers + outside)
+    units, rest = divmod(depth - outside, layers)
+    if rest:
+        nearest = f"{depth - rest} or {depth - rest + layers}"
+        raise ValueError(f"depth should be {layers}n + {outside} (nearest: {nearest}), but got {depth}")
+    return units
