@@ -218,8 +218,13 @@ def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
 
 
 def table() -> str:
-    """Return the table of docs/integrations/index.md."""
-    lines = ["| stack | way of looping | resume | write |", "|---|---|---|---|"]
+    """Return what docs/integrations/index.md shows: for each stack the exact ways, and a table of the others."""
+    lines = []
     for stack, ways in WAYS.items():
-        lines += [f"| {stack} | {way} | {result} | {remedy} |" for way, (result, remedy) in ways.items()]
+        same = [f"{way} ({remedy})" if remedy else way for way, (result, remedy) in ways.items() if result == EXACT]
+        lines += [f"### {stack}", "", f"Exact: {' · '.join(same)}.", ""]
+        lines += ["| not exact | result | write |", "|---|---|---|"]
+        others = {way: found for way, found in ways.items() if found[0] != EXACT}
+        lines += [f"| {way} | {result} | {remedy} |" for way, (result, remedy) in others.items()]
+        lines += [""]
     return "\n".join(lines)
