@@ -19,7 +19,7 @@ from study.replication.paper_claims import paper_claims, paper_claims_table
 from study.replication.plan import ARMS, SECONDARY
 from study.replication.power import cost_sentence, known_deviations, power_table
 from study.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
-from study.replication.text import claim_lines, headline, recommendations
+from study.replication.text import claim_line, headline, recommendations
 from study.replication.training_loss import losses_sentence, losses_table
 
 #: The picture that goes with the headline.
@@ -47,8 +47,7 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
     progress = f"{so_many} runs of the study have ended."
     holm = (
         f"Holm's correction is over the {2 * len(SECONDARY)} p-values of the {len(SECONDARY)} comparisons below the "
-        "first: of the difference, and of the two one-sided tests of equivalence. Comparisons that are not judged yet "
-        "count with p = 1."
+        "first. Comparisons that are not judged yet count with p = 1."
     )
     return {
         "headline": f"{headline(first)}\n\n{progress}",
@@ -56,7 +55,7 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
         "claims": _lines(claims_table(first)),
         "paper-claims": _lines(paper_claims_table(paper_claims(evidence, first, table3))),
         "exploratory": _lines(exploratory_table(evidence)),
-        "claim-by-claim": "\n".join(line for claim in CLAIMS for line in claim_lines(claim, first)),
+        "claim-by-claim": "\n".join(claim_line(claim, first) for claim in CLAIMS),
         "comparisons": f"{_lines(comparisons_table(first))}\n\n{holm}",
         "second-reading": _lines(second_reading_table(first, second)),
         "training-loss": f"{losses_sentence(evidence)}\n\n{_lines(losses_table(evidence))}",

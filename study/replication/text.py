@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from replenish.lab.report.text import p_words
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED
 from study.replication.claims import CLAIMS, FAILED, HELD, NOT_OBSERVED, NOT_TESTABLE, Claim
-from study.replication.judgement import EQUIVALENCE_COVERAGE, Judged, Judgement
-from study.replication.plan import LEARNT, MARGIN
+from study.replication.judgement import Judged, Judgement
+from study.replication.plan import MARGIN
 
 _PAPER = f"the paper reports SRS {abs(PUBLISHED):.2f} points below reshuffling, with WRN-28-10 on all 50,000 images"
 _SETTING = "in miniature (2,500 images of 16 x 16 pixels, WRN-10-2)"
@@ -80,44 +79,13 @@ def interval_words(effect: Difference, coverage: float = 0.95) -> str:
     return "no interval" if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
 
 
-def comparison_sentence(judged: Judged) -> str:
-    """Return what the records say of one comparison, in a sentence."""
-    name = judged.comparison.label
-    name = name[0].upper() + name[1:]
-    if not judged.complete:
-        so_far = f"; so far {effect_words(judged)}, which is not judged" if judged.effect else ""
-        return f"{name}: {judged.verdict}{so_far}."
-    said = f"{name}: {effect_words(judged)}"
-    effect = judged.effect
-    if effect is not None and effect.p_value is not None:
-        said += f", p {_equals(p_words(effect.p_value))}"
-        said += f", after Holm {_equals(p_words(judged.adjusted_p))}" if judged.adjusted_p is not None else ""
-    if effect is not None and judged.uncorrected == "equivalent":
-        said += f", 90 % interval {interval_words(effect, EQUIVALENCE_COVERAGE)} within ±{MARGIN:g}"
-        if judged.adjusted_equivalence_p is not None:
-            said += f", p of the two tests after Holm {_equals(p_words(judged.adjusted_equivalence_p))}"
-    if judged.diverged:
-        said += f"; {judged.diverged} diverged runs are in it with the error of guessing"
-    if judged.not_learnt:
-        said += f"; {len(judged.not_learnt)} runs of reshuffling ended above {LEARNT:g} % clean training error"
-    return f"{said}: **{judged.verdict}**."
-
-
-def claim_lines(claim: Claim, judgement: Judgement) -> list[str]:
-    """Return a claim as Markdown: what is said, our test, the effects, the verdict."""
+def claim_line(claim: Claim, judgement: Judgement) -> str:
+    """Return a claim as an item of a list in Markdown: the claim, our test, the verdict."""
     who = "We" if claim.ours else "The paper"
-    return [
-        f"### {claim.title}",
-        "",
-        f"*{who}:* {claim.statement}",
-        "",
-        f"*Our test:* {claim.test}",
-        "",
-        *(f"- {comparison_sentence(judgement[name])}" for name in claim.comparisons),
-        "",
-        f"**Verdict here: {claim.verdict(judgement)}.**{_explained(claim, judgement)}",
-        "",
-    ]
+    return (
+        f"- **{claim.title}.** *{who}:* {claim.statement} *Our test:* {claim.test} "
+        f"**Verdict here: {claim.verdict(judgement)}.**{_explained(claim, judgement)}"
+    )
 
 
 def _explained(claim: Claim, judgement: Judgement) -> str:
@@ -150,7 +118,3 @@ def _place(effect: Difference) -> str:
 
 def _between(effect: Difference) -> str:
     return f"95 % interval {interval_words(effect)}, n = {effect.n} pairs"
-
-
-def _equals(text: str) -> str:
-    return text if text.startswith("<") else f"= {text}"
