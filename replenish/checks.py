@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Collection
 from typing import Any
@@ -13,15 +14,19 @@ import numpy.typing as npt
 MAX_STEP = 2**62
 # Seeds must fit a signed 64-bit integer, so that they survive JSON readers and torch tensors.
 MAX_SEED = 2**63 - 1
+# Up to here a float holds every integer.
+MAX_SIZE = 2**53
+
+Floats = npt.NDArray[np.float64]
 
 
 def integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
     """Return `value`, a Python or numpy integer from `minimum` to `maximum`, as a plain int, or raise.
 
-    A bool is no int here, nor is a float with an integral value: both are usually mistakes.
+    Bools and floats with an integral value are rejected: both are usually mistakes.
     """
     if type(value) is not int:
-        # Some bools have __index__, those of numpy in some versions and those of torch; an array of one is no number.
+        # torch's bools, and numpy's in some versions, have __index__; so has an array of one entry.
         is_bool = isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
         try:
             if is_bool or getattr(value, "ndim", 0) != 0:
@@ -44,14 +49,14 @@ def boolean(name: str, value: object) -> bool:
 
 
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
-    """Return `value` if it is one of the names that there are, or raise."""
+    """Return `value` if it is one of `choices`, or raise."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} should be one of {', '.join(choices)}, but got {value!r}")
     return value
 
 
 def array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return `value` as an array, or raise where numpy makes none of it: lists of unequal lengths."""
+    """Return `value` as an array, or raise for lists of unequal lengths."""
     try:
         return np.asarray(value)
     except ValueError:
@@ -69,3 +74,52 @@ def seed(value: object) -> int:
 def step(value: object, name: str = "step") -> int:
     """Return a step in [0, 2**62], or raise."""
     return integer(name, value, minimum=0, maximum=MAX_STEP)
+
+
+def sizes(num_samples: int, batch_size: int) -> tuple[int, int]:
+    """Return N and B, at least 1 each, or raise."""
+    n = integer("num_samples", num_samples, minimum=1, maximum=MAX_SIZE)
+    return n, integer("batch_size", batch_size, minimum=1, maximum=MAX_SIZE)
+
+
+def dataset(num_samples: int, batch_size: int) -> tuple[int, int]:
+    """Return N and B with B <= N, for batches without repetition, or raise."""
+    n, b = sizes(num_samples, batch_size)
+    if b > n:
+        raise ValueError(f"batch_size should be at most num_samples = {n}, but got {b}: take a smaller batch")
+    return n, b
+
+
+def integers(name: str, value: npt.ArrayLike, minimum: int, maximum: int) -> npt.NDArray[np.int64]:
+    """Return an integer or an array of integers as an array, or raise."""
+    if not isinstance(value, (np.ndarray, list, tuple, range)):
+        return np.array(integer(name, value, minimum=minimum, maximum=maximum), dtype=np.int64)
+    found = array(name, value)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{name} should hold integers, but got an array of {found.dtype}: convert it to int64")
+    for extreme in [found.min(), found.max()] if found.size else []:
+        integer(f"each {name}", extreme, minimum=minimum, maximum=maximum)
+    return found.astype(np.int64)
+
+
+def real(name: str, value: object, *, most: float = math.inf, positive: bool = False) -> float:
+    """Return a finite real number, at least 0 and at most `most`, as a float, or raise."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} should be a real number, but got {value!r} of type {type(value).__name__}")
+    if not 0 <= value <= most or math.isinf(value) or (positive and value == 0):
+        wanted = "positive and finite" if positive else f"between 0 and {most}"
+        raise ValueError(f"{name} should be {wanted}, but got {value}")
+    return float(value)
+
+
+def reals(name: str, value: npt.ArrayLike, *, most: float = math.inf, positive: bool = False) -> Floats:
+    """Return a real number or an array of real numbers as an array, checked as `real` does."""
+    if not isinstance(value, (np.ndarray, list, tuple, range)):
+        return np.array(real(name, value, most=most, positive=positive))
+    found = np.asarray(value)
+    if found.size and found.dtype.kind not in "iuf":
+        raise TypeError(f"{name} should hold real numbers, but got an array of {found.dtype}")
+    found = found.astype(np.float64)
+    for extreme in [found.min(), found.max()] if found.size else []:  # nan is both
+        real(f"each {name}" if found.ndim else name, extreme, most=most, positive=positive)
+    return found

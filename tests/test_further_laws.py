@@ -33,7 +33,7 @@ from replenish.measure.reading import read_draws
 from replenish.measure.spectrum import batch_means, random_signs
 from replenish.orders import ORDERS, build_order
 from replenish.theory.noise_laws import NoiseLaw
-from replenish.theory.order_laws import gap_law, noise_law
+from replenish.theory.order_laws import noise_law
 
 N, B = 60, 6
 LAGS = 25  # two epochs and a half
@@ -130,7 +130,7 @@ GAPS = ["block-shuffle", "jitter", "poisson", "bins", "stratified", "repeated", 
 
 @pytest.mark.parametrize("name", GAPS)
 def test_gaps_are_those_of_the_law(name: str) -> None:
-    order, law = NOISE[name], gap_law(NOISE[name])
+    order, law = NOISE[name], theory.visit_gaps(NOISE[name])
     gaps = gaps_of(order, 8_000)
     x = np.array([0.1, 0.3, 0.5, 0.9, 1.1, 1.5, 1.9, 2.5])
     assert np.mean(gaps[:, None] > np.floor(x * N / B + 1e-9), axis=0) == pytest.approx(law.survival(x), abs=0.012)
@@ -200,7 +200,7 @@ EVERY_ORDER = every_order()
 @pytest.mark.parametrize("name", EVERY_ORDER)
 def test_every_order_has_a_law_or_says_how_to_measure(name: str, asked: str) -> None:
     order = EVERY_ORDER[name]
-    kind = gap_law if asked == "visit_gaps" else noise_law
+    kind = theory.visit_gaps if asked == "visit_gaps" else noise_law
     try:
         kind(order)
     except theory.NoLawError:

@@ -21,8 +21,7 @@ from replenish import (
     ShuffleOnce,
     theory,
 )
-from replenish.theory.epoch_noise import EpochNoise, PalindromeNoise, RepeatedEpochNoise
-from replenish.theory.noise_laws import NoiseLaw
+from replenish.theory.noise_laws import EpochNoise, NoiseLaw, PalindromeNoise, RepeatedEpochNoise
 from replenish.theory.order_laws import noise_law
 from replenish.theory.pool_noise import BatchMeanNoise, PoolNoise, SequenceNoise
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from replenish.auditing.findings import OK, Finding
 from replenish.auditing.record import Record
+from replenish.checks import Floats
 from replenish.draws import Int64Array
 from replenish.measure.gaps import gaps_of
-from replenish.theory.arguments import Floats
 
 _FEW = 30  # gaps, of which the spread is not yet known
 _STANDARD_ERRORS = 2.5  # within which a name could be another

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from replenish.auditing.findings import FAULT, OK, WARNING, Finding
 from replenish.auditing.record import Record
+from replenish.checks import Floats
 from replenish.measure.spectrum import batch_means, random_signs
-from replenish.theory.arguments import Floats
 
 Labels = ArrayLike | Callable[[Any], Any]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replenish import checks
+from replenish.checks import Floats
 from replenish.draws import Int64Array
 from replenish.measure.reading import Draws, IndexSource, read_draws
-from replenish.theory.arguments import Floats, reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class MeasuredGaps:
     def survival(self, epochs: ArrayLike) -> Floats:
         """Return which part of the gaps is longer than so many effective epochs."""
         longer = np.append(np.cumsum(self.counts[::-1])[::-1], 0)  # of at least 0, 1, ... steps
-        whole = np.floor(reals("epochs", epochs) * self.steps_per_epoch + 1e-9).astype(np.int64) + 1
+        whole = np.floor(checks.reals("epochs", epochs) * self.steps_per_epoch + 1e-9).astype(np.int64) + 1
         return np.asarray(longer[np.clip(whole, 0, len(longer) - 1)] / max(longer[0], 1))
 
     def _moment(self, about: float, power: int) -> float:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from replenish.checks import Floats
 from replenish.measure.counts import PARTS_PER_EPOCH, Measurement
 from replenish.measure.gaps import MeasuredGaps
 from replenish.measure.spectrum import MeasuredSpectrum
 from replenish.palette import DASHES, MATPLOTLIB_MARKS, Look, look_of, look_of_label
-from replenish.theory.arguments import Floats
+from replenish.theory import NoiseSpectrum
 from replenish.theory.gap_laws import GapLaw
-from replenish.theory.noise import NoiseSpectrum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replenish import checks
+from replenish.checks import Floats
 from replenish.draws import KeyedWords, Purpose, derived_seed
 from replenish.measure.reading import Draws, IndexSource, read_draws
-from replenish.theory.arguments import Floats
 from replenish.theory.kernels import fejer
 from replenish.theory.noise_laws import NoiseLaw
 

@@ -1,8 +1,8 @@
 """The theory of data orders: the paper's counts, the laws of the pool, the noise of an order.
 
-`replenish.theory.counts` has the accessible configurations of the paper's section 2; `replenish.theory.laws` how long a
-copy stays in the pool, how often a sample is drawn, how many samples an epoch misses: functions of (num_samples,
-batch_size, ...). `replenish.theory.noise` and `.when` say what an order does to SGD. All are here by name.
+The counts are the accessible configurations of the paper's section 2. The laws of the pool say how long a copy stays,
+how often a sample is drawn and how many samples an epoch misses. Both are functions of (num_samples, batch_size, ...).
+The laws of an order's noise, and of what it does to SGD, are functions of an order.
 """
 
 from replenish.theory.counts import batches_per_epoch as batches_per_epoch
@@ -36,12 +36,12 @@ from replenish.theory.laws import unseen_fraction_batched as unseen_fraction_bat
 from replenish.theory.laws import unseen_fraction_independent as unseen_fraction_independent
 from replenish.theory.laws import unseen_fraction_reshuffling as unseen_fraction_reshuffling
 from replenish.theory.laws import unseen_probability as unseen_probability
-from replenish.theory.noise import NoiseSpectrum as NoiseSpectrum
-from replenish.theory.noise import equivalent_learning_rate as equivalent_learning_rate
-from replenish.theory.noise import noise_spectrum as noise_spectrum
-from replenish.theory.noise import noise_variance as noise_variance
-from replenish.theory.noise import sorted_data_warning as sorted_data_warning
-from replenish.theory.noise import visit_gaps as visit_gaps
+from replenish.theory.order_laws import NoiseSpectrum as NoiseSpectrum
 from replenish.theory.order_laws import NoLawError as NoLawError
-from replenish.theory.when import OrdersDiffer as OrdersDiffer
-from replenish.theory.when import when_orders_differ as when_orders_differ
+from replenish.theory.order_laws import noise_spectrum as noise_spectrum
+from replenish.theory.order_laws import visit_gaps as visit_gaps
+from replenish.theory.sgd import OrdersDiffer as OrdersDiffer
+from replenish.theory.sgd import equivalent_learning_rate as equivalent_learning_rate
+from replenish.theory.sgd import noise_variance as noise_variance
+from replenish.theory.sgd import sorted_data_warning as sorted_data_warning
+from replenish.theory.sgd import when_orders_differ as when_orders_differ

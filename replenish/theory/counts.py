@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replenish import checks
-from replenish.theory.arguments import Floats, dataset, integers
+from replenish.checks import Floats
 
 _MAX_TERMS = 2**20  # a sum of more terms is taken as an integral
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -21,7 +21,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 def batches_per_epoch(num_samples: int, batch_size: int) -> int:
     """Return n_B, the integer nearest to N/B (section 2). A tie goes up: our choice, the paper names none."""
-    n, b = dataset(num_samples, batch_size)
+    n, b = checks.dataset(num_samples, batch_size)
     return (2 * n + b) // (2 * b)
 
 
@@ -34,7 +34,7 @@ def configurations_without_replacement(num_samples: int, batch_size: int, epochs
     >>> configurations_without_replacement(5, 2)  # C(5,2) + C(3,2) + C(1,2)
     13
     """
-    n, b = dataset(num_samples, batch_size)
+    n, b = checks.dataset(num_samples, batch_size)
     epochs = checks.integer("epochs", epochs, minimum=1)
     return epochs * sum(math.comb(n - k * b, b) for k in range(batches_per_epoch(n, b)))
 
@@ -73,7 +73,7 @@ def term_ratio(num_samples: int, batch_size: int, k: int) -> Fraction:
     >>> term_ratio(5, 2, 1)
     Fraction(10, 3)
     """
-    n, b = dataset(num_samples, batch_size)
+    n, b = checks.dataset(num_samples, batch_size)
     k = checks.integer("k", k, minimum=0, maximum=n // b - 1)
     return Fraction(math.comb(n, b), math.comb(n - k * b, b))
 
@@ -112,7 +112,7 @@ def log10_configurations_ratio(num_samples: int, batch_size: int) -> float:
     >>> round(log10_configurations_ratio(50_000, 64), 6)
     1.795099
     """
-    n, b = dataset(num_samples, batch_size)
+    n, b = checks.dataset(num_samples, batch_size)
     n_b = batches_per_epoch(n, b)
     left_at_cutoff = n * 10.0 ** (-30 / b)
     terms = min(n // b, int((n - left_at_cutoff) / b) + 2)
@@ -129,14 +129,14 @@ def log10_configurations_ratio(num_samples: int, batch_size: int) -> float:
 
 def log10_term_ratio(num_samples: int, batch_size: int, k: ArrayLike) -> Floats:
     """Return log10 of `term_ratio`, for one k or an array of them."""
-    n, b = dataset(num_samples, batch_size)
-    left = float(n) - b * integers("k", k, 0, n // b - 1).astype(np.float64)
+    n, b = checks.dataset(num_samples, batch_size)
+    left = float(n) - b * checks.integers("k", k, 0, n // b - 1).astype(np.float64)
     return np.maximum(_log10_binomial(n, b) - _log10_binomial(left, b), 0.0)
 
 
 def _training(num_samples: int, batch_size: int, epochs: int) -> tuple[int, int, int]:
     """Return N, B and the n_E n_B steps of the whole training."""
-    n, b = dataset(num_samples, batch_size)
+    n, b = checks.dataset(num_samples, batch_size)
     return n, b, checks.integer("epochs", epochs, minimum=1) * batches_per_epoch(n, b)
 
 

@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish.theory.arguments import Floats, reals
+from replenish import checks
+from replenish.checks import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _NEGLIGIBLE = 45.0  # e^-45 is below 1e-19
@@ -137,7 +138,7 @@ class PoolGaps(GapLaw):
 
     def survival(self, epochs: ArrayLike) -> Floats:
         """Return the probability that a gap is longer than so many effective epochs."""
-        x = reals("epochs", epochs)
+        x = checks.reals("epochs", epochs)
         chunks = [self._moments(part)[1] for part in np.array_split(x.ravel(), x.size // 256 + 1)]
         return np.concatenate(chunks).reshape(x.shape)
 
@@ -169,7 +170,7 @@ class PoolGaps(GapLaw):
 
 def _whole_steps(epochs: ArrayLike, steps: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return how many whole steps so many epochs are; a hair under a whole number is that number."""
-    whole = np.floor(reals("epochs", epochs) * steps + 1e-9)
+    whole = np.floor(checks.reals("epochs", epochs) * steps + 1e-9)
     return np.minimum(whole, 2.0**62).astype(np.int64)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from replenish.theory.arguments import Floats
+from replenish.checks import Floats
 
 Complexes = NDArray[np.complex128]
 

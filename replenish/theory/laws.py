@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from replenish import checks
-from replenish.theory.arguments import MAX_SIZE, Floats, Integers, dataset, integers, real, sizes
+from replenish.checks import Floats
+from replenish.draws import Int64Array
 
 Place = ArrayLike | None
 
@@ -46,7 +47,7 @@ def residence_probability(
     array([0.25    , 0.1875  , 0.140625])
     """
     pool = _pool(num_samples, batch_size, pool_size)
-    escaped = integers("stay", stay, 1, checks.MAX_STEP) - 1
+    escaped = checks.integers("stay", stay, 1, checks.MAX_STEP) - 1
     return np.asarray(pool.b / pool.m * np.exp(_log_escape(pool.m, pool.b) * escaped))
 
 
@@ -58,7 +59,7 @@ def mean_residence(num_samples: int, batch_size: int, *, pool_size: int | None =
 
 def copies_inserted(
     num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
-) -> Integers:
+) -> Int64Array:
     """Return how many copies of a sample were written by `step`, initial pool included; exact at any step.
 
     L positions hold sample i floor(L/N) times, and once more if i < L mod N. Copies leave only by being
@@ -97,8 +98,8 @@ def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> flo
     >>> round(limit_copies(0), 2), round(limit_copies(1), 2)  # e^(-u/k) / (1 - e^(-1/k))
     (1.58, 0.58)
     """
-    u = real("epochs_since_insertion", epochs_since_insertion, most=1)
-    k = real("pool_epochs", pool_epochs, positive=True)
+    u = checks.real("epochs_since_insertion", epochs_since_insertion, most=1)
+    k = checks.real("pool_epochs", pool_epochs, positive=True)
     return math.exp(-u / k) / -math.expm1(-1 / k)
 
 
@@ -157,14 +158,14 @@ def limit_count_spread(pool_epochs: float = 1.0, epoch_fraction: float = 0.0) ->
     >>> round(limit_count_spread(), 3), round(limit_count_spread(1, 0.25), 3)
     (0.582, 0.57)
     """
-    k, f = real("pool_epochs", pool_epochs, positive=True), real("epoch_fraction", epoch_fraction, most=1)
+    k, f = checks.real("pool_epochs", pool_epochs, positive=True), checks.real("epoch_fraction", epoch_fraction, most=1)
     between = k / 2 / math.tanh(1 / (2 * k)) - k**2
     return k / 2 + between + f * (1 - f) - 2 * k * (math.expm1(-f / k) / math.expm1(-1 / k) - f)
 
 
 def count_spread_independent(num_samples: int, batch_size: int, step: int) -> float:
     """Return the same for independent draws: tB/N (1 - 1/N), a multinomial count's. It grows for ever."""
-    n, b = sizes(num_samples, batch_size)
+    n, b = checks.sizes(num_samples, batch_size)
     return checks.step(step) * b / n * (1 - 1 / n)
 
 
@@ -199,7 +200,7 @@ def limit_equal_pairs(num_samples: int, batch_size: int, *, pool_size: int | Non
 
 def equal_pairs_independent(num_samples: int, batch_size: int) -> float:
     """Return the same for independent draws: each of B(B-1)/2 pairs is equal with probability 1/N."""
-    n, b = sizes(num_samples, batch_size)
+    n, b = checks.sizes(num_samples, batch_size)
     return b * (b - 1) / (2 * n)
 
 
@@ -245,7 +246,7 @@ def limit_unseen_fraction(pool_epochs: float = 1.0) -> float:
     must escape for u. So it is the integral over u of e^(-u/k) prod_j [1 - e^(-(u+j)/k) (1 - e^(-1/k))]: from
     0 for k -> 0, as with reshuffling, to 1/e for k -> infinity, as with independent draws.
     """
-    k = real("pool_epochs", pool_epochs, positive=True)
+    k = checks.real("pool_epochs", pool_epochs, positive=True)
     oldest = -_NEGLIGIBLE * k  # beyond it e^(-age/k) is below 1e-18: such phases and copies change nothing
     width = min(1.0, oldest)
     u = width * (_NODES + 1) / 2
@@ -263,19 +264,19 @@ def limit_unseen_fraction(pool_epochs: float = 1.0) -> float:
 
 def unseen_fraction_independent(num_samples: int, batch_size: int, steps: int) -> float:
     """Return the fraction that independent draws miss: (1 - 1/N)^(steps B), about 1/e in an epoch."""
-    n, b = sizes(num_samples, batch_size)
+    n, b = checks.sizes(num_samples, batch_size)
     return math.exp(_log_escape(n, 1) * checks.step(steps, "steps") * b)
 
 
 def unseen_fraction_batched(num_samples: int, batch_size: int, steps: int) -> float:
     """Return the fraction that batched replacement misses: (1 - B/N)^steps."""
-    n, b = dataset(num_samples, batch_size)
+    n, b = checks.dataset(num_samples, batch_size)
     return math.exp(_log_escape(n, b) * checks.step(steps, "steps"))
 
 
 def unseen_fraction_reshuffling(num_samples: int, batch_size: int, steps: int) -> float:
     """Return the fraction that the first steps of training over epochs miss: 1 - steps B/N, and then 0."""
-    n, b = dataset(num_samples, batch_size)
+    n, b = checks.dataset(num_samples, batch_size)
     return max(n - checks.step(steps, "steps") * b, 0) / n
 
 
@@ -292,15 +293,15 @@ class _Pool(NamedTuple):
     def written(self, step: int) -> int:
         return self.m + step * self.b
 
-    def places(self, place: Place) -> Integers:
-        return np.arange(self.n, dtype=np.int64) if place is None else integers("place", place, 0, self.n - 1)
+    def places(self, place: Place) -> Int64Array:
+        return np.arange(self.n, dtype=np.int64) if place is None else checks.integers("place", place, 0, self.n - 1)
 
-    def chunks(self) -> Iterator[Integers]:
+    def chunks(self) -> Iterator[Int64Array]:
         """Yield all places of the sequence, some at a time."""
         for start in range(0, self.n, _CHUNK):
             yield np.arange(start, min(start + _CHUNK, self.n), dtype=np.int64)
 
-    def ages(self, step: int, place: Integers, most: int) -> Iterator[tuple[NDArray[np.bool_], Integers]]:
+    def ages(self, step: int, place: Int64Array, most: int) -> Iterator[tuple[NDArray[np.bool_], Int64Array]]:
         """Yield if each sample has a copy of a round and its age, for `most` last rounds, oldest first."""
         rounds, rest = divmod(self.written(step), self.n)
         distance = (rest - 1 - place) % self.n  # of the newest copy; the module's docstring calls it d
@@ -311,7 +312,7 @@ class _Pool(NamedTuple):
             yield (place < rest) | (j < rounds), age
 
 
-def _moments(pool: _Pool, step: int, place: Integers) -> tuple[Floats, Floats]:
+def _moments(pool: _Pool, step: int, place: Int64Array) -> tuple[Floats, Floats]:
     """Return the mean number of copies, and of pairs of copies, of each sample in the pool at `step`."""
     one = _log_escape(pool.m, pool.b)
     two = one + _log_escape(pool.m - 1, pool.b)
@@ -327,7 +328,7 @@ def _moments(pool: _Pool, step: int, place: Integers) -> tuple[Floats, Floats]:
     return copies * np.exp(one * last_age), pairs
 
 
-def _unseen(pool: _Pool, steps: int, place: Integers) -> Floats:
+def _unseen(pool: _Pool, steps: int, place: Int64Array) -> Floats:
     """Return `unseen_probability` of checked arguments."""
     total = np.zeros(place.shape)
     earlier = np.zeros(place.shape, dtype=np.int64)  # copies written before, which keep their slots
@@ -347,8 +348,8 @@ def _log_escape(slots: int, drawn: int) -> float:
 
 
 def _pool(num_samples: int, batch_size: int, pool_size: int | None) -> _Pool:
-    n, b = sizes(num_samples, batch_size)
-    m = n if pool_size is None else checks.integer("pool_size", pool_size, minimum=1, maximum=MAX_SIZE)
+    n, b = checks.sizes(num_samples, batch_size)
+    m = n if pool_size is None else checks.integer("pool_size", pool_size, minimum=1, maximum=checks.MAX_SIZE)
     if b > m:
         raise ValueError(f"batch_size should be at most pool_size = {m}, but got {b}: take a smaller batch")
     return _Pool(n, b, m)

@@ -1,9 +1,9 @@
-"""Which law an order obeys: the one place where orders and their laws meet.
+"""The laws of an order: the spectrum of its noise and the gaps between visits, chosen by the order's type.
 
-`noise_law` and `gap_law` choose by the type of the order: a new order is a line in each of their tables, at the end.
-Orders with no law in closed form are left out; `NoLawError` then says how to measure them.
+A new order is a line in each of the two tables at the end. An order without a law in closed form is left out;
+`NoLawError` then says how to measure it.
 
-The noise laws average over all ways to hand out numbers to samples, so that they know nothing of shards, classes or
+The noise laws average over all ways to hand out numbers to samples, so they do not depend on shards, classes or
 lengths: where a sample's step is equally likely to be any of its epoch's, and independent from epoch to epoch, the
 noise is reshuffling's. Sizes that leave short batches or uneven blocks have no closed form there.
 """
@@ -11,27 +11,29 @@ noise is reshuffling's. Sizes that leave short batches or uneven blocks have no 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from replenish import checks, orders
+from replenish.checks import Floats
 from replenish.orders.epochs import EpochOrder
-from replenish.orders.protocol import check_order
+from replenish.orders.protocol import Order, check_order
 from replenish.orders.sequences import IdentitySequence, ListedSequence, ReshuffledSequence, ShuffledSequence
-from replenish.theory.epoch_noise import (
-    BinsNoise,
+from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, PoolGaps, epoch_gaps, palindrome_gaps
+from replenish.theory.noise_laws import (
     EpochNoise,
     EpochsNoise,
+    MixtureNoise,
+    NoiseLaw,
     PairedEpochsNoise,
     PalindromeNoise,
-    ReadOnNoise,
     RepeatedEpochNoise,
+    WhiteNoise,
 )
-from replenish.theory.gap_laws import GapLaw, GeometricGaps, ListedGaps, PoolGaps, epoch_gaps, palindrome_gaps
-from replenish.theory.noise_laws import MixtureNoise, NoiseLaw, WhiteNoise
 from replenish.theory.pool_noise import BatchMeanNoise, BufferNoise, GivenSequenceNoise, PoolNoise, SequenceNoise
 
 Law = TypeVar("Law")
@@ -41,27 +43,88 @@ class NoLawError(ValueError):
     """The order has no law in closed form; it can still be measured."""
 
 
-class LawsByOrder(Generic[Law]):
-    """The laws of one kind, by the type of the order; `measured` is what measures the same in the diagnostics.
+@dataclass(frozen=True, eq=False)
+class NoiseSpectrum:
+    """The spectrum of an order's noise, relative to the white noise of independent draws.
 
-    What makes a law raises `NoLawError` with the reason where there is none. A subclass of an order does not have its
-    law unless it is in the table too: it may do something else.
+    Attributes:
+        frequencies: In cycles per step, between 0 and 1/2.
+        continuous: The spectral density at these frequencies; independent draws have 1.
+        line_frequencies: The frequencies of the lines.
+        line_powers: The power of each line, at f and -f together, as a part of a white step's variance. A line at
+            frequency 0 is a bias: the batches' lasting distance from the mean of the data.
     """
 
-    def __init__(self, what: str, measured: str, laws: Mapping[type, Callable[[Any], Law]]) -> None:
-        self._what, self._measured, self._laws = what, measured, laws
+    frequencies: Floats
+    continuous: Floats
+    line_frequencies: Floats
+    line_powers: Floats
 
-    def __call__(self, order: orders.Order) -> Law:
-        """Return the law of an order, or raise the error that says why there is none, and how to measure."""
-        try:
-            if type(order) in self._laws:
-                return self._laws[type(order)](order)
-            check_order(order)
-            raise NoLawError(
-                f"order should be one whose law of the {self._what} is known, but got {type(order).__name__}"
-            )
-        except NoLawError as why:
-            raise NoLawError(f"{why}: measure it with replenish.diagnostics.{self._measured}(order)") from None
+
+def noise_spectrum(order: Order, frequencies: ArrayLike, *, values: ArrayLike | None = None) -> NoiseSpectrum:
+    """Return the spectrum of the noise that an order makes, exact at finite sizes, long after the start.
+
+    It is that of x_t, the mean over batch t of any number that a fixed sample has (a component of its gradient),
+    averaged over all ways to hand out the numbers to the samples. Where batches have random sizes (Poisson draws, balls
+    in bins) it is the sum over the batch divided by the batch size B that was asked for, as private SGD takes it: the
+    mean over as many samples as came varies more.
+
+    Args:
+        order: One of the library's orders with a law.
+        frequencies: In cycles per step, between 0 and 1/2; B/N is once per effective epoch.
+        values: For SRS with a fixed sequence, the number of each sample (a column or several) in place of the average
+            over all ways to hand them out.
+
+    Raises:
+        NoLawError: The order has no law in closed form; `replenish.diagnostics.noise_spectrum` measures it.
+
+    Example:
+        >>> from replenish import RandomReshuffling, SequencedReplacement
+        >>> frequencies = [0, 0.001, 0.005, 0.5]  # 0.01 would be once per epoch
+        >>> noise_spectrum(SequencedReplacement(1000, 10), frequencies).continuous.round(2)
+        array([0.  , 0.28, 0.91, 1.  ])
+        >>> noise_spectrum(RandomReshuffling(1000, 10), frequencies).continuous.round(2)
+        array([0.  , 0.03, 0.6 , 1.  ])
+    """
+    where = checks.reals("frequencies", frequencies, most=0.5)
+    law = noise_law(order, values)
+    return NoiseSpectrum(where, law.continuous(where), *law.lines())
+
+
+def visit_gaps(order: Order) -> GapLaw:
+    """Return the law of the gap between two visits of a sample, in effective epochs.
+
+    Exact for finite sizes, except for SRS, whose law is the limit of many small steps.
+
+    Raises:
+        NoLawError: The order has no law in closed form; `replenish.diagnostics.visit_gaps` measures it.
+
+    Example:
+        >>> from replenish import RandomReshuffling, SequencedReplacement
+        >>> round(visit_gaps(RandomReshuffling(50_000, 50)).variance, 3)
+        0.167
+        >>> round(visit_gaps(SequencedReplacement(50_000, 50)).variance, 3)
+        0.482
+    """
+    return _law(_GAP_LAWS, "gaps", "visit_gaps", order)
+
+
+def noise_law(order: Order, values: ArrayLike | None = None) -> NoiseLaw:
+    """Return the law of an order's noise, for given numbers of the samples or averaged over them, or raise."""
+    return (
+        _law(_NOISE_LAWS, "noise", "noise_spectrum", order) if values is None else _noise_law_of_values(order, values)
+    )
+
+
+def _law(laws: Mapping[type, Callable[[Any], Law]], what: str, measured: str, order: Order) -> Law:
+    try:
+        # A subclass of an order may draw otherwise, so it needs an entry of its own.
+        if type(order) in laws:
+            return laws[type(order)](order)
+        check_order(order)
+        raise NoLawError(f"order should be one whose law of the {what} is known, but got {type(order).__name__}")
+    except NoLawError as why:
+        raise NoLawError(f"{why}: measure it with replenish.diagnostics.{measured}(order)") from None
 
 
 def _sizes(order: orders.Order) -> tuple[int, int, int]:
@@ -148,6 +211,13 @@ def _even_sizes(order: orders.Order) -> tuple[int, int, int]:
     return _sizes(order)
 
 
+def _bins_noise(order: orders.BallsInBins) -> NoiseLaw:
+    """Reshuffling, except that samples are independent of each other: S/S0 = N/(B T) (1 - F/T)."""
+    n, b, steps = _sizes(order)
+    level = (n - 1) / (b * steps)
+    return EpochNoise(n, b, steps, inverse_size=level, dip=level / steps)
+
+
 def _bins_gaps(order: orders.BallsInBins) -> GapLaw:
     n, b, steps = _sizes(order)
     return epoch_gaps(steps, 1, steps, n / b)
@@ -205,12 +275,8 @@ def _require_every_sample_once(order: orders.SequencedReplacement) -> None:
         )
 
 
-def noise_law_of_values(order: orders.Order, values: ArrayLike) -> NoiseLaw:
-    """Return the law of SRS with a fixed sequence for given numbers of the samples, one column or several.
-
-    Raises:
-        NoLawError: It is another order.
-    """
+def _noise_law_of_values(order: Order, values: ArrayLike) -> NoiseLaw:
+    """Return the law of SRS with a fixed sequence for given numbers of the samples, one column or several."""
     if type(order) is not orders.SequencedReplacement or isinstance(order._sequence, ReshuffledSequence):
         raise NoLawError(
             "values should be left out, unless order is SRS with a fixed sequence: only its lines know them"
@@ -247,7 +313,7 @@ def _source_noise(order: orders.Order, batch_size: float) -> NoiseLaw:
         raise NoLawError(f"each source should have two batches' parts for a law, but one has {n} samples")
     size: Any = batch_size
     if isinstance(order, orders.RandomReshuffling) and order.has_every_sample_once:
-        return ReadOnNoise(n, size, steps)
+        return EpochNoise(n, size, steps, dip=1 / steps)  # read on across the batches: F of the nearest whole number
     if isinstance(order, orders.IndependentDraws):
         return WhiteNoise(n, size)
     if isinstance(order, orders.SequencedReplacement) and not isinstance(order._sequence, ReshuffledSequence):
@@ -260,40 +326,32 @@ def _source_noise(order: orders.Order, batch_size: float) -> NoiseLaw:
 
 _EVEN = (orders.BlockShuffle, orders.BlockReshuffling, orders.Jitter, orders.LengthGrouped, orders.Stratified)
 
-noise_law: LawsByOrder[NoiseLaw] = LawsByOrder(
-    "noise",
-    "noise_spectrum",
-    {
-        orders.IndependentDraws: lambda order: WhiteNoise(order.num_samples, order.batch_size),
-        orders.BatchedReplacement: _batched_noise,
-        orders.PoissonDraws: lambda order: WhiteNoise(*_sizes(order)[:2], 1 - order.batch_size / order.num_samples),
-        orders.WeightedDraws: _weighted_noise,
-        orders.RandomReshuffling: partial(_epochs_noise, EpochNoise),
-        orders.FlipFlop: partial(_epochs_noise, PalindromeNoise),
-        orders.ShuffleOnce: partial(_epochs_noise, RepeatedEpochNoise),
-        orders.PairedReversal: _paired_noise,
-        **dict.fromkeys(_EVEN, lambda order: EpochNoise(*_even_sizes(order))),
-        orders.BallsInBins: lambda order: BinsNoise(*_sizes(order)),
-        # A batch meets itself with probability repeats/B: so many times white noise, less the dip of reshuffling.
-        orders.RepeatedAugmentation: lambda order: EpochNoise(*_repeated_sizes(order), inverse_size=order.repeats),
-        orders.ShuffleBuffer: _buffer_noise,
-        orders.SequencedReplacement: _pool_noise,
-        orders.Mixture: _mixture_noise,
-    },
-)
-gap_law: LawsByOrder[GapLaw] = LawsByOrder(
-    "gaps",
-    "visit_gaps",
-    {
-        orders.IndependentDraws: _independent_gaps,
-        orders.BatchedReplacement: _batched_gaps,
-        orders.PoissonDraws: _batched_gaps,
-        orders.RandomReshuffling: lambda order: epoch_gaps(*_sizes(order)),
-        orders.FlipFlop: lambda order: palindrome_gaps(*_sizes(order)),
-        orders.ShuffleOnce: _once_gaps,
-        **dict.fromkeys(_EVEN, lambda order: epoch_gaps(*_even_sizes(order))),
-        orders.BallsInBins: _bins_gaps,
-        orders.RepeatedAugmentation: _repeated_gaps,
-        orders.SequencedReplacement: _pool_gaps,
-    },
-)
+_NOISE_LAWS: Mapping[type, Callable[[Any], NoiseLaw]] = {
+    orders.IndependentDraws: lambda order: WhiteNoise(order.num_samples, order.batch_size),
+    orders.BatchedReplacement: _batched_noise,
+    orders.PoissonDraws: lambda order: WhiteNoise(*_sizes(order)[:2], 1 - order.batch_size / order.num_samples),
+    orders.WeightedDraws: _weighted_noise,
+    orders.RandomReshuffling: partial(_epochs_noise, EpochNoise),
+    orders.FlipFlop: partial(_epochs_noise, PalindromeNoise),
+    orders.ShuffleOnce: partial(_epochs_noise, RepeatedEpochNoise),
+    orders.PairedReversal: _paired_noise,
+    **dict.fromkeys(_EVEN, lambda order: EpochNoise(*_even_sizes(order))),
+    orders.BallsInBins: _bins_noise,
+    # A batch meets itself with probability repeats/B: so many times white noise, less the dip of reshuffling.
+    orders.RepeatedAugmentation: lambda order: EpochNoise(*_repeated_sizes(order), inverse_size=order.repeats),
+    orders.ShuffleBuffer: _buffer_noise,
+    orders.SequencedReplacement: _pool_noise,
+    orders.Mixture: _mixture_noise,
+}
+_GAP_LAWS: Mapping[type, Callable[[Any], GapLaw]] = {
+    orders.IndependentDraws: _independent_gaps,
+    orders.BatchedReplacement: _batched_gaps,
+    orders.PoissonDraws: _batched_gaps,
+    orders.RandomReshuffling: lambda order: epoch_gaps(*_sizes(order)),
+    orders.FlipFlop: lambda order: palindrome_gaps(*_sizes(order)),
+    orders.ShuffleOnce: _once_gaps,
+    **dict.fromkeys(_EVEN, lambda order: epoch_gaps(*_even_sizes(order))),
+    orders.BallsInBins: _bins_gaps,
+    orders.RepeatedAugmentation: _repeated_gaps,
+    orders.SequencedReplacement: _pool_gaps,
+}
