@@ -66,6 +66,50 @@ def array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         ) from None
 
 
+def _one_per_sample(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[Any]:
+    found = array(name, values)
+    if found.shape != (num_samples,):
+        raise ValueError(
+            f"{name} should have one entry for each of the {num_samples} samples, but got an array of shape "
+            f"{found.shape}"
+        )
+    return found
+
+
+def whole_numbers(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.int64]:
+    """Return `values` as 64-bit integers, one per sample and none negative, in a read-only copy."""
+    found = _one_per_sample(name, values, num_samples)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{name} should be integers, but got an array of dtype {found.dtype}")
+    for extreme in (int(found.min()), int(found.max())):
+        integer(f"an entry of {name}", extreme, minimum=0, maximum=2**62)
+    return read_only(found.astype(np.int64))
+
+
+def weights(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.float64]:
+    """Return `values` as floats, one per sample: finite, none negative, not all zero."""
+    found = _one_per_sample(name, values, num_samples)
+    check_weights(name, found)
+    return read_only(found.astype(np.float64))
+
+
+def check_weights(name: str, values: npt.NDArray[Any]) -> None:
+    """Raise unless the entries can be weights: real and finite, none negative, not all zero."""
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"{name} should be real numbers, but got an array of dtype {values.dtype}")
+    if not np.isfinite(values).all() or (values < 0).any():
+        index = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+        raise ValueError(f"{name} should be finite and not negative, but got {values[index]} at {index}")
+    if not values.any():
+        raise ValueError(f"{name} should not all be zero: at least one needs to be positive")
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array itself, which cannot be written to any more."""
+    array.flags.writeable = False
+    return array
+
+
 def seed(value: object) -> int:
     """Return a seed in [0, 2**63), or raise."""
     return integer("seed", value, minimum=0, maximum=MAX_SEED)

@@ -28,8 +28,8 @@ from replenish import (
 )
 from replenish.draws import Purpose
 from replenish.orders import ORDERS as LISTED
-from replenish.orders.poisson_draws import binomial_limits
-from replenish.orders.weighted_draws import on_a_line
+from replenish.orders.random_batch_sizes import binomial_limits
+from replenish.orders.replacement import on_a_line
 
 GOLDEN_FILE = Path(__file__).parent / "golden" / "v1_more.json"
 GOLDEN: dict[str, Any] = json.loads(GOLDEN_FILE.read_text())

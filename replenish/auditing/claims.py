@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from replenish.orders import IndependentDraws, RandomReshuffling
-from replenish.orders.epochs import EpochOrder
+from replenish.orders.building import order_from_config
+from replenish.orders.epochs import EpochOrder, ShuffleOnce
 from replenish.orders.protocol import Order
-from replenish.orders.rebuilding import order_from_config
-from replenish.orders.related_epochs import ShuffleOnce
 from replenish.orders.repeated_augmentation import RepeatedAugmentation
 from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import NoLawError, noise_law

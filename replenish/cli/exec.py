@@ -56,7 +56,7 @@ def exec_(
     from replenish.exec.audit_task import AuditTask
     from replenish.exec.environment import OrderRequest
     from replenish.exec.flight_record import start_record
-    from replenish.orders.by_name import check_fittable, is_file
+    from replenish.orders.building import check_fittable, is_file
 
     with errors_as_sentences(flags=given_flags(context)):
         options = parse_order_options(option or [])

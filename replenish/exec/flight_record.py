@@ -25,11 +25,10 @@ from replenish.draws import Int64Array
 from replenish.exec.draw_log import SUFFIX, append_chunk, pack, read_chunks, unpack
 from replenish.exec.environment import RECORD_VARIABLE, OrderRequest
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
-from replenish.orders.by_name import build_order
+from replenish.orders.building import build_order, order_from_config
 from replenish.orders.cursor import CursorOrder
-from replenish.orders.fitted import FittedOrder
 from replenish.orders.protocol import Order
-from replenish.orders.rebuilding import order_from_config
+from replenish.orders.rebatched import FittedOrder
 from replenish.sharding import share_of
 
 _MAGIC = "replenish-record"

@@ -15,9 +15,9 @@ from replenish import state
 from replenish.lab.data import DataError, Dataset, load
 from replenish.lab.runs import RunFolder
 from replenish.lab.runs.folder import CONFIG
+from replenish.orders.building import COMPOSED, order_from_config
 from replenish.orders.mixture import mixture_in
 from replenish.orders.protocol import Order
-from replenish.orders.rebuilding import COMPOSED, order_from_config
 
 #: The fields by which an order's config is known, and a saved state, among other things of a checkpoint.
 OF_A_CONFIG = {"stream", "order", "num_samples", "batch_size"}

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
+from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.protocol import Order
-from replenish.orders.random_reshuffling import RandomReshuffling
 from replenish.orders.sequenced_replacement import SequencedReplacement
 
 if TYPE_CHECKING:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import STREAM, Int64Array
 from replenish.locks import ForkSafeLock, kept_property
 from replenish.notebook import html_table
-from replenish.orders.per_sample import digest
 from replenish.orders.visits import Visits, add_visits
 
 if TYPE_CHECKING:
@@ -104,6 +106,14 @@ class CursorOrder(ABC):
         }
         return {"order": type(self).__name__, "stream": STREAM, **named}
 
+    def _same_before(self, config: Mapping[str, Any], step: int) -> bool:
+        """Return whether the order that `config` names has the same batches as this one in all steps before `step`.
+
+        Then a state saved with the one is a place in the other: where a range was skipped, a batch size or a mixture's
+        shares changed, all from `step` on.
+        """
+        return all(config.get(name) == value for name, value in self.config().items())
+
     def batch(self, step: int) -> Int64Array:
         """Return the indices of `step`: what `batches()` yields there, in whatever order steps are asked for.
 
@@ -152,8 +162,7 @@ class CursorOrder(ABC):
             >>> order.samples(0, 10).tolist() == [index for batch in order.batches(0, 3) for index in batch.tolist()]
             True
         """
-        from replenish.orders.samples import SampleReader
-
+        self.draws_before(0)  # raises where batches have random sizes
         start = checks.integer("start", start, minimum=0)
         stop = checks.integer("stop", stop, minimum=start)
         return SampleReader(self).read(start, stop - start)
@@ -246,3 +255,57 @@ def _rows_of(blocks: Iterator[Int64Array]) -> Iterator[Int64Array]:
 def _argument_names(order_class: type[CursorOrder]) -> list[str]:
     names = inspect.signature(order_class).parameters
     return sorted(names, key=lambda name: [*FIRST_ARGUMENTS, name].index(name))
+
+
+class SampleReader:
+    """Reads an order as one sequence of samples, by the number of the draw; a read that continues the last is cheap.
+
+    Draws are counted over all steps: draw 0 is the first sample of step 0. Draws past 2**62 epochs start again, since
+    keys have 64 bits; a run never gets there.
+
+    Example:
+        >>> from replenish import RandomReshuffling
+        >>> order = RandomReshuffling(num_samples=5, batch_size=2)
+        >>> sorted(SampleReader(order).read(5, 5).tolist())
+        [0, 1, 2, 3, 4]
+    """
+
+    def __init__(self, order: CursorOrder) -> None:
+        self._order = order
+        self._cursor = order.cursor()
+
+    def read(self, start: int, count: int) -> Int64Array:
+        """Return draws start ... start + count - 1."""
+        pieces, stop = [np.empty(0, dtype=np.int64)], start + count
+        while start < stop:
+            step, place = self._order._step_of_draw(start)
+            first, rows = self._cursor.rows_at(step)
+            piece = rows[step - first :].ravel()[place : place + stop - start]
+            pieces.append(piece)
+            start += len(piece)
+        return pieces[1].copy() if len(pieces) == 2 else np.concatenate(pieces)
+
+
+def digest(array: npt.NDArray[Any]) -> str:
+    """Return what a config holds for an array: the SHA-256 of its entries in 8 bytes each, the low byte first."""
+    return "sha256:" + hashlib.sha256(array.astype("<f8" if array.dtype.kind == "f" else "<i8").tobytes()).hexdigest()
+
+
+def to_json(value: Any) -> str:
+    """Return what a config holds for lists and for other configs: JSON without spaces.
+
+    Example:
+        >>> to_json([[10, 20], [30, 40]])
+        '[[10,20],[30,40]]'
+    """
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def from_json(name: str, value: object) -> Any:
+    """Return the value that a config's string of JSON holds; what is not a string is returned as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError(f"{name} in the config should be JSON, but got {value!r}") from None

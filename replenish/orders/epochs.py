@@ -1,13 +1,17 @@
-"""What the orders share that go through all samples once an epoch: they differ in the permutation of an epoch."""
+"""Orders that go through all samples once per epoch: reshuffling and its relatives, which differ in the permutation."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose, steps_per_block
-from replenish.orders.arrangement import permutation
+from replenish.orders import computed as computing
+from replenish.orders.arrangement import permutation, shuffle_stretches
 from replenish.orders.cursor import Cursor, CursorOrder
+from replenish.orders.shards import Shards
 
 
 class EpochOrder(CursorOrder):
@@ -50,21 +54,21 @@ class EpochOrder(CursorOrder):
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        return _Epochs(self)
+        return _EpochCursor(self)
 
     def visits(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before: once in every epoch."""
+        """Return for each place of the batch of `step` how often its sample was drawn before: once per epoch."""
         if not self.has_every_sample_once:
             return super().visits(step)
         epoch, place = divmod(checks.step(step), self.steps_per_epoch)
         return np.full(self.last_batch_size if place == self.steps_per_epoch - 1 else self.batch_size, epoch)
 
     def _permutation_number(self, epoch: int) -> int:
-        """Return the number of the permutation that `epoch` uses: here its own, so that every epoch has another."""
+        """Return the number of the permutation that `epoch` uses: here the epoch's, so that every epoch has another."""
         return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
-        """Return the permutation that the words of its number draw: here a uniform one."""
+        """Return the permutation drawn from the words of its number: here a uniform one."""
         return permutation(words, self.num_samples)
 
     def _arranged(self, permutation: Int64Array, epoch: int) -> Int64Array:
@@ -72,7 +76,7 @@ class EpochOrder(CursorOrder):
         return permutation
 
 
-class _Epochs(Cursor):
+class _EpochCursor(Cursor):
     """The permutation of the current epoch."""
 
     def __init__(self, order: EpochOrder) -> None:
@@ -87,17 +91,202 @@ class _Epochs(Cursor):
         """Return (first step, rows): full batches of the epoch of `step`, or its short last one."""
         order, size = self._order, self._order.batch_size
         epoch, place = divmod(step, order.steps_per_epoch)
+        full = order.num_samples // size
+        if place == full:
+            return step, self._samples(epoch, full * size, order.num_samples).reshape(1, -1)
+        first = place - place % self._steps_at_once
+        last = min(full, first + self._steps_at_once)
+        rows = self._samples(epoch, first * size, last * size).reshape(last - first, size)
+        return epoch * order.steps_per_epoch + first, rows
+
+    def _samples(self, epoch: int, start: int, stop: int) -> Int64Array:
+        """Return the samples at places `start` to `stop` of an epoch, in memory that the caller may write to."""
+        order = self._order
         if (number := order._permutation_number(epoch)) != self._current[0]:
             self._current = self._arranged = (-1, np.empty(0, dtype=np.int64))  # free the old one before drawing
             self._current = (number, order._permutation(self._words.at(number)))
         if epoch != self._arranged[0]:
             self._arranged = (epoch, order._arranged(self._current[1], epoch))
-        samples = self._arranged[1]
-        full = order.num_samples // size
-        # Copies: what is yielded is the caller's to write to, and the permutation may serve another epoch.
-        if place == full:
-            return step, samples[full * size :].reshape(1, -1).copy()
-        first = place - place % self._steps_at_once
-        last = min(full, first + self._steps_at_once)
-        rows = samples[first * size : last * size].reshape(last - first, size).copy()
-        return epoch * order.steps_per_epoch + first, rows
+        return self._arranged[1][start:stop].copy()  # the permutation may serve another epoch
+
+
+class RandomReshuffling(EpochOrder):
+    """Training over epochs: every epoch goes through all samples in a new uniform permutation.
+
+    This is what `DataLoader(shuffle=True)` does and what the paper calls non-replacement sampling (section
+    2, equations 1 and 2). The permutation of an epoch depends only on the seed and the epoch. With the same seed,
+    epoch 0 has the permutation of `ShuffleOnce`, and epoch e that of `FlipFlop`'s epoch 2e.
+
+    A listed permutation takes 8 bytes per sample, and a jump to another epoch sorts N random words. With
+    `computed=True` each index is computed from its place, which takes a few kilobytes for any N up to 2**62 and reaches
+    any step at once. This is another stream of random numbers, `"computed-v1"`, and shares no permutation with the
+    listed one. Up to 4096 samples it is exactly uniform. Above, it is a keyed bijection (`ComputedPermutations`), which
+    tests of uniformity do not distinguish from a uniform permutation.
+
+    Args:
+        num_samples: How many samples there are: N.
+        batch_size: How many make a batch, over all processes: B.
+        seed: Chooses the permutations; in [0, 2**63).
+        drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
+        computed: Whether permutations are computed rather than listed.
+
+    Example:
+        >>> order = RandomReshuffling(num_samples=5, batch_size=2)
+        >>> sorted(index for batch in order.batches(0, order.steps_per_epoch) for index in batch.tolist())
+        [0, 1, 2, 3, 4]
+        >>> RandomReshuffling(num_samples=10**18, batch_size=4, computed=True).batch(10**15).shape
+        (4,)
+    """
+
+    def __init__(
+        self, num_samples: int, batch_size: int, *, seed: int = 0, drop_last: bool = False, computed: bool = False
+    ) -> None:
+        super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
+        self.computed = checks.boolean("computed", computed)
+
+    def _arguments(self) -> dict[str, Any]:
+        # The listed kind is older than the argument: its configs and saved states do not have it.
+        arguments = super()._arguments()
+        return arguments if self.computed else {name: arguments[name] for name in arguments if name != "computed"}
+
+    def config(self) -> dict[str, int | str]:
+        """Return plain ints and strings that name the order completely, including the stream of random numbers."""
+        named = super().config()
+        return {**named, "stream": computing.STREAM} if self.computed else named
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor at the start."""
+        return _ComputedCursor(self) if self.computed else super().cursor()
+
+
+class _ComputedCursor(_EpochCursor):
+    """The permutations of the epochs, computed place by place."""
+
+    def __init__(self, order: RandomReshuffling) -> None:
+        super().__init__(order)
+        self._rounds = computing.Rounds(order.num_samples, order.seed)
+
+    def _samples(self, epoch: int, start: int, stop: int) -> Int64Array:
+        return self._rounds.of_round(epoch, start, stop - start).copy()
+
+
+class ShuffleOnce(EpochOrder):
+    """One uniform permutation, drawn from the seed and used again in every epoch.
+
+    It is the first permutation of `RandomReshuffling` and of `FlipFlop` with the same seed. With `drop_last` the same
+    N mod B samples are left out for ever.
+
+    Example:
+        >>> order = ShuffleOnce(num_samples=6, batch_size=2)
+        >>> order.batch(0).tolist() == order.batch(3).tolist()
+        True
+    """
+
+    def _permutation_number(self, epoch: int) -> int:
+        return 0
+
+
+class FlipFlop(EpochOrder):
+    """A new uniform permutation in every second epoch, and its reverse in the epoch after it.
+
+    Rajput, Lee and Papailiopoulos, "Permutation-based SGD: is random optimal?" (2021), with random
+    reshuffling as the scheme that is flipped. With the same seed, epoch 2e has the permutation of `RandomReshuffling`'s
+    epoch e.
+
+    Example:
+        >>> order = FlipFlop(num_samples=4, batch_size=2)
+        >>> forth, back = order.batch(0).tolist(), order.batch(3).tolist()
+        >>> back == forth[::-1]
+        True
+    """
+
+    def _permutation_number(self, epoch: int) -> int:
+        return epoch // 2
+
+    def _arranged(self, permutation: Int64Array, epoch: int) -> Int64Array:
+        return permutation[::-1] if epoch % 2 else permutation
+
+
+class PairedReversal(EpochOrder):
+    """A new uniform permutation in every second epoch; the next epoch goes through each block of it backwards.
+
+    One block of all samples is `FlipFlop`. Smaller blocks reverse the order only locally, so that the two visits of a
+    sample are one epoch apart, to within a block. Nguyen, Phan and Kalagnanam, "Learning to shuffle: block
+    reshuffling and reversal schemes" (2026), name the reversal; their adaptive choice of blocks is not here.
+
+    Args:
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        block_size: How many places make a block, the last one perhaps fewer; None means all, which is `FlipFlop`.
+
+    Example:
+        >>> order = PairedReversal(num_samples=8, batch_size=4, block_size=4)
+        >>> forth, back = order.batch(0).tolist(), order.batch(2).tolist()
+        >>> back == forth[::-1]
+        True
+    """
+
+    def __init__(
+        self,
+        num_samples: int,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        block_size: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
+        if block_size is None:
+            block_size = self.num_samples
+        self.block_size = checks.integer("block_size", block_size, minimum=1, maximum=2**62)
+
+    def _permutation_number(self, epoch: int) -> int:
+        return epoch // 2
+
+    def _arranged(self, permutation: Int64Array, epoch: int) -> Int64Array:
+        if epoch % 2 == 0:
+            return permutation
+        whole = self.num_samples - self.num_samples % self.block_size
+        blocks = permutation[:whole].reshape(-1, self.block_size)[:, ::-1]
+        return np.concatenate([blocks.ravel(), permutation[whole:][::-1]])
+
+
+class BlockReshuffling(EpochOrder):
+    """Samples are divided into blocks once, at random; every epoch shuffles the blocks, and the samples within each.
+
+    It lies between `ShuffleOnce`, whose batches never change, and `RandomReshuffling`, whose batches are new in every
+    epoch: the samples of a block always come together. Nguyen, Phan and Kalagnanam, "Learning to shuffle: block
+    reshuffling and reversal schemes" (2026), name the scheme; their adaptive choice of blocks is not here.
+
+    Args:
+        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        block_size: How many samples make a block, the last one perhaps fewer; None means ten batches.
+
+    Example:
+        >>> order = BlockReshuffling(num_samples=12, batch_size=4, block_size=4)
+        >>> blocks = [{frozenset(batch.tolist()) for batch in order.batches(3 * e, 3 * e + 3)} for e in (0, 1)]
+        >>> blocks[0] == blocks[1]
+        True
+    """
+
+    def __init__(
+        self,
+        num_samples: int,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        block_size: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
+        if block_size is None:
+            block_size = 10 * self.batch_size
+        self.block_size = checks.integer("block_size", block_size, minimum=1)
+        self._blocks_of_places = Shards(self.block_size, self.num_samples)
+
+    def _permutation(self, words: KeyedWords) -> Int64Array:
+        # Drawn anew for every epoch rather than kept: half of the cost, but no memory in an order that is not in use.
+        divided = permutation(KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples), self.num_samples)
+        places, sizes = self._blocks_of_places.in_random_order(words)
+        samples = divided[places]
+        shuffle_stretches(words, samples, sizes.tolist())
+        return samples

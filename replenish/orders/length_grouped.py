@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
-from replenish.orders import per_sample
 from replenish.orders.arrangement import shuffle_stretches
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.protocol import Order, check_order
@@ -50,7 +49,7 @@ class LengthGrouped(EpochOrder):
         drop_last: bool = False,
     ) -> None:
         super().__init__(num_samples, batch_size, seed=seed, drop_last=drop_last)
-        self.lengths = per_sample.whole_numbers("lengths", lengths, self.num_samples)
+        self.lengths = checks.whole_numbers("lengths", lengths, self.num_samples)
         if window is None:
             window = max(1, min(50, self.num_samples // (4 * self.batch_size)))
         self.window = checks.integer("window", window, minimum=1)
@@ -98,7 +97,7 @@ def padding_share(order: Order, lengths: npt.ArrayLike, *, start: int = 0, stop:
         >>> round(padding_share(grouped, lengths), 3), round(padding_share(shuffled, lengths), 3)
         (0.03, 0.467)
     """
-    each = per_sample.whole_numbers("lengths", lengths, check_order(order).num_samples)
+    each = checks.whole_numbers("lengths", lengths, check_order(order).num_samples)
     start = checks.step(start, "start")
     used = computed = 0
     for batch in order.batches(start, start + order.steps_per_epoch if stop is None else stop):

@@ -10,13 +10,10 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords, Purpose, derived_seed
-from replenish.orders import per_sample
 from replenish.orders.arrangement import shuffle_stretches, stable_order
-from replenish.orders.cursor import Cursor, CursorOrder
-from replenish.orders.mixture_sources import Sources
-from replenish.orders.nested import from_json, to_json
-from replenish.orders.quotas import Quotas, whole_shares
-from replenish.orders.random_reshuffling import RandomReshuffling
+from replenish.orders.cursor import Cursor, CursorOrder, from_json, to_json
+from replenish.orders.epochs import RandomReshuffling
+from replenish.orders.shares import Quotas, Sources, whole_shares
 from replenish.orders.visits import counts_before, earlier_in
 
 STREAM = "mixture-v1"
@@ -240,7 +237,7 @@ def _checked_weights(name: str, weights: Any, count: int) -> Weights:
         raise ValueError(
             f"{name} should have one number for each of the {count} sources, but got an array of shape {array.shape}"
         )
-    per_sample.check_weights(name, array)
+    checks.check_weights(name, array)
     # 3.0 is written as 3, so that equal weights have one name in configs.
     return tuple(int(each) if float(each).is_integer() and abs(each) < 2**53 else each for each in array.tolist())
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from replenish import scatter
 from replenish.draws import DistinctDraws, Int64Array
-from replenish.orders.blocks import BlockDraws
 from replenish.orders.cursor import Cursor
-from replenish.orders.replay import LARGE, last_draws, replay
+from replenish.orders.pool_search import LARGE, ONE_PROCESS, SearchGroup, SlotDraws, last_draws, replay
 from replenish.orders.sequences import IntegerArray, Sequence
-from replenish.orders.team import ALONE, Team
-
-
-class SlotDraws(BlockDraws, Protocol):
-    """What the pool needs of its draws, which are distinct within a row; a test may force them."""
-
-    num_slots: int
-    batch_size: int
 
 
 class Pool(Cursor):
@@ -45,9 +36,9 @@ class Pool(Cursor):
         self._found: tuple[IntegerArray, int] | None = None
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
-        """Return (first step, samples) of the block that `step` is in, and leave the pool behind it."""
+        """Return (first step, samples) of the block that `step` is in, and leave the pool at its end."""
         block = step // self._draws.steps_per_block
-        # A large pool is not made for the first block: of one that nothing was drawn from, only the slots drawn matter.
+        # A large pool is not made for the first block, for which only the slots drawn matter.
         is_made = block > 0 or self._draws.num_slots < LARGE
         positions = self._moved_to(block) if is_made else None
         slots, refill = self._draws.block(block), self._refill(block)
@@ -69,8 +60,8 @@ class Pool(Cursor):
         """Return how many steps are drawn in one go.
 
         A run has a fixed cost of some 20 us, and one of about 40 ns for each slot drawn twice, of which R draws
-        from M slots have R^2 / 2M: least at R = 32 sqrt(M). One step alone has no such slots to look for and
-        costs 3 us, so large steps, or few, are better taken one by one. The refills of a run must be distinct.
+        from M slots have R^2 / 2M: least at R = 32 sqrt(M). A single step has no such slots and costs 3 us, so
+        large steps, or few, are better taken one by one. The refills of a run must be distinct.
         """
         steps = 32 * math.sqrt(self._draws.num_slots) / self._draws.batch_size
         if steps < 12 or self._draws.batch_size >= 512:
@@ -94,21 +85,21 @@ class Pool(Cursor):
             return self._block_offsets + self._position_type(start)
         return ((self._block_offsets.astype(np.int64) + start) % length).astype(self._position_type)
 
-    def warm(self, step: int, team: Team = ALONE) -> None:
-        """Go to `step` now, if need be together with other processes, rather than when it is asked for."""
-        self._moved_to(step // self._draws.steps_per_block, team)
+    def warm(self, step: int, group: SearchGroup = ONE_PROCESS) -> None:
+        """Go to `step` now, possibly together with other processes, rather than when a batch is asked for."""
+        self._moved_to(step // self._draws.steps_per_block, group)
 
-    def _moved_to(self, block: int, team: Team = ALONE) -> IntegerArray:
+    def _moved_to(self, block: int, group: SearchGroup = ONE_PROCESS) -> IntegerArray:
         """Bring the pool to the start of `block`, by the shortest way, and return it."""
         slots = self._draws.num_slots
         # M (ln M + 3) draws leave e^-3 slots undrawn on average (the coupon collector's problem): nearly always none.
-        # Where several threads look for the place, it is found in a quarter of the time.
+        # Several threads find the place in a quarter of the time.
         epochs = (math.log(slots) + 3) / (4 if self._threaded else 1)
         enough = math.ceil(slots * epochs / self._draws_per_block)
         found, self._found = self._found, None  # an interrupt must not leave a pool on its way
         if found is None or not 0 <= block - found[1] <= enough:
             near = block <= enough
-            found = (self._at_the_start(), 0) if near else (self._found_anew(block, block - enough, team), block)
+            found = (self._at_the_start(), 0) if near else (self._found_anew(block, block - enough, group), block)
         positions, at = found
         replay(self._draws, positions, self._refill, at, block)
         self._found = (positions, block)
@@ -120,14 +111,14 @@ class Pool(Cursor):
             positions %= self._sequence.period
         return positions
 
-    def _found_anew(self, block: int, start: int, team: Team = ALONE) -> IntegerArray:
-        """Find the last draw of every slot before `block`; those from `start` on have nearly always drawn all slots.
+    def _found_anew(self, block: int, start: int, group: SearchGroup = ONE_PROCESS) -> IntegerArray:
+        """Find the last draw of every slot before `block`; the draws from `start` on nearly always have all slots.
 
-        A replay writes and never reads the pool, so it is several times as fast as a search that goes back
-        and looks at each draw whether its slot is still wanted. That is left for the few slots not drawn since.
+        A replay writes and never reads the pool, so it is several times as fast as a backward search, which checks
+        for each draw whether its slot is still wanted. The search is only for the few slots not drawn since.
         """
         if self._threaded:
-            positions = last_draws(self._threaded, self._refill, block, self._position_type, team)
+            positions = last_draws(self._threaded, self._refill, block, self._position_type, group)
             start = 0
         else:
             positions = np.full(self._draws.num_slots, -1, dtype=self._position_type)
@@ -139,14 +130,14 @@ class Pool(Cursor):
             hits = np.flatnonzero(np.isin(slots, wanted))
             scatter.assign_in_turn(positions, slots[hits], self._refill(start)[hits])
             wanted = wanted[positions[wanted] < 0]
-        positions[wanted] = wanted % self._sequence.period  # never drawn: what they held at the start
+        positions[wanted] = wanted % self._sequence.period  # never drawn: their contents at the start
         return positions
 
     def _draw_run(self, positions: IntegerArray, slots: Int64Array, refill: IntegerArray, found: IntegerArray) -> None:
-        """Draw the slots of a run of steps and refill them; write to `found` what each draw found.
+        """Draw the slots of a run of steps and refill them; write the contents that each draw finds to `found`.
 
         One gather and one scatter, in which the last refill of a slot stays, are right for all slots that the
-        run draws once. Where a slot is drawn again, the later draw must find what the earlier one put there.
+        run draws once. Where a slot is drawn again, the later draw must find the refill of the earlier one.
         """
         positions.take(slots, out=found, mode="clip")  # in range already; "raise" would copy `out`
         if self._steps_per_run == 1:
@@ -154,11 +145,11 @@ class Pool(Cursor):
             return
         scatter.assign_in_turn(positions, slots, refill)
         left = positions.take(slots)
-        earlier = (left != refill).nonzero()[0]  # draws whose slot is drawn again: another's refill is left
+        earlier = (left != refill).nonzero()[0]  # draws whose slot is drawn again: a later refill is left
         if not earlier.size:
             return
-        # Sorted by slot and time, each is followed by the next draw of its slot; the last draw of a slot
-        # is not among them, but is known by its refill, for refills are consecutive positions.
+        # Sorted by slot and time, each is followed by the next draw of its slot. The last draw of a slot is not
+        # among them, but its refill identifies it, since refills are consecutive positions.
         bits = len(slots).bit_length()
         by_slot = (slots[earlier] << bits) | earlier
         by_slot.sort()

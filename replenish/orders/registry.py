@@ -1,27 +1,19 @@
-"""The orders by the names that users type: the one list that configs, commands, tests and docs read."""
+"""The orders by the names that users type: the list that configs, commands, tests and docs read."""
 
 from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
 
-from replenish.orders.balls_in_bins import BallsInBins
-from replenish.orders.batched_replacement import BatchedReplacement
-from replenish.orders.block_reshuffling import BlockReshuffling
-from replenish.orders.block_shuffle import BlockShuffle
 from replenish.orders.cursor import CursorOrder
-from replenish.orders.independent_draws import IndependentDraws
-from replenish.orders.jitter import Jitter
+from replenish.orders.epochs import BlockReshuffling, FlipFlop, PairedReversal, RandomReshuffling, ShuffleOnce
 from replenish.orders.length_grouped import LengthGrouped
-from replenish.orders.poisson_draws import PoissonDraws
-from replenish.orders.ragged import RaggedOrder
-from replenish.orders.random_reshuffling import RandomReshuffling
-from replenish.orders.related_epochs import FlipFlop, PairedReversal, ShuffleOnce
+from replenish.orders.random_batch_sizes import BallsInBins, PoissonDraws, RaggedOrder
 from replenish.orders.repeated_augmentation import RepeatedAugmentation
+from replenish.orders.replacement import BatchedReplacement, IndependentDraws, WeightedDraws
 from replenish.orders.sequenced_replacement import SequencedReplacement
-from replenish.orders.shuffle_buffer import ShuffleBuffer
+from replenish.orders.shard_shuffles import BlockShuffle, Jitter, ShuffleBuffer
 from replenish.orders.stratified import Stratified
-from replenish.orders.weighted_draws import WeightedDraws
 
 _SHARED = ("num_samples", "batch_size", "seed")
 

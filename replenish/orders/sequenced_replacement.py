@@ -9,8 +9,8 @@ from replenish import checks
 from replenish.draws import DistinctDraws, Int64Array
 from replenish.orders.cursor import CursorOrder
 from replenish.orders.pool import Pool
+from replenish.orders.pool_search import ONE_PROCESS, SearchGroup
 from replenish.orders.sequences import ListedSequence, make_sequence
-from replenish.orders.team import ALONE, Team
 
 
 class SequencedReplacement(CursorOrder):
@@ -22,12 +22,11 @@ class SequencedReplacement(CursorOrder):
     drawn, but with the next positions of the sequence (the paper's section 2 and figure 1). Two slots may
     hold the same sample, so a batch may hold a sample twice: that is the method, not a fault.
 
-    Steps in a row cost O(batch_size) each. A jump to any step costs about M (ln M + 3) draws with M the
-    pool size, however far it goes. The pool takes 4 bytes a slot (8 from 2**31 positions on, and with
-    `"reshuffled"`).
+    Steps in a row cost O(batch_size) each. A jump to any step costs about M (ln M + 3) draws for a pool of M slots,
+    however far it goes. The pool takes 4 bytes per slot (8 from 2**31 positions on, and with `"reshuffled"`).
 
-    At one seed, SRS and `BatchedReplacement` over as many samples as the pool has slots draw the same slots at every
-    step: with `"identity"` their first batches are equal. Take different seeds for orders that are to be independent.
+    With the same seed, SRS and `BatchedReplacement` over as many samples as the pool has slots draw the same slots at
+    every step: with `"identity"` their first batches are equal. For independent orders, use different seeds.
 
     Args:
         num_samples: How many samples there are: N.
@@ -37,8 +36,8 @@ class SequencedReplacement(CursorOrder):
             unless `sequence` is an array. Fewer make a bounded pool, kN a pool of k copies, closer to independent
             draws.
         sequence: `"shuffled"`, a fixed permutation drawn from the seed; `"identity"`, the letter of the paper,
-            which makes the rate of each class swing once an epoch if the data are sorted by class;
-            `"reshuffled"`, a new permutation in every round, which is not the paper's and costs as much a draw as
+            which makes the rate of each class swing once per epoch if the data are sorted by class;
+            `"reshuffled"`, a new permutation in every round, which is not the paper's and costs as much per draw as
             reshuffling does; or an array of indices, in which some may repeat (see `weighted_sequence`) or be
             missing (a subset). An effective epoch is one round of the sequence.
 
@@ -79,7 +78,7 @@ class SequencedReplacement(CursorOrder):
 
     @property
     def sequence_length(self) -> int:
-        """How many positions a round of the sequence has: num_samples, unless the sequence is an array."""
+        """The number of positions in a round of the sequence: num_samples, unless the sequence is an array."""
         return self._sequence.length
 
     @property
@@ -88,7 +87,7 @@ class SequencedReplacement(CursorOrder):
         return -(-self._sequence.length // self.batch_size)
 
     def samples_at(self, positions: npt.ArrayLike) -> Int64Array:
-        """Return the samples that stand at `positions` of the sequence, which goes round for ever.
+        """Return the samples at `positions` of the sequence, which repeats for ever.
 
         Example:
             >>> SequencedReplacement(10, 2, sequence=[7, 1, 4]).samples_at([0, 1, 2, 3]).tolist()
@@ -112,7 +111,7 @@ class SequencedReplacement(CursorOrder):
     def counts_before(self, step: int) -> Int64Array:
         """Return how often each sample was drawn in the steps before `step`: copies inserted less copies in the pool.
 
-        It costs what it costs to go to `step`.
+        It costs a jump to `step`.
         """
         return self.copies_inserted(step) - np.bincount(self.samples_in_pool(step), minlength=self.num_samples)
 
@@ -120,19 +119,19 @@ class SequencedReplacement(CursorOrder):
         """Return the sample that each slot of the pool holds just before `step` draws."""
         return self._sequence.at(self.cursor().positions_before(checks.step(step)))
 
-    def warm(self, step: int, team: Team = ALONE) -> None:
-        """Go to a far `step` now, if need be together with other processes; the next to draw begins there at no cost.
+    def warm(self, step: int, group: SearchGroup = ONE_PROCESS) -> None:
+        """Go to a far `step` now, possibly together with other processes; the next cursor begins there at no cost.
 
         Args:
             step: The step, usually the one at which a run is resumed.
-            team: The processes that look for the place together; see `replenish.torch.warm`.
+            group: The processes that search together; see `replenish.torch.warm`.
         """
         pool = self._new_pool()
-        pool.warm(checks.step(step), team)
+        pool.warm(checks.step(step), group)
         self._warm[:] = [pool]
 
     def cursor(self) -> Pool:
-        """Return a new cursor: a pool, at the start, or where `warm` has brought it."""
+        """Return a new cursor: a pool at the start, or at the step of the last `warm`."""
         try:
             return self._warm.pop()
         except IndexError:

@@ -1,14 +1,15 @@
-"""The sequence that refills the pool: which sample stands at which position.
+"""The sequence that refills the pool: which sample is at which position.
 
-A sequence maps positions 0 ... length-1 to sample indices and repeats for ever. Three kinds: the identity
-(the letter of the paper), a fixed permutation drawn from the seed (the default), and an array of indices
-given by the user, in which indices may repeat (a weighted sequence) or be missing (a subset). A fourth
-is not fixed: it draws a new permutation for every round.
+A sequence maps positions 0 ... length-1 to sample indices and repeats for ever. There are three kinds: the identity
+(the letter of the paper), a fixed permutation drawn from the seed (the default), and an array of indices, in which some
+may repeat (`weighted_sequence`) or be missing (a subset). A fourth kind is not fixed: it draws a new permutation for
+every round.
 """
 
 from __future__ import annotations
 
 import functools
+import heapq
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose
 from replenish.orders.arrangement import permutation
-from replenish.orders.per_sample import digest, kept
+from replenish.orders.cursor import digest
 
 # Up to this size a shuffled sequence is a uniform permutation, made by sorting random words ...
 SORTED_UP_TO = 4096
@@ -35,8 +36,8 @@ class Sequence(Protocol):
     """A map from positions to samples."""
 
     length: int  # of a round
-    period: int  # after how many positions it repeats: a round, unless every round is another
-    name: str  # what stands in an order's config
+    period: int  # after how many positions it repeats: one round, unless the rounds differ
+    name: str  # in an order's config
 
     def at(self, positions: IntegerArray) -> Int64Array:
         """Return the samples at `positions`, each in [0, period)."""
@@ -44,7 +45,7 @@ class Sequence(Protocol):
 
 
 class IdentitySequence:
-    """Sample i stands at position i, as in the paper's figure 1."""
+    """Sample i is at position i, as in the paper's figure 1."""
 
     name = "identity"
 
@@ -59,15 +60,15 @@ class IdentitySequence:
 class ShuffledSequence:
     """A fixed permutation of range(length), drawn from the seed.
 
-    Up to `SORTED_UP_TO` it is exactly uniform, made by sorting random words. Above, it is a keyed bijection
-    that is computed rather than stored (so that a first batch needs no pass over the data): a position is
-    written as (high, low) with `low` in [0, 2**bits) and `high` in [0, rows), rows * 2**bits just over
-    length; six rounds in turn add to one half a table of independent random numbers looked up with the
-    other (an unbalanced Feistel network over random functions); a result outside the range goes through
-    again. Each round can be undone, so the whole is a bijection.
+    Up to `SORTED_UP_TO` it is exactly uniform, made by sorting random words. Above, it is a keyed bijection, computed
+    rather than stored, so that a first batch needs no pass over the data. A position is written as (high, low), low
+    in [0, 2**bits) and high in [0, rows), with rows * 2**bits just over the length. Six rounds alternately look up one
+    half in a table of independent random numbers and add the result to the other half: an unbalanced Feistel network
+    over random functions. A result outside the range goes through again. Each round can be undone, so the whole is a
+    bijection.
 
-    Without a number it is the fixed permutation of the seed; with one, one of many, which is not kept as a table where
-    it can be computed, since it serves one round only.
+    Without a number it is the fixed permutation of the seed. With one it is one of many, each for a single round; then
+    it is not kept as a table where it can be computed.
     """
 
     name = "shuffled"
@@ -84,8 +85,8 @@ class ShuffledSequence:
             return
         self._bits = length.bit_length() // 2
         columns, rows = 1 << self._bits, -(-length >> self._bits)
-        # The halves are reduced once, at the end. Until then they grow by one size a round, and
-        # tables that are as long save a division for every element and round.
+        # The halves are reduced once, at the end. Until then they grow by one size per round, and tables of that
+        # length save a division per element and round.
         from_low = np.tile(words.below(rows, 3 * columns).reshape(3, columns), 4)
         from_high = np.tile(words.below(columns, 3 * rows).reshape(3, rows), 4)
         self._rounds = list(zip(from_low, from_high, strict=True))
@@ -108,7 +109,7 @@ class ShuffledSequence:
             high = np.arange(first, min(first + rows_at_once, rows))
             # The first half round, for which a row of positions needs no look-up.
             mixed_high = np.add.outer(high, self._rounds[0][0][:columns]).ravel()
-            # Only positions in the range: the way back into it ends for these, not for all others.
+            # Only positions in the range: for these the way back into it ends, for others it may not.
             count = min(mixed_high.size, self.length - first * columns)
             table[first * columns : first * columns + count] = self._mixed(mixed_high[:count], low[:count])
         return table
@@ -118,7 +119,7 @@ class ShuffledSequence:
         return self._mixed(high + self._rounds[0][0].take(low), low)
 
     def _mixed(self, high: Int64Array, low: Int64Array) -> Int64Array:
-        """Go on after the first half round: the other five, and the way back into the range."""
+        """Continue after the first half round: the other five, and the way back into the range."""
         low = low + self._rounds[0][1].take(high)
         for from_low, from_high in self._rounds[1:]:
             high += from_low.take(low)
@@ -135,8 +136,8 @@ class ShuffledSequence:
 class ReshuffledSequence:
     """A new permutation of range(length) in every round, drawn from the seed and the round's number.
 
-    Each is what `ShuffledSequence` would be: exactly uniform up to `SORTED_UP_TO`, computed above. The rounds are
-    numbered without end; the period is so many rounds that no run reaches it.
+    Each is a permutation as of `ShuffledSequence`: exactly uniform up to `SORTED_UP_TO`, computed above. The rounds are
+    numbered without end; the period has so many rounds that no run reaches it.
     """
 
     name = "reshuffled"
@@ -144,7 +145,7 @@ class ReshuffledSequence:
     def __init__(self, length: int, seed: int) -> None:
         self.length = length
         self.period = length * (2**62 // length)
-        # A pool holds positions of the last ln M rounds or so; one from before that costs its tables anew.
+        # A pool holds positions of the last ln M rounds or so; for an older one the tables are made again.
         self._round = functools.lru_cache(maxsize=ROUNDS_KEPT)(lambda number: ShuffledSequence(length, seed, number))
 
     def at(self, positions: IntegerArray) -> Int64Array:
@@ -163,7 +164,7 @@ class ListedSequence:
     def __init__(self, indices: Int64Array, num_samples: int) -> None:
         self.length = self.period = len(indices)
         self.name = digest(indices)
-        self.indices: IntegerArray = kept(indices.astype(np.int32 if num_samples <= 2**31 else np.int64))
+        self.indices: IntegerArray = checks.read_only(indices.astype(np.int32 if num_samples <= 2**31 else np.int64))
 
     def at(self, positions: IntegerArray) -> Int64Array:
         """Return the samples at `positions`."""
@@ -171,7 +172,7 @@ class ListedSequence:
 
 
 def make_sequence(sequence: str | npt.ArrayLike, num_samples: int, seed: int) -> Sequence:
-    """Return the sequence that the argument `sequence` of an order stands for."""
+    """Return the sequence that an order's argument `sequence` names or lists."""
     if isinstance(sequence, str):
         if sequence == "identity":
             return IdentitySequence(num_samples)
@@ -200,3 +201,69 @@ def make_sequence(sequence: str | npt.ArrayLike, num_samples: int, seed: int) ->
                 f"but got {extreme}"
             )
     return ListedSequence(indices.astype(np.int64), num_samples)
+
+
+def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:
+    """Return `length` indices in which index i appears in proportion to `weights[i]`, spread evenly.
+
+    Each count is its exact share of `length` rounded down or up, by largest remainders and, of equal ones, the lower
+    index first. The shares are whole numbers, so rounding errors decide nothing. The indices are then laid out by
+    earliest deadline: copy j of c may come from position floor(j length / c) on and must come before position
+    ceil((j+1) length / c). This is the "proportionate fair" schedule on one processor, which always exists, so that
+    in every prefix each index appears within 1 of count * prefix / length times. The result depends only on the
+    arguments.
+
+    `SequencedReplacement(..., sequence=weighted_sequence(w, n))` is a weighted sampler whose frequencies are
+    guaranteed, not only expected.
+
+    Args:
+        weights: One non-negative, finite weight per sample, at least one of them positive.
+        length: The length of the sequence; it costs a few microseconds per place.
+
+    Example:
+        >>> weighted_sequence([3, 1, 2], 6).tolist()
+        [0, 2, 0, 1, 0, 2]
+    """
+    length = checks.integer("length", length, minimum=1)
+    array = checks.array("weights", weights)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"weights should be one number per sample, but got an array of shape {array.shape}")
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)
+    checks.check_weights("weights", array)
+    return _laid_out(_counts(_in_one_unit(array.tolist()), length), length)
+
+
+def _in_one_unit(weights: list[int] | list[float]) -> list[int]:
+    """Return the weights times a power of two that makes all whole: exact, since a float is a binary fraction."""
+    fractions = [weight.as_integer_ratio() for weight in weights]
+    unit = max(denominator for _, denominator in fractions)
+    return [numerator * (unit // denominator) for numerator, denominator in fractions]
+
+
+def _counts(weights: list[int], length: int) -> list[int]:
+    """Divide `length` in proportion: shares rounded down, and one more for the largest remainders."""
+    total = sum(weights)
+    shares = [divmod(weight * length, total) for weight in weights]
+    counts = [whole for whole, _ in shares]
+    by_remainder = sorted(range(len(shares)), key=lambda index: -shares[index][1])  # stable: the lower index first
+    for index in by_remainder[: length - sum(counts)]:
+        counts[index] += 1
+    return counts
+
+
+def _laid_out(counts: list[int], length: int) -> Int64Array:
+    """Lay out counts[i] copies of each i by earliest deadline among those whose window is open."""
+    # An entry is (key, index, copy). Copies wait by the start of their window, then compete by its end.
+    waiting = [(0, index, 0) for index, count in enumerate(counts) if count]
+    competing: list[tuple[int, int, int]] = []
+    order = np.empty(length, dtype=np.int64)
+    for place in range(length):
+        while waiting and waiting[0][0] <= place:
+            _, index, copy = heapq.heappop(waiting)
+            heapq.heappush(competing, (-(-(copy + 1) * length // counts[index]), index, copy))
+        _, index, copy = heapq.heappop(competing)
+        order[place] = index
+        if copy + 1 < counts[index]:
+            heapq.heappush(waiting, ((copy + 1) * length // counts[index], index, copy + 1))
+    return order

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
-from replenish.orders.per_sample import kept
 from replenish.orders.protocol import Order, check_order
 
 SHARDS_PER_WINDOW = 10  # where no window is given; what the makers of `py1b` and `py1e` advise at least
@@ -70,7 +69,7 @@ def _checked(shard_size: Any, num_samples: int) -> Int64Array:
             f"shard_size should list sizes from 1 on with the sum num_samples={num_samples}, but got "
             f"{sizes.size} sizes with the sum {int(sizes.sum())}"
         )
-    return kept(sizes.astype(np.int64))
+    return checks.read_only(sizes.astype(np.int64))
 
 
 def shard_opens(

@@ -9,8 +9,7 @@ from typing import Any
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.orders.cursor import Cursor, CursorOrder
-from replenish.orders.nested import from_json, same_before, to_json
+from replenish.orders.cursor import Cursor, CursorOrder, from_json, to_json
 from replenish.orders.visits import counts_before
 
 Ranges = tuple[tuple[int, int], ...]
@@ -102,7 +101,7 @@ class Skipping(CursorOrder):
             config = from_json("of", config.get("of", "{}"))
         if _Jumps(ranges).before(step) != self._map.before(step):
             return False
-        return same_before(self.order, config, self._map.original(max(0, step - 1)) + 1 if step else 0)
+        return self.order._same_before(config, self._map.original(max(0, step - 1)) + 1 if step else 0)
 
     def counts_before(self, step: int) -> Int64Array:
         """Return how often each sample was drawn in the steps before `step`: the order's counts, less the skipped."""
@@ -124,11 +123,6 @@ class Skipping(CursorOrder):
         jumps = _Jumps(tuple((draws(a), draws(b)) for a, b in self.ranges))
         step, place = self.order._step_of_draw(jumps.original(draw))
         return step - sum(b - a for a, b in self.ranges if b <= step), place
-
-    def samples(self, start: int, stop: int) -> Int64Array:
-        """Return draws `start` to `stop`, not included, of the order as one sequence, without the skipped ones."""
-        self.order.draws_before(0)  # raises where batches have random sizes
-        return super().samples(start, stop)
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""

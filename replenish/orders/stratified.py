@@ -7,13 +7,11 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose, derived_seed
-from replenish.orders import per_sample
 from replenish.orders.arrangement import stable_order
-from replenish.orders.cursor import Cursor, CursorOrder
-from replenish.orders.quotas import Quotas, whole_shares
-from replenish.orders.random_reshuffling import RandomReshuffling
-from replenish.orders.samples import SampleReader
+from replenish.orders.cursor import Cursor, CursorOrder, SampleReader
+from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.sequenced_replacement import SequencedReplacement
+from replenish.orders.shares import Quotas, whole_shares
 
 WITHIN: dict[str, type[CursorOrder]] = {"reshuffling": RandomReshuffling, "srs": SequencedReplacement}
 
@@ -58,7 +56,7 @@ class Stratified(CursorOrder):
         within: str = "reshuffling",
     ) -> None:
         super().__init__(num_samples, batch_size, seed=seed)
-        self.labels = per_sample.whole_numbers("labels", labels, self.num_samples)
+        self.labels = checks.whole_numbers("labels", labels, self.num_samples)
         self.within = checks.one_of("within", within, WITHIN)
         _, classes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
         self.weights, shares = _shares(weights, sizes)
@@ -109,8 +107,8 @@ def _shares(
             f"weights should have one entry for each of the {len(sizes)} classes, but got an array of shape "
             f"{array.shape}"
         )
-    per_sample.check_weights("weights", array)
-    kept = per_sample.kept(array.astype(np.float64))
+    checks.check_weights("weights", array)
+    kept = checks.read_only(array.astype(np.float64))
     return kept, whole_shares(kept)
 
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from replenish import checks
 from replenish.checks import Floats
+from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.protocol import Order, check_order
-from replenish.orders.random_reshuffling import RandomReshuffling
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import NoLawError, noise_law

@@ -9,8 +9,8 @@ import torch.distributed
 from torch.utils.data import Sampler
 
 from replenish import checks
+from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.protocol import Order, check_order
-from replenish.orders.random_reshuffling import RandomReshuffling
 from replenish.torch.arguments import REBUILT, epoch_of_srs, length_of, srs_order
 from replenish.torch.step_sampler import StepSampler
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from replenish.locks import ForkSafeLock
 from replenish.orders.cursor import Cursor
-from replenish.orders.fitted import FittedOrder
+from replenish.orders.rebatched import FittedOrder
 from replenish.sharding import share_of
 from replenish.torch.loader_record import LoaderRecord
 from replenish.torch.pass_sizes import PassSizes

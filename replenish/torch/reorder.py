@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from torch.utils.data import DataLoader
 
-from replenish.orders.by_name import build_order
+from replenish.orders.building import build_order
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.registry import ORDERS
 from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler

@@ -14,8 +14,8 @@ from torch.utils.data import DataLoader
 
 from replenish import checks
 from replenish.draws import derived_seed
-from replenish.orders.by_name import build_order, check_fittable
-from replenish.orders.fitted import FittedOrder
+from replenish.orders.building import build_order, check_fittable
+from replenish.orders.rebatched import FittedOrder
 from replenish.torch.describe import LoaderDescription, describe_loader, describe_sampler
 from replenish.torch.epoch_stream import EpochStream
 from replenish.torch.fastai_shuffle import describe_fastai, replace_shuffle_fn, why_not

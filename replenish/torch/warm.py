@@ -8,9 +8,9 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from replenish.orders.pool_search import Hit, SearchGroup
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.sequences import IntegerArray
-from replenish.orders.team import Hit, Team
 from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler
 from replenish.torch.index_sampler import SRSSampler
 
@@ -40,7 +40,7 @@ def warm(
     order.warm(step, ProcessGroup(group))
 
 
-class ProcessGroup(Team):
+class ProcessGroup(SearchGroup):
     """The processes of a group of torch.distributed."""
 
     def __init__(self, group: Any = None) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from replenish import theory
 from replenish.lab.explain import pages
-from replenish.orders.by_name import build_order
+from replenish.orders.building import build_order
 
 SIZES = [(50_000, 50, 1.0), (1000, 500, 0.5), (1000, 1, 16.0), (20_000, 200, 0.05), (1_000_000, 250, 4.0)]
 FREQUENCIES = [0.0, 1e-6, 3e-4, 0.0123, 0.25, 0.4999, 0.5]

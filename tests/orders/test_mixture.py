@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from replenish import Mixture, RandomReshuffling, SequencedReplacement, Skipping, state
 from replenish.draws import derived_seed
 from replenish.orders import PoissonDraws, build_order, order_from_config, read_order
-from replenish.orders.by_name import check_fittable
+from replenish.orders.building import check_fittable
 
 SIZES = [1000, 50, 7, 6000]
 

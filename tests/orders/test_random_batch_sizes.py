@@ -12,7 +12,7 @@ from scipy import stats
 from torch.utils.data import DataLoader
 
 from replenish import BallsInBins, PoissonDraws, diagnostics
-from replenish.orders.poisson_draws import binomial_limits
+from replenish.orders.random_batch_sizes import binomial_limits
 from replenish.torch import OrderBatchSampler
 
 

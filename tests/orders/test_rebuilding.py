@@ -9,8 +9,8 @@ import pytest
 from contracts import CASES, FACTS
 
 from replenish import SequencedReplacement, state, weighted_sequence
-from replenish.orders.fitted import FittedOrder
-from replenish.orders.rebuilding import order_from_config
+from replenish.orders.building import order_from_config
+from replenish.orders.rebatched import FittedOrder
 
 SHARDS = {"block-shuffle-staggered": [40, 7, 30, 20], "jitter-narrow": [40, 7, 30, 20]}
 

@@ -12,19 +12,18 @@ import pytest
 
 from replenish import SequencedReplacement
 from replenish.draws import DistinctDraws
-from replenish.orders import replay as replay_module
+from replenish.orders import pool_search
 from replenish.orders.pool import Pool
-from replenish.orders.replay import LARGE, last_draws, replay
+from replenish.orders.pool_search import LARGE, Hit, last_draws, replay
 from replenish.orders.sequences import IdentitySequence
-from replenish.orders.team import Hit
 
 
-def refill_of(draws: DistinctDraws, period: int) -> replay_module.Refill:
+def refill_of(draws: DistinctDraws, period: int) -> pool_search.Refill:
     size = draws.steps_per_block * draws.batch_size
     return lambda block: (np.arange(size) + block * size) % period
 
 
-def plainly(draws: DistinctDraws, refill: replay_module.Refill, start: int, stop: int) -> np.ndarray:
+def plainly(draws: DistinctDraws, refill: pool_search.Refill, start: int, stop: int) -> np.ndarray:
     positions = np.full(draws.num_slots, -1)
     for block in range(start, stop):
         for slot, value in zip(draws.block(block).ravel().tolist(), refill(block).tolist(), strict=True):
@@ -75,7 +74,7 @@ def test_marks_where_the_spare_draws_are_used_up(monkeypatch: pytest.MonkeyPatch
 
 
 class Threads:
-    """Threads as a team."""
+    """Threads as a group."""
 
     def __init__(self, rank: int, barrier: threading.Barrier, said: list[object]) -> None:
         self.size, self.rank, self._barrier, self._said = barrier.parties, rank, barrier, said
@@ -96,14 +95,14 @@ class Threads:
 
 
 @pytest.mark.parametrize("size", [65_536, 300])
-def test_a_team_finds_the_pool_of_one(size: int) -> None:
+def test_a_group_finds_the_pool_of_one(size: int) -> None:
     draws = DistinctDraws(LARGE + 77, size, seed=2)
     refill = refill_of(draws, 10**9)
     stop = 30 * (LARGE + 77) // (draws.steps_per_block * size)
     barrier, said = threading.Barrier(3), [None] * 3
     with ThreadPoolExecutor(3) as pool:
-        teams = [Threads(rank, barrier, said) for rank in range(3)]
-        found = list(pool.map(lambda team: last_draws(copy.deepcopy(draws), refill, stop, np.int64, team), teams))
+        groups = [Threads(rank, barrier, said) for rank in range(3)]
+        found = list(pool.map(lambda group: last_draws(copy.deepcopy(draws), refill, stop, np.int64, group), groups))
     alone = last_draws(draws, refill, stop, np.int64)
     assert all((each == alone).all() for each in found)
 
@@ -111,7 +110,7 @@ def test_a_team_finds_the_pool_of_one(size: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "processors"), [(65_536, 3), (300, 1)])
 def test_far_places_of_large_pools(size: int, processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay_module, "processors", lambda: processors)
+    monkeypatch.setattr(pool_search, "processors", lambda: processors)
     draws = DistinctDraws(LARGE + 77, size, seed=2)
     fast, plain = (Pool(draws, IdentitySequence(LARGE + 77)) for _ in range(2))
     plain._threaded = None

@@ -18,7 +18,7 @@ from replenish import (
     theory,
 )
 from replenish.draws import KeyedWords, Purpose
-from replenish.orders import blocks, order_from_config, padding_share, shard_opens
+from replenish.orders import order_from_config, padding_share, replacement, shard_opens
 
 
 def test_a_wrong_order_is_named() -> None:
@@ -84,7 +84,7 @@ def test_many_repeats_need_no_table() -> None:
 @pytest.mark.parametrize("order", [IndependentDraws(3, 4096), WeightedDraws(3, 4096, weights=[1, 2, 5])])
 def test_steps_of_a_large_block_are_drawn_alone(order: IndependentDraws, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [batch.tolist() for batch in order.batches(0, 20)]
-    monkeypatch.setattr(blocks, "MOST_DRAWS_PER_BLOCK", 0)
+    monkeypatch.setattr(replacement, "MOST_DRAWS_PER_BLOCK", 0)
     alone = order.cursor()
     for step in (19, 0, 7, 8, 3):
         assert alone.rows_at(step)[1].tolist() == [expected[step]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from replenish import RandomReshuffling, SequencedReplacement, Stratified
 from replenish.draws import derived_seed
-from replenish.orders.quotas import Quotas, floor_sum, whole_shares
+from replenish.orders.shares import Quotas, floor_sum, whole_shares
 
 
 @given(st.integers(0, 200), st.integers(1, 50), st.integers(0, 120), st.integers(0, 120))

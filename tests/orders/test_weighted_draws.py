@@ -10,7 +10,7 @@ from scipy import stats
 
 from replenish import WeightedDraws
 from replenish.draws import KeyedWords, Purpose
-from replenish.orders.weighted_draws import on_a_line
+from replenish.orders.replacement import on_a_line
 
 WEIGHTS = {
     "equal": np.ones(50),

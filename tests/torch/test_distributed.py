@@ -16,7 +16,7 @@ from contracts import as_lists
 from torch.utils.data import DataLoader, TensorDataset
 
 from replenish import RandomReshuffling, SequencedReplacement
-from replenish.orders.replay import LARGE
+from replenish.orders.pool_search import LARGE
 from replenish.torch import OrderBatchSampler, SRSBatchSampler, warm
 
 

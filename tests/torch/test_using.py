@@ -29,8 +29,8 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 from replenish import Mixture, RandomReshuffling, SequencedReplacement
 from replenish.draws import derived_seed
-from replenish.orders.by_name import check_fittable
-from replenish.orders.fitted import FittedOrder
+from replenish.orders.building import check_fittable
+from replenish.orders.rebatched import FittedOrder
 from replenish.orders.registry import ORDERS
 from replenish.torch import OrderBatchSampler, SRSBatchSampler, reorder, using
 from replenish.torch.loader_hook import LoaderHook

@@ -24,8 +24,7 @@ from replenish.lab.config import Hardware
 from replenish.lab.jobs import Execution
 from replenish.lab.launch import LAUNCHERS, launch
 from replenish.lab.stopping import GivenUpError, OutOfTimeError, Stopped
-from replenish.orders.by_name import check_fittable, is_file
-from replenish.orders.rebuilding import read_order
+from replenish.orders.building import check_fittable, is_file, read_order
 
 PAGE = "report.html"
 

@@ -24,7 +24,7 @@ from replenish.lab.comparing.metric import Metric, filled, last_lines, metric_of
 from replenish.lab.comparing.question import DivergedError
 from replenish.lab.config import Hardware
 from replenish.lab.stopping import handling, raise_stopped
-from replenish.orders.by_name import is_file
+from replenish.orders.building import is_file
 
 OUTCOME, LOADERS = "outcome.json", "loaders"
 SECONDS_BETWEEN_LOOKS = 0.05

@@ -23,9 +23,9 @@ from replenish.lab.comparing.question import (
 from replenish.lab.comparing.written import write_page
 from replenish.lab.jobs import checked_budget
 from replenish.lab.statistics import ANY
-from replenish.orders.by_name import build_order, check_fittable
-from replenish.orders.fitted import FittedOrder
+from replenish.orders.building import build_order, check_fittable
 from replenish.orders.protocol import Order
+from replenish.orders.rebatched import FittedOrder
 
 #: A training: called with an order and a seed, it returns its metric, or several by name.
 Training = Callable[[Order, int], float | Mapping[str, float]]

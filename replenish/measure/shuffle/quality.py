@@ -31,9 +31,9 @@ from replenish.orders import (
     WeightedDraws,
     order_from_config,
 )
-from replenish.orders.balls_in_bins import BallsInBins
 from replenish.orders.epochs import EpochOrder
 from replenish.orders.protocol import Order
+from replenish.orders.random_batch_sizes import BallsInBins
 
 RESHUFFLING, RELATED, REPLACEMENT, WEIGHTED = KINDS = ("reshuffling", "related epochs", "replacement", "weighted")
 _COMPARED = {

@@ -1,0 +1,276 @@
+"""The way to a far place in a pool's stream: which draw of every slot was the last, found by all processors.
+
+The draws of a block are a pure function of its number, so blocks can be drawn in any order, by several threads (numpy
+releases the interpreter's lock while it works) and by several processes. The last two epochs are replayed, which fills
+six of seven slots. Then blocks are searched backwards for the slots that are left, until every slot has been seen:
+first in the list of all slots, then, as fewer are left, in a small table that fits the cache, and in the end only in
+the random words.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from replenish import scatter
+from replenish.draws import DistinctDraws, Int64Array, UInt64Array
+from replenish.orders.sequences import IntegerArray
+
+Booleans = npt.NDArray[np.bool_]
+Refill = Callable[[int], IntegerArray]  # the positions that refill the slots drawn in a block, all different
+
+Result = TypeVar("Result")
+
+# The smallest pool that is worth several threads.
+LARGE = 2**20
+# How many epochs each process replays; it writes all of their draws to its own pool.
+EPOCHS_REPLAYED = 2.0
+# How many draws are searched between two updates of what is left, as long as much is.
+DRAWS_AT_ONCE = 2**25
+
+# Below 1 in FEW of all slots, a table of stretches of slots is searched first: most stretches have no wanted slot.
+FEW = 64
+# When fewer than one block in SELDOM draws a wanted slot, it is cheaper to search only the block's random words.
+SELDOM = 4
+# How many stretches per wanted slot, and the most: a table that fits the caches.
+STRETCHES_PER_SLOT = 64
+MOST_STRETCH_BITS = 23
+# Buckets of half words, from which slots are computed. A slot of a pool of 2**20 slots or more has at most two buckets,
+# and a table of so many stays in the nearest caches.
+BUCKET_BITS = 18
+
+
+class SlotDraws(Protocol):
+    """Draws of slots, distinct within a step, in blocks of steps; a test may force them."""
+
+    num_slots: int
+    batch_size: int
+    steps_per_block: int
+
+    def block(self, index: int) -> Int64Array:
+        """Return the slots of block `index`, one step per row."""
+        ...
+
+
+class Hit(NamedTuple):
+    """The draws of a block that drew wanted slots."""
+
+    block: int
+    places: Int64Array  # among the draws of the block
+    slots: Int64Array
+
+
+class SearchGroup:
+    """Processes that each call the same functions with equal arguments, in the same order; here a single one."""
+
+    size, rank = 1, 0
+
+    def join(self, positions: IntegerArray) -> None:
+        """Set each entry to that of the process with the highest rank, among processes whose entry is not -1."""
+
+    def gather(self, hits: list[Hit]) -> list[Hit]:
+        """Return the hits of all processes."""
+        return hits
+
+
+ONE_PROCESS = SearchGroup()
+
+
+class WantedSlots:
+    """The slots of a pool whose last draw is not found yet. `is_wanted` is changed as they are found."""
+
+    def __init__(self, is_wanted: Booleans, draws: DistinctDraws) -> None:
+        self._is_wanted = is_wanted
+        self._draws_per_block = draws.steps_per_block * draws.batch_size
+        self._one_step = draws.steps_per_block == 1
+        self.left = int(np.count_nonzero(is_wanted))
+        self._slots: Int64Array | None = None  # listed as soon as they are few
+        self._choose_search()
+
+    @property
+    def are_few(self) -> bool:
+        """Whether few slots are left, so few that half of the largest table's stretches have none."""
+        return FEW * self.left < len(self._is_wanted) and 2 * self.left <= 1 << MOST_STRETCH_BITS
+
+    def remove(self, slots: list[Int64Array]) -> None:
+        """Remove the slots that were found."""
+        for each in slots:
+            new = each[self._is_wanted.take(each)]
+            self.left -= len(new) if self._one_step else len(np.unique(new))  # steps of a block may share slots
+            self._is_wanted[new] = False
+        self._choose_search()
+
+    def _choose_search(self) -> None:
+        """Choose how to search for the slots that are left."""
+        self._stretches: Booleans | None = None
+        self._buckets: Booleans | None = None
+        count = len(self._is_wanted)
+        if not self.are_few:
+            return
+        if self._slots is None:
+            self._slots = np.flatnonzero(self._is_wanted)
+        self._slots = slots = self._slots[self._is_wanted.take(self._slots)]
+        # Above 2**32, slots are not made of half words.
+        if SELDOM * self.left * self._draws_per_block < count <= 2**32:
+            self._buckets = _buckets(slots, count)
+            return
+        bits = min(MOST_STRETCH_BITS, (STRETCHES_PER_SLOT * self.left).bit_length())
+        self._shift = max(0, (count - 1).bit_length() - bits)
+        self._stretches = np.zeros(((count - 1) >> self._shift) + 1, dtype=np.bool_)
+        self._stretches[slots >> self._shift] = True
+
+    def hits(self, draws: DistinctDraws, blocks: range) -> list[Hit]:
+        """Return the draws of these blocks that draw a wanted slot."""
+        found = (
+            self._hit(draws, block)
+            for block in blocks
+            if self._buckets is None or self._may_come_of(draws.words_of(block))
+        )
+        return [hit for hit in found if hit.slots.size]
+
+    def _hit(self, draws: DistinctDraws, block: int) -> Hit:
+        if (hit := self._hit_as_drawn(draws, block)) is not None:
+            return hit
+        slots = draws.block(block).ravel()
+        places = self._places(slots)
+        return Hit(block, places, slots[places])
+
+    def _hit_as_drawn(self, draws: DistinctDraws, block: int) -> Hit | None:
+        """Return the hits of a block of one step without finding its repeats, or None if they may matter.
+
+        The first draw of a slot in a step counts. Repeats are replaced from the spare draws and the words after them:
+        if none of these is a wanted slot, it does not matter which draws are repeats.
+        """
+        in_turn = self._one_step and 2 * draws.batch_size <= draws.num_slots  # not by a permutation of all slots
+        if not in_turn or self.left * draws.num_after_draws > len(self._is_wanted) // 2:  # they likely do
+            return None
+        slots, spare = draws.as_drawn(block)
+        if self._is_wanted.take(spare).any() or self._may_come_of(draws.next_words()):
+            return None
+        places = self._places(slots)
+        _, first = np.unique(slots[places], return_index=True)
+        places = places[np.sort(first)]
+        return Hit(block, places, slots[places])
+
+    def _places(self, slots: Int64Array) -> Int64Array:
+        """Return the places of the wanted slots."""
+        if self._stretches is None:
+            return self._is_wanted.take(slots).nonzero()[0]
+        near = self._stretches.take(slots >> self._shift).nonzero()[0]
+        return near[self._is_wanted.take(slots[near])]
+
+    def _may_come_of(self, words: UInt64Array) -> bool:
+        """Return whether these words can give a wanted slot."""
+        halves, count = words.view(np.uint32), len(self._is_wanted)
+        if self._buckets is not None:
+            halves = halves[self._buckets.take(halves >> np.uint32(32 - BUCKET_BITS))]
+        if count > 2**32 or not halves.size:
+            return bool(halves.size)
+        slots = (halves.astype(np.uint64) * np.uint64(count) >> np.uint64(32)).astype(np.int64)
+        return bool(self._is_wanted.take(slots).any())
+
+
+def _buckets(wanted: Int64Array, num_slots: int) -> Booleans:
+    """Return, for each value of a half word's top bits, whether it can give a wanted slot.
+
+    A half word w gives the slot floor(w M / 2**32), so the half words of a slot are a stretch no longer than a bucket.
+    """
+    buckets = np.zeros(2**BUCKET_BITS, dtype=np.bool_)
+    lowest = -(-(wanted.astype(object) * 2**32) // num_slots)
+    highest = -(-((wanted.astype(object) + 1) * 2**32) // num_slots) - 1
+    for edge in (lowest, highest):
+        buckets[np.minimum(edge.astype(np.int64), 2**32 - 1) >> (32 - BUCKET_BITS)] = True
+    return buckets
+
+
+def processors() -> int:
+    """Return how many threads to use: one for each processor this process may use, up to 8."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(8, available)
+
+
+def replay(draws: SlotDraws, positions: IntegerArray, refill: Refill, start: int, stop: int) -> None:
+    """Write the refills of blocks `start` to `stop` to `positions`: of a slot drawn more than once, the last."""
+    for block in range(start, stop):
+        scatter.assign_in_turn(positions, draws.block(block).ravel(), refill(block))
+
+
+def last_draws(
+    draws: DistinctDraws,
+    refill: Refill,
+    stop: int,
+    dtype: type[np.signedinteger[Any]],
+    group: SearchGroup = ONE_PROCESS,
+) -> IntegerArray:
+    """Return the last refill of each slot before block `stop`, or -1 where it was never drawn.
+
+    The processes of a group search together: all of them call this with equal arguments.
+    """
+    blocks_per_epoch = draws.num_slots / (draws.steps_per_block * draws.batch_size)
+    epochs = min(EPOCHS_REPLAYED, (math.log(draws.num_slots) + 3) / group.size)
+    replayed = math.ceil(epochs * blocks_per_epoch)
+    ends = [max(0, stop - replayed * (group.size - number)) for number in range(group.size + 1)]
+    positions = _replayed(draws, refill, ends[group.rank], ends[group.rank + 1], dtype)
+    group.join(positions)
+    _search(draws, positions, refill, ends[0], group)
+    return positions
+
+
+def _submit(pool: ThreadPoolExecutor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+    """Call a function in a thread, or here while the interpreter exits, when no thread can be started."""
+    try:
+        return pool.submit(function, *arguments)
+    except RuntimeError:
+        done: Future[Result] = Future()
+        done.set_result(function(*arguments))
+        return done
+
+
+def _replayed(
+    draws: DistinctDraws, refill: Refill, start: int, stop: int, dtype: type[np.signedinteger[Any]]
+) -> IntegerArray:
+    """Return the last refill of each slot in blocks `start` to `stop`, or -1: threads draw, this one writes."""
+    threads = processors()
+    own = [copy.deepcopy(draws) for _ in range(threads)]
+    positions = np.full(draws.num_slots, -1, dtype=dtype)
+    with ThreadPoolExecutor(threads) as pool:
+        first = range(start, min(start + threads, stop))
+        drawn = deque(_submit(pool, own[block % threads].block, block) for block in first)
+        for block in range(start, stop):
+            slots = drawn.popleft().result()
+            if block + threads < stop:  # by the thread that is free now
+                drawn.append(_submit(pool, own[block % threads].block, block + threads))
+            scatter.assign_in_turn(positions, slots.ravel(), refill(block))
+    return positions
+
+
+def _search(draws: DistinctDraws, positions: IntegerArray, refill: Refill, start: int, group: SearchGroup) -> None:
+    """Find the last draw before block `start` of the slots that have none yet."""
+    threads = processors()
+    own = [copy.deepcopy(draws) for _ in range(threads)]
+    draws_per_block = draws.steps_per_block * draws.batch_size
+    wanted = WantedSlots(positions < 0, draws)
+    some = max(group.size, DRAWS_AT_ONCE * group.size // draws_per_block)
+    many = max(1, math.ceil(draws.num_slots / draws_per_block / 4))
+    with ThreadPoolExecutor(threads) as pool:
+        while wanted.left and start > 0:
+            stop, start = start, max(0, start - (many if wanted.are_few else min(some, many)))
+            mine = range(start, stop)[group.rank :: group.size]
+            parts = [_submit(pool, wanted.hits, own[k], mine[k::threads]) for k in range(threads)]
+            hits = group.gather([hit for part in parts for hit in part.result()])
+            _fill(positions, refill, hits)
+            wanted.remove([hit.slots for hit in hits])
+
+
+def _fill(positions: IntegerArray, refill: Refill, hits: list[Hit]) -> None:
+    """Write the refills of the slots that were found; of a slot that was found twice, the last."""
+    for hit in sorted(hits, key=lambda hit: hit.block):
+        scatter.assign_in_turn(positions, hit.slots, refill(hit.block)[hit.places])
