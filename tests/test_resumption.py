@@ -63,3 +63,12 @@ def test_runs_that_were_ended_after_some_batches_are_compared_as_far_as_they_go(
     assert compare_resumed("SIGTERM", short, RUN[:1], [RUN[1][2:]], SAVED, limited=True).level == "ok"
     found = compare_resumed("SIGTERM", short, RUN[:1], [RUN[1]], SAVED, limited=True)
     assert found.numbers["repeats"] == 8
+
+
+def test_processes_that_resume_at_different_steps_are_named() -> None:
+    halves = [[np.split(batch, 2)[rank] for epoch in RUN for batch in epoch] for rank in range(2)]
+    mixed = [np.concatenate(pair) for pair in zip(halves[0][SAVED:], halves[1][SAVED + 2 :], strict=False)]
+    first = [halves[0][SAVED], halves[1][SAVED + 2]]
+    found = compare_resumed("SIGTERM", RUN, RUN[:1], [mixed], SAVED, first_batches=first)
+    assert found.level == "fault"
+    assert "different steps: process 0 at step 7, process 1 at step 9 (the checkpoint is of step 7)" in found.sentence

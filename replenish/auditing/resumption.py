@@ -14,7 +14,14 @@ Epochs = Sequence[Sequence[Int64Array]]  # for each epoch its batches, over all 
 
 
 def compare_resumed(
-    name: str, reference: Epochs, stopped: Epochs, resumed: Epochs, saved: int, *, limited: bool = False
+    name: str,
+    reference: Epochs,
+    stopped: Epochs,
+    resumed: Epochs,
+    saved: int,
+    *,
+    limited: bool = False,
+    first_batches: Sequence[Int64Array] = (),
 ) -> Finding:
     """Compare the batches after a resume with those of a run that was never stopped.
 
@@ -25,6 +32,7 @@ def compare_resumed(
         resumed: Those after the resume.
         saved: How many batches were trained when the checkpoint was written.
         limited: Whether the runs were ended after some batches, so that the resumed one may have more or fewer.
+        first_batches: The first batch of each process after the resume.
     """
     whole, before, after = (_batches(each) for each in (reference, stopped, resumed))
     expected = whole[saved:]
@@ -37,6 +45,14 @@ def compare_resumed(
     if all(equal) and (limited or len(expected) == len(after)):
         text = f"Exact: the {len(after)} batches from step {saved} on are those of a run that was never stopped."
         return Finding(name, OK, text, numbers)
+    steps = [_step_with(batch, whole, saved) for batch in first_batches]
+    if len(set(steps)) > 1 and None not in steps:
+        places = ", ".join(f"process {rank} at step {step}" for rank, step in enumerate(steps))
+        text = (
+            f"The processes resumed at different steps: {places} (the checkpoint is of step {saved}). Let all of them "
+            f"read the checkpoint before one of them saves again."
+        )
+        return Finding(name, FAULT, text, numbers)
     first = next((place for place, same in enumerate(equal) if not same), len(equal))
     start, end = _epoch_of(reference, saved)
     # What the epoch had, and what it gets: before the checkpoint, and in the first epoch after the resume.
@@ -76,6 +92,12 @@ def _batches(epochs: Epochs) -> list[Int64Array]:
 def _same(one: Int64Array, other: Int64Array) -> bool:
     """Say whether two batches have the same samples: processes may divide them in another way."""
     return len(one) == len(other) and np.array_equal(np.sort(one), np.sort(other))
+
+
+def _step_with(share: Int64Array, batches: Sequence[Int64Array], near: int) -> int | None:
+    """Return the step whose batch has a process's share, the nearest to `near` of several; None if there is none."""
+    steps = [step for step, batch in enumerate(batches) if len(share) and np.isin(share, batch).all()]
+    return min(steps, key=lambda step: abs(step - near), default=None)
 
 
 def _epoch_of(epochs: Epochs, step: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -96,11 +96,13 @@ class ResumeTest:
         if (checkpoint := self._newest(folder)) is None:
             why = "after it no batch was trained" if kill else "the script does not save when it gets the signal"
             return Finding(name, WARNING, f"No checkpoint was written before the end of the run: {why}.")
-        saved = reference.trained_at(run, checkpoint.relative_to(folder))
         shown = checkpoint.relative_to(folder)
+        saved = reference.trained_at(run, shown)
         report(f"resuming from {shown}, of step {saved}")
-        words = [str(checkpoint.resolve()) if word == PLACEHOLDER else word for word in _command(self.resume)]
-        words = [word.replace(PLACEHOLDER, str(checkpoint.resolve())) for word in words]
+        # A copy: the first processes to resume may save again before the last ones have read the checkpoint.
+        kept = scratch.resolve() / f"{name}.kept"
+        shutil.copytree(folder, kept, symlinks=True)
+        words = [word.replace(PLACEHOLDER, str(kept / shown)) for word in _command(self.resume)]
         shutil.move(records, scratch / f"{name}.stopped")
         # A loop may skip the batches of an epoch that were trained before.
         left = None if self.steps is None else self.steps - saved + max(len(epoch) for epoch in reference.epochs)
@@ -109,7 +111,13 @@ class ResumeTest:
         if code != 0 and not again.epochs:
             raise ValueError(f"the command that resumes should train, but ended with exit code {code}")
         return compare_resumed(
-            name, reference.epochs, stopped.epochs, again.epochs or [[]], saved, limited=left is not None
+            name,
+            reference.epochs,
+            stopped.epochs,
+            again.epochs or [[]],
+            saved,
+            limited=left is not None,
+            first_batches=again.first_batches,
         )
 
     def _words(self) -> list[str]:
@@ -144,11 +152,13 @@ class TrainedBatches:
         epochs: For each pass of its first training loader the batches, over all ranks.
         per_step: How many batches an optimizer's step takes.
         ahead: How many batches the loop gets before the step of the first one.
+        first_batches: The first batch of each process.
     """
 
     epochs: list[list[Int64Array]]
     per_step: int
     ahead: int
+    first_batches: list[Int64Array] = field(default_factory=list)
 
     @classmethod
     def of_run(cls, run: list[ProcessDraws], like: TrainedBatches | None = None) -> TrainedBatches:
@@ -162,7 +172,8 @@ class TrainedBatches:
         epochs = [
             [np.concatenate(step) for step in zip(*together, strict=False)] for together in zip(*ranks, strict=False)
         ]
-        return cls([epoch for epoch in epochs if epoch], per_step, ahead)
+        first = [next((batch for epoch in each for batch in epoch), np.empty(0, dtype=np.int64)) for each in ranks]
+        return cls([epoch for epoch in epochs if epoch], per_step, ahead, first)
 
     def trained_at(self, run: list[ProcessDraws], checkpoint: Path) -> int:
         """Return how many batches were trained when a checkpoint was last written."""

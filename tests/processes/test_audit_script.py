@@ -149,6 +149,20 @@ def test_a_resume_is_exact_or_the_audit_counts_what_it_repeats_and_skips(
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("processes_before", [1, 2])
+def test_a_resume_on_two_processes_that_read_the_checkpoint_one_after_the_other(
+    processes_before: int, tmp_path: Path
+) -> None:
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = " ".join(["python", *launch, str(RESUMES), "ours", "--resume", "{checkpoint}"])
+    before = launch if processes_before > 1 else []
+    done = audited("--resume", command, *before, RESUMES, "ours", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SIGTERM  Exact: the 15 batches from step 25 on" in done.stdout
+    assert "SIGKILL  Exact: the 16 batches from step 24 on" in done.stdout
+
+
 def test_a_script_that_saves_nothing_has_nothing_to_resume(tmp_path: Path) -> None:
     done = audited("--resume", "python x.py", "--steps", 6, SET_EPOCH, "0", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

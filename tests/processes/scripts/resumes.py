@@ -1,4 +1,8 @@
-"""Trains, saves every six steps and at SIGTERM, and resumes: in one of several ways."""
+"""Trains, saves every six steps and at SIGTERM, and resumes: in one of several ways, `ours` also under torchrun.
+
+Under torchrun the processes do not wait for each other. After a resume all but the first are late: they read the
+checkpoint when the first one has saved again.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import argparse
 import os
 import signal
 import sys
+import time
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -16,6 +21,9 @@ parser = argparse.ArgumentParser()
 parser.add_argument("way", choices=["epoch", "skip", "rng", "ours"])
 parser.add_argument("--resume")
 options = parser.parse_args()
+rank = int(os.environ.get("RANK", "0"))
+if "RANK" in os.environ:
+    torch.distributed.init_process_group("gloo")
 torch.manual_seed(0)
 dataset = TensorDataset(torch.arange(100.0)[:, None], torch.arange(100) % 2)
 ours = options.way == "ours"
@@ -27,15 +35,20 @@ step, random_state = 0, torch.get_rng_state()
 
 
 def save(*ignored: object) -> None:
-    state = {"model": model.state_dict(), "step": step, "random_state": random_state}
-    torch.save(state, "new.bin")
-    os.replace("new.bin", "last.pt")
+    if rank == 0:
+        state = {"model": model.state_dict(), "step": step, "random_state": random_state}
+        torch.save(state, "new.bin")
+        os.replace("new.bin", "last.pt")
     if ignored:
         sys.exit(0)
 
 
 signal.signal(signal.SIGTERM, save)
 if options.resume:
+    before = os.stat("last.pt").st_mtime_ns
+    torch.distributed.barrier() if "RANK" in os.environ else None
+    while rank > 0 and os.stat("last.pt").st_mtime_ns == before:
+        time.sleep(0.01)
     state = torch.load(options.resume, weights_only=True)
     model.load_state_dict(state["model"])
     step = state["step"]
