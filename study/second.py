@@ -31,10 +31,11 @@ class Part:
 
     arms: dict[str, RunConfig]
     seeds: int
+    first_seed: int = FIRST_SEED
 
     def jobs(self, runs: Path, command: str) -> list[Job]:
         """Return a job for every arm and seed, all arms of a seed before the next seed."""
-        return plan(self.arms.values(), range(FIRST_SEED, FIRST_SEED + self.seeds), runs, command=command)
+        return plan(self.arms.values(), range(self.first_seed, self.first_seed + self.seeds), runs, command=command)
 
 
 def dose(order: str, pool_size: int | None = None, learning_rate: float = 0.1) -> RunConfig:
@@ -71,7 +72,26 @@ def _dose_and_response() -> dict[str, RunConfig]:
     }
 
 
-PARTS = {"K": Part(_dose_and_response(), seeds=20)}
+def full(model: str, order: str = "reshuffling", epochs: int = 10, learning_rate: float = 0.1) -> RunConfig:
+    """Return an arm of parts F and E: all of CIFAR-100 at 32 pixels, with the paper's crops, flips and schedule."""
+    return RunConfig(
+        dataset="cifar100",
+        model=f"study.networks:{model}",
+        order=order,
+        batch_size=100,
+        learning_rate=learning_rate,
+        epochs=epochs,
+        test_every=epochs,
+    )
+
+
+def _pilot() -> dict[str, RunConfig]:
+    """Return the candidates for F's network; 50 training images per class are held out to choose by."""
+    models = ("patches", "early", "overlapping")
+    return {model: replace(full(model), images_per_class=450, held_out=True) for model in models}
+
+
+PARTS = {"K": Part(_dose_and_response(), seeds=20), "pilot": Part(_pilot(), seeds=1, first_seed=0)}
 
 
 def main(arguments: list[str] | None = None) -> None:
