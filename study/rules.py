@@ -18,11 +18,16 @@ from replenish.lab.verdict import Rule, decide
 LEVEL = 0.05
 #: Nats of test log-loss in part K below which a difference does not matter.
 LOG_LOSS_MARGIN = 0.03
+#: The same for part F, in points of test error and in nats.
+FULL_ERROR_MARGIN = 0.3
+FULL_LOG_LOSS_MARGIN = 0.01
 
 #: K1's prediction, from the lowest clean training loss before the first decay to the highest.
 PREDICTED_ORDER = ("shuffle-once", "srs-quarter", "reshuffling", "srs", "srs-four", "replacement")
 #: The epoch after which K1 reads the clean training loss: the last before the learning rate drops.
 K1_EPOCH = 36
+#: E1's prediction, from the lowest test error after one epoch to the highest: 0, 28 and 37 % of the samples unseen.
+FEW_EPOCHS_ORDER = ("reshuffling", "srs", "replacement")
 
 Values = Mapping[str, Sequence[float]]
 
@@ -99,6 +104,30 @@ def k3(test_error: Values) -> Judgement:
 def k4(test_loss: Values) -> Judgement:
     """Judge K4: final test log-loss, SRS with k = 1 minus reshuffling at the rate of equal variance."""
     return paired(test_loss["srs"], test_loss["reshuffling-equal-variance"], LOG_LOSS_MARGIN)
+
+
+def f1(test_error: Values) -> Judgement:
+    """Judge F1: test error, SRS minus reshuffling."""
+    return paired(test_error["srs"], test_error["reshuffling"], FULL_ERROR_MARGIN)
+
+
+def f2(test_loss: Values) -> Judgement:
+    """Judge F2: test log-loss, SRS minus reshuffling."""
+    return paired(test_loss["srs"], test_loss["reshuffling"], FULL_LOG_LOSS_MARGIN)
+
+
+def e1(test_error: Values) -> float:
+    """Return E1's p-value, from the test error after one epoch by order; the prediction holds below 0.05."""
+    return trend(test_error, FEW_EPOCHS_ORDER)
+
+
+def e2(after_one: Values, after_four: Values) -> Judgement:
+    """Judge E2: how much smaller SRS minus reshuffling is after four epochs than after one.
+
+    The test errors are of runs over one and over four epochs. The prediction, a smaller difference, is `better`.
+    """
+    one, four = (np.subtract(values["srs"], values["reshuffling"]) for values in (after_one, after_four))
+    return paired(four.tolist(), one.tolist())
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

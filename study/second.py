@@ -23,6 +23,10 @@ FIRST_SEED = 100
 #: Gives reshuffling the stationary variance of SRS with k = 1 as kappa -> 0, at T = 50 steps per epoch, momentum 0.9:
 #: `equivalent_learning_rate(RandomReshuffling(2500, 50), SequencedReplacement(2500, 50), 1e-5, 0.9)` is 2.0285.
 EQUAL_VARIANCE_RATE = 0.20285
+#: The same for part F: 1.7663 times 0.1, at T = 500 steps per epoch.
+FULL_EQUAL_VARIANCE_RATE = 0.17663
+#: F's network, by its function in `study.networks`. The pilot chose it.
+NETWORK = "overlapping"
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,27 @@ def _pilot() -> dict[str, RunConfig]:
     return {model: replace(full(model), images_per_class=450, held_out=True) for model in models}
 
 
-PARTS = {"K": Part(_dose_and_response(), seeds=20), "pilot": Part(_pilot(), seeds=1, first_seed=0)}
+def _full_images() -> dict[str, RunConfig]:
+    """Return the arms of part F, tested after every epoch: S reads the best epoch of reshuffling's first runs."""
+    arms = {
+        "reshuffling": full(NETWORK),
+        "srs": full(NETWORK, "srs"),
+        "reshuffling-equal-variance": full(NETWORK, learning_rate=FULL_EQUAL_VARIANCE_RATE),
+    }
+    return {name: replace(arm, test_every=1) for name, arm in arms.items()}
+
+
+def _few_epochs() -> dict[str, RunConfig]:
+    orders, lengths = ("reshuffling", "srs", "replacement"), (1, 2, 4)
+    return {f"{order}-{epochs}": full(NETWORK, order, epochs) for epochs in lengths for order in orders}
+
+
+PARTS = {
+    "K": Part(_dose_and_response(), seeds=20),
+    "pilot": Part(_pilot(), seeds=3, first_seed=0),
+    "F": Part(_full_images(), seeds=16),
+    "E": Part(_few_epochs(), seeds=8),
+}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,65 @@
+"""Part S of the second study: what each fault changes, on CIFAR-100 where it is there."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from replenish.lab.data import DataError, load
+from study import faults
+from study.networks import overlapping
+
+
+@pytest.fixture(scope="module")
+def data():
+    try:
+        return load("cifar100")
+    except (FileNotFoundError, DataError) as error:
+        pytest.skip(f"CIFAR-100 is not here: {error}")
+
+
+def test_the_faults_differ_from_the_honest_run_in_what_they_say():
+    changed = {name: faults.HONEST.differences(fault.config) for name, fault in faults.TRAININGS.items()}
+    assert {name: sorted(fields) for name, fields in changed.items()} == {
+        "coarse labels": ["dataset"],
+        "test images in the pool": ["dataset"],
+        "twice the steps": ["decay_epochs", "epochs"],
+        "augmentation drawn once": ["dataset", "flip", "pad"],
+    }
+
+
+def test_the_pool_with_test_images_holds_every_image_once(data):
+    config = faults.TRAININGS["test images in the pool"].config
+    found = faults.with_test_images(config)
+    assert found.train_images.shape == (60_000, 32, 32, 3)
+    assert np.array_equal(found.train_images[50_000:], data.test_images)
+    assert np.array_equal(found.test_labels, data.test_labels)
+
+
+def test_an_augmentation_drawn_once_depends_on_the_seed_only(data):
+    config = faults.TRAININGS["augmentation drawn once"].config
+    first, again, other = (faults.augmented_once(dataclasses.replace(config, seed=seed)) for seed in (100, 100, 101))
+    assert np.array_equal(first.train_images, again.train_images)
+    same = (first.train_images == other.train_images).all(axis=(1, 2, 3)).mean()
+    assert same < 0.02  # one of 162 draws alike, and a few plain images
+    assert np.array_equal(first.test_images, data.test_images)
+
+
+def test_an_untrained_network_guesses_whatever_is_scored():
+    torch.manual_seed(0)
+    fine = torch.arange(400) % 100
+    test = faults.TestSplit(torch.randn(400, 3, 32, 32), fine, fine // 5)
+    found = faults.scoring_faults(overlapping(100), test)
+    assert len(found) == 4
+    assert found["top-2 counted"] == pytest.approx(98, abs=2.5)
+    assert found["scored on the coarse labels"] == pytest.approx(95, abs=4)
+
+
+def test_a_network_that_knows_the_class_is_right_whatever_is_scored():
+    """Its logits are the image's own first pixels, so no batch statistics change them."""
+    fine = torch.arange(400) % 100
+    images = torch.zeros(400, 100, 1, 1)
+    images[torch.arange(400), fine] = 1
+    found = faults.scoring_faults(torch.nn.Flatten(), faults.TestSplit(images, fine, fine // 5))
+    assert set(found.values()) == {0.0}
