@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from replenish.lab.models.initialise import he_normal
-from replenish.lab.models.residual_units import BNAfterAddition, global_average
+from replenish.lab.models.layers import global_average, he_normal
+from replenish.lab.models.residual_units import BNAfterAddition
 
 
 class StridedResNet(nn.Module):
