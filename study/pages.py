@@ -2,8 +2,8 @@
 
     python -m study pages
 
-The pages are the report, docs/what_we_found.md, docs/replication.md, docs/noise_on_a_network.md and README.md. They are
-made from the records only; tests/study checks them.
+The pages are the report, README.md and in docs/ what_we_found.md, replication.md, second_study.md and
+noise_on_a_network.md. They are made from the records only; tests/study checks them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from replenish.lab.report import by_experiment, read_runs, scale_section, short_
 from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
 from replenish.lab.show.markdown import code, escape
+from study import second_page
 from study.noise import page as noise_page
 from study.pictures import figure_picture
 from study.replication import Evidence, read_evidence
@@ -26,6 +27,7 @@ from study.replication.page import parts, pictures, readme_part
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
 STUDY = ROOT / "results" / "study"
+SECOND_STUDY = ROOT / "study" / "records"
 SCALE = "mini"
 PICTURE = ROOT / "docs" / "figure2.svg"
 
@@ -90,7 +92,12 @@ def main() -> None:
     for part, text in parts(evidence, groups(RESULTS)).items():
         write_between("docs/replication.md", part, text)
     write_between("README.md", "results", readme_part(evidence))
+    doses = second_page.doses(SECOND_STUDY)
+    for part, text in second_page.parts(doses).items():
+        write_between("docs/second_study.md", part, text)
+    if (dose_picture := second_page.picture(doses)) is not None:
+        (ROOT / "docs" / second_page.PICTURE).write_text(dose_picture)
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
-    print(f"{page}, {markdown}, README.md, docs/what_we_found.md and docs/replication.md are written")
+    print(f"{page}, {markdown}, README.md and the pages of the studies in docs/ are written")
     print(f"{ended} runs of the study are in {STUDY.relative_to(ROOT)}")
     noise_page.main()
