@@ -59,6 +59,8 @@ class ImageStore:
         count, height, width, channels = (int(side) for side in images.shape)
         self.height, self.width, self.channels = height, width, channels
         self.pad, self.device = pad, torch.device(device)
+        # Apple's GPUs cannot index a view of 2**31 elements, and `_rows` is often larger: there the CPU makes the batches.
+        self._bytes_at = torch.device("cpu") if self.device.type == "mps" else self.device
         self._channels_last = channels_last
         # Planes of single bytes, or one plane of pixels: everything below serves both.
         self._planes = 1 if channels_last else self.channels
@@ -107,13 +109,13 @@ class ImageStore:
         return crops.view(-1, self._planes, self.height, self.width, self._depth)
 
     def _standardised(self, images: torch.Tensor) -> torch.Tensor:
-        values = images.float().sub_(self._mean).mul_(self._scale)
+        values = images.float().sub_(self._mean).mul_(self._scale).to(self.device)
         if self._channels_last:
             return values.squeeze(1).permute(0, 3, 1, 2)
         return values.squeeze(4)
 
     def _tensor(self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> torch.Tensor:
-        return to_device(array, self.device)
+        return to_device(array, self._bytes_at)
 
 
 class MappedImageStore:
