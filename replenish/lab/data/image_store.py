@@ -59,7 +59,7 @@ class ImageStore:
         count, height, width, channels = (int(side) for side in images.shape)
         self.height, self.width, self.channels = height, width, channels
         self.pad, self.device = pad, torch.device(device)
-        # Apple's GPUs cannot index a view of 2**31 elements, and `_rows` is often larger: there the CPU makes the batches.
+        # Apple's GPUs cannot index a view of 2**31 elements, and `_rows` is often larger: the CPU makes their batches.
         self._bytes_at = torch.device("cpu") if self.device.type == "mps" else self.device
         self._channels_last = channels_last
         # Planes of single bytes, or one plane of pixels: everything below serves both.
