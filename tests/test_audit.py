@@ -28,7 +28,6 @@ from torch.utils.data.distributed import DistributedSampler
 import replenish
 from replenish import audit
 from replenish.auditing import Audit, Finding
-from replenish.stream import PooledStream
 from replenish.torch import OrderBatchSampler, SRSBatchSampler, SRSSampler
 
 N = 1000
@@ -180,47 +179,10 @@ def test_nothing_is_claimed_on_the_orders(name: str) -> None:
             assert found.level == "ok", found
 
 
-def test_twenty_shuffles_and_twenty_pools_are_healthy() -> None:
-    for seed in range(20):
-        for order in (
-            replenish.RandomReshuffling(600, 20, seed=seed),
-            replenish.SequencedReplacement(600, 20, seed=seed, pool_size=150 * (1 + seed)),
-        ):
-            found = audit(order, labels=np.arange(600) // 60)
-            assert found.level == "ok", found
-
-
 # ---- Faults ----
 
 
-def test_a_forgotten_set_epoch() -> None:
-    for case in (of_rank(0), [of_rank(0), of_rank(1)]):
-        found = audit(case)["epochs"]
-        assert found.level == "fault"
-        assert "call DistributedSampler.set_epoch(epoch) before every epoch" in found.sentence
-
-
-def test_both_ranks_with_rank_0() -> None:
-    found = audit(**with_epochs([of_rank(0), of_rank(0)]))
-    assert found["ranks"].level == "fault"
-    assert "All 2 ranks draw the same samples" in found["ranks"].sentence
-
-
-def test_ranks_that_shuffle_with_different_seeds() -> None:
-    found = audit(**with_epochs([of_rank(0, seed=0), of_rank(1, seed=1)]))["ranks"]
-    assert found.level == "fault"
-    assert found.numbers["shared"] == pytest.approx(1 / 3, abs=0.05)
-
-
-def test_drop_last_that_always_drops_the_same() -> None:
-    found = audit(loader(batch_size=64, drop_last=True))["coverage"]  # not shuffled
-    assert found.level == "fault"
-    assert "The same 40 of 1000 samples are left out of every epoch" in found.sentence
-    once = audit(replenish.ShuffleOnce(1000, 64, drop_last=True))["coverage"]
-    assert once.level == "fault"
-
-
-def test_sorted_data_with_a_small_buffer() -> None:
+def test_the_buffer_that_is_asked_for_mixes_the_labels() -> None:
     number, classes = 20_000, 10
 
     def found(buffer: int) -> Finding:
@@ -228,28 +190,13 @@ def test_sorted_data_with_a_small_buffer() -> None:
         stream = DataLoader(Counted(buffer, number), batch_size=50)
         return audit(stream, 2, labels=lambda item: item * classes // number)["labels"]
 
-    small = found(100)
-    assert small.level == "fault"
-    assert 30 < small.numbers["buffer_like"] < 300
-    wanted = int(small.numbers["buffer_wanted"])
+    wanted = int(found(100).numbers["buffer_wanted"])
     assert wanted > 2000
-    # With the buffer that it asks for, or all data if that is more, labels are mixed.
     assert found(min(wanted, number)).numbers["spread"] < 1.5
-    large = found(2000)
-    assert large.level == "fault"
-    assert 1000 < large.numbers["buffer_like"] < 4000
 
 
-def test_sorted_data_that_are_not_shuffled_at_all() -> None:
-    found = audit(loader(), labels=LABELS)
-    assert found["labels"].level == "fault"
-    assert found["labels"].numbers["spread"] == pytest.approx(10, rel=0.05)
-    assert found["epochs"].level == "warning"
-    assert "not shuffled" in found["epochs"].sentence
-
-
-@pytest.mark.parametrize(("samples", "batch"), [(20, 2), (60, 20), (100, 10), (1000, 10), (1000, 250), (20_000, 100)])
-@pytest.mark.parametrize("epochs", [2, 3, 5, 20])
+@pytest.mark.parametrize(("samples", "batch"), [(20, 2), (60, 20), (1000, 10), (1000, 250), (20_000, 100)])
+@pytest.mark.parametrize("epochs", [2, 5, 20])
 def test_no_order_is_said_to_be_as_regular_as_another(samples: int, batch: int, epochs: int) -> None:
     own = {
         replenish.ShuffleOnce: "one order for ever",
@@ -258,7 +205,7 @@ def test_no_order_is_said_to_be_as_regular_as_another(samples: int, batch: int, 
         replenish.IndependentDraws: "as irregular as independent draws (",
     }
     for kind, name in own.items():
-        for seed in range(8 if samples <= 1000 else 1):
+        for seed in range(4 if samples <= 1000 else 1):
             found = audit(kind(samples, batch, seed=seed), epochs)["gaps"].sentence
             assert name in found or "too few to say" in found, (kind, seed, found)
             if samples >= 1000:  # then there is no doubt
@@ -296,12 +243,6 @@ def test_augmentation_that_repeats_in_every_epoch() -> None:
     found = audit(DataLoader(Augmented("own"), batch_size=10, shuffle=True, num_workers=1))["augmentation"]
     assert found.level == "fault"
     assert "repeats in every epoch" in found.sentence
-
-
-def test_batches_that_are_odd() -> None:
-    uneven = audit([[0, 1], [2, 3, 4], [5], [6, 7, 8, 9]])
-    assert uneven["batches"].level == "warning"
-    assert audit(loader(batch_size=27, shuffle=True))["batches"].level == "warning"  # 1000 = 37 * 27 + 1
 
 
 def test_shuffling_of_whole_batches_only() -> None:
@@ -349,13 +290,13 @@ def test_a_dataset_that_cannot_be_called() -> None:
     assert "augmentation" not in [finding.name for finding in silent.findings]
 
 
-# ---- Streams ----
-
-
 def test_workers_that_all_read_the_whole_stream() -> None:
     found = audit(DataLoader(Counted(buffer=N), batch_size=10, num_workers=2), 2)["coverage"]
     assert found.level == "fault"
     assert "Every item comes 2 times in every epoch, once from each worker" in found.sentence
+
+
+# ---- Streams ----
 
 
 def test_items_that_change_at_random_need_a_key() -> None:
@@ -378,16 +319,6 @@ def test_streams_without_end_are_cut() -> None:
 
     found = audit(DataLoader(Endless(), batch_size=10), 2, at_most=300)
     assert "No pass reached its end: 600 draws in 2 passes" in found["coverage"].sentence
-
-
-def test_our_own_stream() -> None:
-    class Pooled:
-        def __iter__(self) -> Iterator[list[int]]:
-            return PooledStream(range(300), batch_size=10, pool_size=100, repeat=False)
-
-    found = audit(Pooled())
-    assert found["coverage"].sentence == "Every one of the 300 samples comes once in every epoch."
-    assert found["epochs"].level == "warning"  # a stream made anew with the same seed is the same
 
 
 # ---- What an audit is ----

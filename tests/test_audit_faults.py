@@ -277,8 +277,3 @@ def test_different_datasets_are_not_called_equal_by_their_positions() -> None:
 def test_a_dict_of_loaders_needs_two() -> None:
     with pytest.raises(ValueError, match=r"at least two loaders by name, the training first, but got \['train'\]"):
         audit({"train": DataLoader(data(50))})
-
-
-def test_labels_that_are_all_equal_are_mixed() -> None:
-    found = audit(DataLoader(data(50), shuffle=True), labels=np.zeros(50, dtype=int))
-    assert (found["labels"].level, found["labels"].sentence) == ("ok", "All labels are the same.")

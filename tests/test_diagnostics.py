@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from contracts import CASES
 
-from replenish import IndependentDraws, Order, PoissonDraws, RandomReshuffling, SequencedReplacement, theory
+from replenish import Order, RandomReshuffling, SequencedReplacement
 from replenish.diagnostics import PARTS_PER_EPOCH, measure, plot
 from replenish.draws import DistinctDraws
 from replenish.palette import look_of
@@ -60,32 +60,6 @@ def test_an_order_of_the_users_own_is_measured_alike() -> None:
     assert (plain.counts == wrapped.counts).all()
 
 
-def test_reshuffling_leaves_nothing_out() -> None:
-    found = measure(RandomReshuffling(1003, 16), 5)
-    assert found.unseen.tolist() == [0] * 5
-    assert found.smallest.tolist() == found.largest.tolist() == [1] * 5
-    assert found.equal_pairs == 0
-    assert found.pool is None
-    assert found.gaps[2 * PARTS_PER_EPOCH :].sum() == 0
-
-
-def test_srs_obeys_the_laws() -> None:
-    order = SequencedReplacement(40_000, 40)
-    found = measure(order, 3, start=20_000)
-    assert found.unseen.mean() == pytest.approx(theory.limit_unseen_fraction(), abs=0.006)
-    expected_pairs = 3000 * theory.limit_equal_pairs(40_000, 40)
-    assert abs(3000 * found.equal_pairs - expected_pairs) < 4.9 * np.sqrt(expected_pairs)  # about Poisson
-    assert found.pool is not None
-    assert found.pool.copies.sum() == 40_000
-    assert (found.pool.copies * np.arange(len(found.pool.copies))).sum() == 40_000
-    ages = found.pool.ages / 40_000
-    expected = np.exp(-np.arange(len(ages)) / PARTS_PER_EPOCH) * (1 - np.exp(-1 / PARTS_PER_EPOCH))
-    assert np.abs(ages - expected)[:60].max() < 0.006
-    assert found.pool.mean_age == pytest.approx(1, abs=0.025)  # in epochs; M/B - 1 draws, five standard errors
-    independent = measure(IndependentDraws(40_000, 40), 3)
-    assert independent.unseen.mean() == pytest.approx(np.exp(-1), abs=0.006)
-
-
 def test_the_age_of_the_pool_is_counted_in_draws_escaped() -> None:
     """One step after the start: B slots are new, the others have escaped the one draw."""
     order = SequencedReplacement(40, 10, seed=3)  # an epoch is 4 steps
@@ -99,6 +73,7 @@ def test_the_age_of_the_pool_is_counted_in_draws_escaped() -> None:
 
 def test_no_gap_is_no_number() -> None:
     found = measure(RandomReshuffling(100, 10), 1)
+    assert found.pool is None
     assert found.gaps.sum() == 0
     assert np.isnan(found.mean_gap)
     assert np.isnan(found.repeats)
@@ -115,13 +90,6 @@ def test_classes() -> None:
     assert found["identity"].rates[:, 0].max() > 1.4
     assert found["identity"].rates[:, 0].min() < 0.7
     assert found["shuffled"].rates == pytest.approx(1, abs=0.2)
-
-
-def test_classes_where_all_batches_of_an_epoch_are_empty() -> None:
-    found = measure(PoissonDraws(2, 1), epochs=50, labels=[0, 1])
-    assert found.unseen.max() == 1  # such an epoch
-    assert found.classes is not None
-    assert np.isfinite(found.classes.spread)
 
 
 def test_plot_draws_what_was_measured() -> None:
@@ -173,10 +141,3 @@ def test_far_steps_are_measured_like_near_ones() -> None:
         assert 0.1 < pool.mean_age < 1
     with pytest.raises(ValueError, match=r"start \+ epochs \* steps_per_epoch should be at most"):
         measure(order, 10, start=2**62)
-
-
-def test_batches_of_more_than_all_samples() -> None:
-    """8 draws of 3 samples: two rounds, and a rest of 2, against which the spread is measured."""
-    spread = measure(IndependentDraws(3, 8), 4000, labels=[0, 1, 2]).classes.spread
-    assert spread == pytest.approx(8, rel=0.05)  # 8 p (1 - p) over 2 (1/2) p (1 - p)
-    assert np.isnan(measure(RandomReshuffling(3, 3), 2, labels=[0, 1, 2]).classes.spread)

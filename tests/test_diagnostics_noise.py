@@ -83,22 +83,6 @@ def test_gaps_that_are_measured_are_counted_in_steps() -> None:
     assert np.isnan(visit_gaps([[0], [1]], 1).mean)
 
 
-@pytest.mark.parametrize("order", [SequencedReplacement(5000, 10), RandomReshuffling(5000, 10)], ids=str)
-def test_measured_gaps_are_the_law(order: Order) -> None:
-    found, law = visit_gaps(order, 60, start=5000), theory.visit_gaps(order)
-    epochs = np.array([0.1, 0.5, 1, 1.5, 2])
-    assert found.survival(epochs) == pytest.approx(law.survival(epochs), abs=0.012)
-    assert found.variance == pytest.approx(law.variance, rel=0.03)
-
-
-def test_bands_keep_the_mean() -> None:
-    found = noise_spectrum(IndependentDraws(100, 10), 20)
-    few = found.in_bands(6)
-    assert len(few.density) <= 6
-    assert few.density == pytest.approx(1, abs=0.25)
-    assert few.error[-1] < found.error.mean()
-
-
 def test_pictures_show_measurements_and_laws() -> None:
     order = RandomReshuffling(500, 10)
     found = noise_spectrum(order, 4)

@@ -32,13 +32,6 @@ def test_neighbouring_keys_share_no_word() -> None:
     assert len(np.unique(words)) == len(words)
 
 
-def test_going_back_to_an_index_gives_the_same_words() -> None:
-    words = KeyedWords(7, Purpose.SLOTS)
-    first = words.at(3).words(10).tolist()
-    words.at(4).words(5)
-    assert words.at(3).words(10).tolist() == first
-
-
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 7, 64, 100])
 def test_below_is_uniform(bound: int) -> None:
     values = KeyedWords(0, Purpose.SLOTS).at(0).below(bound, 200_000)
@@ -183,13 +176,6 @@ def test_slow_and_plain_rejection_gives_the_same_draws(num_slots: int, batch_siz
                 kept[step].add(slot)
         wanting = again
     assert draw.block(2).tolist() == slots
-
-
-def test_blocks_of_small_pools_are_small() -> None:
-    assert draws.steps_per_block(5, 2) == 24
-    assert draws.steps_per_block(1797, 64) == 8 * 29
-    assert draws.steps_per_block(50_000, 40_000) == 1
-    assert draws.steps_per_block(3, 10) == 8
 
 
 @pytest.mark.parametrize("num_values", [20_000, 50_000, 1_281_167])

@@ -55,14 +55,6 @@ def test_every_python_that_is_declared_is_tested_with_lowest_and_newest() -> Non
             assert (row["numpy"], row["torch"]) == (lowest["numpy"], f"{floor[0]}.0")
 
 
-def test_hooks_run_what_lint_runs() -> None:
-    entries = [hook["entry"] for repo in parsed(ROOT / ".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
-    lint = (ROOT / "Makefile").read_text().partition("\nlint:")[2].partition("\n\n")[0]
-    tools = re.findall(r"\$\(BIN\)/([\w-]+)", lint)
-    assert tools
-    assert [tool for tool in tools if not any(entry.startswith(f".venv/bin/{tool}") for entry in entries)] == []
-
-
 def test_no_file_names_an_account_that_nobody_here_owns() -> None:
     for path in [
         *FILES,
@@ -84,11 +76,3 @@ def test_a_release_without_the_publishers_address_is_refused() -> None:
     else:
         with pytest.raises(SystemExit, match="Repository"):
             check()
-
-
-def test_forms_have_what_a_form_needs() -> None:
-    forms = [path for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml"]
-    assert len(forms) == 2
-    for form in map(parsed, forms):
-        assert {"name", "description", "body"} <= set(form)
-        assert len({part["id"] for part in form["body"]}) == len(form["body"])

@@ -46,12 +46,6 @@ def test_it_measures_what_the_stream_gives() -> None:
     assert row.labels == pytest.approx(np.mean([len(set(batch)) for batch in batches]))
 
 
-def test_a_shuffled_stream_needs_no_pool() -> None:
-    shuffled = np.random.default_rng(0).permutation(SORTED)
-    (row,) = measure_mixing(shuffled, 20, [20])
-    assert abs(row.excess) < 0.05
-
-
 def test_labels_may_be_strings_or_one_alone() -> None:
     (words,) = measure_mixing(["a"] * 50 + ["b"] * 50, 5, [10])
     (numbers,) = measure_mixing([0] * 50 + [1] * 50, 5, [10])
@@ -77,18 +71,6 @@ def test_labels_may_be_strings_or_one_alone() -> None:
 def test_bad_input(arguments: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         measure_mixing(*arguments)
-
-
-def test_bad_probabilities() -> None:
-    for bad in (0, 1):
-        with pytest.raises(ValueError, match="probability should be above 0 and below 1"):
-            residence_quantile(10, 2, bad)
-    with pytest.raises(TypeError, match="probability should be a number"):
-        residence_quantile(10, 2, True)
-
-
-def test_a_numpy_integer_is_a_batch_size() -> None:
-    assert measure_mixing([0, 1] * 50, np.int64(10), [20]) == measure_mixing([0, 1] * 50, 10, [20])
 
 
 def test_plot(tmp_path: Path) -> None:

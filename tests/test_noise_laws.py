@@ -1,10 +1,10 @@
-"""The laws of the noise against an enumeration of all draws, their sums against integrals, and simulated SGD."""
+"""The laws of the noise against an enumeration of all draws, and their sums against integrals."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from itertools import combinations, pairwise
+from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replenish import (
-    BatchedReplacement,
     FlipFlop,
-    IndependentDraws,
     Order,
     RandomReshuffling,
     SequencedReplacement,
@@ -159,13 +157,6 @@ def test_a_pool_has_the_covariances_of_its_definition(n: int, b: int, m: int) ->
     assert law.covariance_sum(1.0).real == pytest.approx(expected[0], abs=1e-9)  # no weight beyond lag 0
 
 
-def test_white_orders_are_flat() -> None:
-    frequencies = np.linspace(0, 0.5, 5)
-    assert theory.noise_spectrum(IndependentDraws(10, 4), frequencies).continuous.tolist() == [1] * 5
-    assert theory.noise_spectrum(BatchedReplacement(10, 4), frequencies).continuous == pytest.approx(6 / 9)
-    assert theory.noise_spectrum(BatchedReplacement(10, 10), frequencies).continuous.tolist() == [0] * 5
-
-
 # ---- Sums: closed forms against the integral of the spectrum ----
 
 LAWS = [
@@ -225,19 +216,6 @@ def test_variances_tend_to_their_limits(kappa: float) -> None:
         assert found(SequencedReplacement(N, B, pool_size=int(k * N))) == pytest.approx(limit, rel=2e-3)
 
 
-def test_small_pools_approach_shuffle_once_not_reshuffling() -> None:
-    once, reshuffling = (float(theory.noise_variance(kind(N, B), 0.3)) for kind in (ShuffleOnce, RandomReshuffling))
-    tiny = float(theory.noise_variance(SequencedReplacement(N, B, pool_size=N // 1000), 0.3))
-    assert tiny == pytest.approx(once, rel=0.03)
-    assert tiny < 0.6 * reshuffling
-
-
-def test_total_power_of_the_lines_of_srs() -> None:
-    for k in (1, 4):
-        powers = theory.noise_spectrum(SequencedReplacement(N, B, pool_size=k * N), []).line_powers
-        assert powers.sum() * N / B == pytest.approx(1 / math.tanh(1 / (2 * k)) / (2 * k) - 1, rel=1e-3)
-
-
 def test_a_short_or_dropped_batch_leaves_noise_at_low_frequencies() -> None:
     """Where B does not divide N, an epoch's mean is not the data's; shuffle once then has a bias for ever."""
     at_zero = [float(theory.noise_spectrum(RandomReshuffling(n, 64), [0.0]).continuous[0]) for n in (49_984, 50_000)]
@@ -249,35 +227,7 @@ def test_a_short_or_dropped_batch_leaves_noise_at_low_frequencies() -> None:
     assert bias.line_powers[0] > 0
 
 
-# ---- What SGD does, simulated ----
-
-
-@pytest.mark.parametrize(("momentum", "kappa"), [(0.0, 0.3), (0.0, 3), (0.9, 1.0), (0.5, 60.0)])
-def test_variance_of_simulated_sgd(momentum: float, kappa: float) -> None:
-    """64 weights at once, each with its own numbers; the spread over them gives the error of their mean."""
-    n, b, weights, steps = 400, 10, 64, 8000
-    generator = np.random.Generator(np.random.Philox(7))
-    gradients = generator.standard_normal((n, weights))
-    gradients -= gradients.mean(axis=0)
-    gradients /= gradients.std(axis=0)
-    step = kappa * (1 - momentum) * b / n
-    white = step * (1 + momentum) / ((1 - momentum) * (2 * (1 + momentum) - step)) / b
-    for order in (
-        SequencedReplacement(n, b, pool_size=200),
-        RandomReshuffling(n, b),
-        FlipFlop(n, b),
-        ShuffleOnce(n, b),
-    ):
-        weight, before = np.zeros(weights), np.zeros(weights)
-        squares = np.zeros(weights)
-        for number, batch in enumerate(order.batches(0, steps)):
-            noise = gradients[batch].mean(axis=0)
-            weight, before = (1 + momentum - step) * weight - momentum * before - step * noise, weight
-            if number >= 1000:
-                squares += weight**2
-        ratios = squares / (steps - 1000) / white
-        error = ratios.std() / np.sqrt(weights)
-        assert abs(ratios.mean() - theory.noise_variance(order, kappa, momentum)) < 5 * error, order
+# ---- What SGD makes of it ----
 
 
 @pytest.mark.parametrize("kappa", [0.2, 2.0, 40.0])
@@ -302,65 +252,6 @@ def test_equal_poles_are_no_trouble() -> None:
     kappa = 0.01 * 100 / (1 - momentum)
     near = theory.noise_variance(order, kappa * np.array([1 - 1e-3, 1, 1 + 1e-3]), momentum)
     assert near[1] == pytest.approx((near[0] + near[2]) / 2, rel=1e-6)
-
-
-# ---- Gaps ----
-
-
-def gaps_of(order: Order, start: int, stop: int) -> np.ndarray:
-    seen: defaultdict[int, list[int]] = defaultdict(list)
-    for step, batch in enumerate(order.batches(start, stop)):
-        for sample in set(batch.tolist()):
-            seen[sample].append(step)
-    return np.array([after - before for steps in seen.values() for before, after in pairwise(steps)])
-
-
-@pytest.mark.parametrize(
-    "order",
-    [
-        RandomReshuffling(103, 10),
-        RandomReshuffling(103, 10, drop_last=True),
-        RandomReshuffling(17, 6, drop_last=True),
-        FlipFlop(100, 10),
-        FlipFlop(103, 10),
-        FlipFlop(17, 6, drop_last=True),
-        ShuffleOnce(103, 10),
-        IndependentDraws(100, 10),
-        BatchedReplacement(100, 10),
-    ],
-    ids=str,
-)
-def test_gaps_are_those_that_the_orders_have(order: Order) -> None:
-    gaps, law, epoch = gaps_of(order, 0, 6000), theory.visit_gaps(order), order.num_samples / order.batch_size
-    x = np.array([0.1, 0.3, 0.5, 0.9, 1.1, 1.5, 1.9, 2.5])
-    # Gaps of one sample are not independent, of one epoch neither: 0.01 is five standard errors of the worst case.
-    assert np.mean(gaps[:, None] > np.floor(x * epoch + 1e-9), axis=0) == pytest.approx(law.survival(x), abs=0.012)
-    assert gaps.mean() / epoch == pytest.approx(law.mean, rel=0.01)
-    assert law.probabilities([0, 0.5, 1, 50]).sum() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("k", [0.25, 1.0, 3.0])
-def test_gaps_of_srs(k: float) -> None:
-    order = SequencedReplacement(4000, 10, pool_size=int(4000 * k))
-    law = theory.visit_gaps(order)
-    gaps = gaps_of(order, 4000, 40_000) / 400
-    x = np.array([0.1, 0.3, 0.5, 0.9, 1.1, 1.5, 1.9, 2.5])
-    assert np.mean(gaps[:, None] > x, axis=0) == pytest.approx(law.survival(x), abs=0.012)
-    assert law.survival(0.0) == pytest.approx(1, abs=1e-9)
-    grid = np.linspace(0, 40, 801)
-    survival = law.survival(grid)
-    assert np.all(np.diff(survival) <= 1e-12)
-    assert np.trapezoid(survival, grid) == pytest.approx(law.mean, abs=2e-3)
-    assert 2 * np.trapezoid(grid * survival, grid) - 1 == pytest.approx(law.variance, abs=2e-3)
-
-
-def test_gaps_of_the_paper() -> None:
-    srs = theory.visit_gaps(SequencedReplacement(50_000, 50))
-    assert srs.variance == pytest.approx(0.4817, abs=1e-4)
-    assert (1 - srs.survival(0.1), srs.survival(2.0)) == pytest.approx((0.0574, 0.0943), abs=1e-4)
-    assert theory.visit_gaps(RandomReshuffling(50_000, 50)).variance == pytest.approx(1 / 6, abs=1e-5)
-    assert theory.visit_gaps(FlipFlop(50_000, 50)).variance == pytest.approx(1 / 4, abs=1e-5)
-    assert "variance 0.4817" in repr(srs)
 
 
 # ---- What follows, and what is refused ----
@@ -401,7 +292,6 @@ def test_when_orders_differ() -> None:
         (lambda: theory.noise_variance(RandomReshuffling(10, 2), -1.0), ValueError, "kappa should be positive"),
         (lambda: theory.noise_variance(RandomReshuffling(10, 2), [1, math.nan]), ValueError, "each kappa should be"),
         (lambda: theory.noise_variance(RandomReshuffling(10, 2), ["1"]), TypeError, "kappa should hold real numbers"),
-        (lambda: theory.noise_variance(RandomReshuffling(10, 2), 1.0, 1.0), ValueError, "momentum should be below 1"),
         (lambda: theory.noise_variance(RandomReshuffling(1, 1), 1.0), ValueError, "num_samples should be at least 2"),
         (
             lambda: theory.noise_spectrum(SequencedReplacement(4, 2, sequence=[0, 1, 2, 2]), [0.1]),
@@ -409,12 +299,6 @@ def test_when_orders_differ() -> None:
             "every sample once .* measure it with replenish.diagnostics.noise_spectrum",
         ),
         (lambda: theory.visit_gaps("srs"), TypeError, "order should be an Order of replenish, but got a str"),
-        (
-            lambda: theory.equivalent_learning_rate(RandomReshuffling(10, 2), RandomReshuffling(10, 5), 1.0),
-            ValueError,
-            "as many steps in an epoch",
-        ),
-        (lambda: theory.when_orders_differ(100, 10, 0.0), ValueError, "learning_rate should be positive"),
         (lambda: theory.when_orders_differ(100, 10, 1.0, 0.0, 3.0), ValueError, "or SGD diverges, but got 3"),
         (lambda: theory.when_orders_differ(100, 64, 0.1), ValueError, "at most half of num_samples .* got 64 of 100"),
     ],

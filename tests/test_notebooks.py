@@ -32,13 +32,3 @@ def test_notebooks_run_and_show_what_stands_in_them(path: Path) -> None:
     assert path.stat().st_size < 30_000
     assert all(cell["id"] for cell in committed["cells"])
     assert (committed["nbformat"], committed["nbformat_minor"]) == (4, 5)
-
-
-def test_a_value_is_shown_as_text_and_html() -> None:
-    source = "from replenish import ShuffleOnce\nprint(1)\nShuffleOnce(4, 2)"
-    cell = {"cell_type": "code", "metadata": {}, "id": "a", "source": [source], "outputs": [], "execution_count": None}
-    (ran,) = RUNNER["run"]({"cells": [cell]})["cells"]
-    printed, value = ran["outputs"]
-    assert printed["text"] == ["1\n"]
-    assert value["data"]["text/plain"] == ["ShuffleOnce(num_samples=4, batch_size=2, seed=0, drop_last=False)"]
-    assert "<td" in "".join(value["data"]["text/html"])

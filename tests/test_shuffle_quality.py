@@ -14,7 +14,6 @@ from replenish import (
     BatchedReplacement,
     FlipFlop,
     IndependentDraws,
-    Mixture,
     PairedReversal,
     PoissonDraws,
     RandomReshuffling,
@@ -167,10 +166,6 @@ def test_repeats_are_a_fault_where_reshuffling_is_meant() -> None:
     assert shuffle_quality(iter(draws), 1000, kind="reshuffling")["repeats"].level == "fault"
     few = np.concatenate([rng.permutation(1000)[:980], np.arange(20)]).reshape(-1, 20)
     assert shuffle_quality(iter(few), 1000)["repeats"].level == "warning"
-
-
-def test_a_mixture_may_favour_a_source() -> None:
-    assert shuffle_quality(Mixture([300, 700], [0.7, 0.3], 20), 1000).level == "ok"
 
 
 def test_labels_that_come_in_bunches_are_found() -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
 pytest.importorskip("furo", reason="the site needs the extra `docs`")
 
 from site_pages import DOCS, build_site  # isort: skip  # it makes the two below importable
-from dead_links import Page, find_dead_links
+from dead_links import Page
 from mathml import mathml
 
 #: A module of exports, and where what it exports is defined.
@@ -34,19 +34,6 @@ DOCUMENTED = [
 @pytest.fixture(scope="module")
 def documented(site: Path) -> set[str]:
     return set().union(*(Page(path).anchors for path in (site / "api").glob("*.html")))
-
-
-@pytest.mark.slow
-def test_every_page_is_built(site: Path) -> None:
-    sources = [path.relative_to(DOCS) for path in DOCS.rglob("*.md") if "_build" not in path.parts]
-    missing = [str(path) for path in sources if not (site / path.with_suffix(".html")).is_file()]
-    assert len(sources) > 20
-    assert not missing
-
-
-@pytest.mark.slow
-def test_links_lead_somewhere(site: Path) -> None:
-    assert not find_dead_links(site)
 
 
 @pytest.mark.slow
@@ -92,16 +79,6 @@ def test_a_dead_link_in_raw_html_fails_the_build(tmp_path: Path) -> None:
     (docs / "index.md").write_text('# Title\n\n```{raw} html\n<a href="gone.html">x</a>\n```\n')
     with pytest.raises(RuntimeError, match=r"a link leads nowhere: index\.html -> gone\.html"):
         build_site(tmp_path, docs)
-
-
-def test_dead_links_are_found(tmp_path: Path) -> None:
-    (tmp_path / "one.html").write_text('<a href="two.html#here">x</a> <a href="two.html#gone">x</a> <a href="#">x</a>')
-    (tmp_path / "two.html").write_text('<p id="here"></p> <a href="three.html">x</a> <img src="no.png">')
-    assert find_dead_links(tmp_path) == ["one.html -> two.html#gone", "two.html -> three.html", "two.html -> no.png"]
-
-
-def test_limits_stand_above_and_below_a_sum() -> None:
-    assert "<munderover><mo>∑</mo>" in mathml(r"\sum_{j=0}^{n} j", "block")
 
 
 @pytest.mark.parametrize("tex", [r"\unknowncommand x", r"\begin{aligned} a &= b \\ &= c \end{aligned}"])

@@ -127,18 +127,3 @@ def test_equal_samples_in_a_batch(pool_size: int | None) -> None:
         for c in map(np.bincount, IndependentDraws(num_samples, batch_size).batches(0, 2000))
     ]
     assert close(independent, theory.equal_pairs_independent(num_samples, batch_size))
-
-
-def test_sorted_classes_swing_with_identity_and_not_with_shuffled() -> None:
-    """A class of a sorted dataset swings between 1.58 and 0.58 of its rate if refilled in its own order."""
-    num_samples, batch_size, classes = 10_000, 20, 10
-    rates = {}
-    for sequence in ("identity", "shuffled"):
-        order = SequencedReplacement(num_samples, batch_size, sequence=sequence)
-        drawn = np.concatenate(list(order.batches(10_000, 15_000))) // (num_samples // classes)
-        # ten effective epochs folded onto one, in ten parts: the rate of class 0 in each
-        parts = (drawn == 0).reshape(10, 10, -1).mean(axis=(0, 2)) * classes
-        rates[sequence] = parts
-    assert rates["identity"].max() > 1.4
-    assert rates["identity"].min() < 0.7
-    assert np.abs(rates["shuffled"] - 1).max() < 0.15

@@ -30,15 +30,6 @@ def test_batches_per_epoch_is_the_nearest_integer_and_ties_go_up():
     assert theory.batches_per_epoch(50_000, 64) == 781  # 781.25
 
 
-def test_figure_one_sizes_by_hand():
-    # N = 5, B = 2: 2.5 rounds to 3 batches, of which the third has a single sample to take two from.
-    assert theory.configurations_without_replacement(5, 2) == 10 + 3 + 0
-    assert theory.configurations_without_replacement(5, 2, epochs=7) == 7 * 13
-    assert theory.configurations_with_replacement(5, 2, epochs=7) == 7 * 3 * 10
-    assert theory.configurations_conventional(5, 2, epochs=7) == 7 * 3 * 15
-    assert theory.configurations_ratio(5, 2) == Fraction(30, 13)
-
-
 @pytest.mark.parametrize(("n", "b"), SIZES)
 @pytest.mark.parametrize("epochs", [1, 200])
 def test_counts_and_their_logarithms(n: int, b: int, epochs: int):
@@ -221,9 +212,7 @@ def test_comparisons_are_those_of_their_definitions(n: int, b: int, steps: int):
     assert theory.unseen_fraction_batched(n, b, steps) == tiny(Fraction(missed, len(runs)))
 
 
-def test_comparisons_in_one_epoch():
-    assert theory.unseen_fraction_independent(50_000, 50, 1000) == pytest.approx(math.exp(-1), abs=1e-4)
-    assert theory.unseen_fraction_batched(50_000, 50, 1000) == pytest.approx(math.exp(-1), abs=1e-3)
+def test_comparisons_where_all_is_drawn():
     assert theory.unseen_fraction_batched(5, 5, 1) == theory.unseen_fraction_independent(1, 1, 1) == 0
     assert [theory.unseen_fraction_reshuffling(10, 4, t) for t in range(4)] == [1, 0.6, 0.2, 0]
 
@@ -320,11 +309,6 @@ def test_copies_tend_to_their_limit(k: float):
         assert copies[n - 1 - int(u * n)] == pytest.approx(theory.limit_copies(u, k), rel=1e-3)
 
 
-def test_copies_of_the_paper_swing_from_158_to_58_percent():
-    assert theory.limit_copies(0) == pytest.approx(1 / (1 - math.exp(-1)))
-    assert theory.limit_copies(0) - theory.limit_copies(1) == pytest.approx(1)
-
-
 @pytest.mark.parametrize("k", [0.25, 1, 3])
 @pytest.mark.parametrize("fraction", [0, 0.25, 0.6])
 def test_spread_tends_to_its_limit(k: float, fraction: float):
@@ -334,26 +318,12 @@ def test_spread_tends_to_its_limit(k: float, fraction: float):
     assert theory.count_spread(n, 1, step, pool_size=m) == pytest.approx(limit, rel=1e-3)
 
 
-def test_spread_of_the_paper_is_a_half_within_and_82_thousandths_between():
-    assert theory.limit_count_spread() == pytest.approx(0.5 + 0.0820, abs=5e-5)
-    n = SMALL_STEPS
-    assert theory.count_variance(n, 1, 149 * n).mean() == pytest.approx(0.5, rel=1e-3)
-    assert theory.limit_count_spread(1, 1) == pytest.approx(theory.limit_count_spread(1, 0), abs=1e-12)
-
-
 @pytest.mark.parametrize("k", [0.25, 1, 3])
 def test_equal_pairs_tend_to_their_limit(k: float):
     n, b, m = SMALL_STEPS, 2, int(k * SMALL_STEPS)
     pairs = theory.expected_equal_pairs(n, b, 150 * n // b, pool_size=m)
     assert pairs == pytest.approx(theory.limit_equal_pairs(n, b, pool_size=m), rel=1e-3)
     assert pairs < theory.equal_pairs_independent(n, b)
-
-
-def test_equal_pairs_of_the_paper_and_of_a_huge_pool():
-    assert theory.limit_equal_pairs(10**6, 1000) == pytest.approx(0.291, abs=5e-4)
-    independent = theory.equal_pairs_independent(1000, 64)
-    assert theory.limit_equal_pairs(1000, 64, pool_size=10**9) == pytest.approx(independent, rel=1e-5)
-    assert theory.limit_equal_pairs(10**6, 64, pool_size=64) == 0  # and no overflow
 
 
 def unseen_long_after_the_start(n: int, m: int, epochs: int = 40, most: int = 40) -> float:

@@ -70,14 +70,6 @@ def test_the_others_are_drawn_at_the_same_steps() -> None:
     assert len(trace.batches["reshuffling"][2]) == 3  # the short end of an epoch
 
 
-def test_the_papers_figure_1() -> None:
-    """Seed 390 draws the slots of the figure, whose samples are counted from 1: ours are one less."""
-    trace = compute_trace(num_samples=5, batch_size=2, steps=2, seed=390)
-    assert (trace.pools + 1).tolist() == [[1, 2, 3, 4, 5], [1, 1, 3, 4, 2], [3, 4, 3, 4, 2]]
-    assert [(batch + 1).tolist() for batch in trace.batches["srs"]] == [[2, 5], [1, 1]]
-    assert (trace.queues[:, :5] + 1).tolist() == [[1, 2, 3, 4, 5], [3, 4, 5, 1, 2], [5, 1, 2, 3, 4]]
-
-
 @pytest.fixture
 def trace() -> Trace:
     return compute_trace(num_samples=7, batch_size=3, steps=12, seed=1)
@@ -120,21 +112,3 @@ def test_plain_values(trace: Trace) -> None:
 def test_bad_input(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         compute_trace(*arguments)
-
-
-def test_a_batch_of_more_than_all_samples_cannot_be_compared() -> None:
-    with pytest.raises(ValueError, match="batch_size should be at most num_samples"):
-        compute_trace(5, 6, 2, pool_size=10)
-
-
-def test_steps_outside(trace: Trace) -> None:
-    with pytest.raises(ValueError, match="number should be at most 11, but got 12"):
-        trace.step(12)
-    with pytest.raises(ValueError, match="steps should be at most 12, but got 13"):
-        trace.counts("srs", 13)
-
-
-def test_an_order_that_is_not_in_the_trace(trace: Trace) -> None:
-    for call in (lambda: trace.counts("x", 2), lambda: trace.unseen("x")):
-        with pytest.raises(ValueError, match="order should be one of srs, reshuffling, replacement, but got 'x'"):
-            call()

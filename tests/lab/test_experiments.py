@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 
@@ -29,15 +28,6 @@ def test_every_row_and_curve_is_there() -> None:
     expected |= {f"figure2/{line}" for line in ("wrn-60-120-160", "wrn-120-150-175", "wrn-srs-120-150-175")}
     expected |= {f"figure3/srs-{line}" for line in ("60-120-160", "90-135-168", "120-150-175", "150-175-190")}
     assert set(EXPERIMENTS) == expected
-
-
-def test_an_experiment_is_a_function_that_returns_a_frozen_config() -> None:
-    for make in EXPERIMENTS.values():
-        config = make()
-        assert isinstance(config, RunConfig)
-        assert config == make()
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            config.seed = 1  # type: ignore[misc]
 
 
 def test_table_3_is_the_papers() -> None:
@@ -93,13 +83,6 @@ def test_a_scale_leaves_the_comparison_as_it_is(scale: str) -> None:
                 assert slugs[name] == slugs[other]
             elif scale != "digits" or config.dataset == second.dataset:
                 assert slugs[name] != slugs[other]
-
-
-def test_mini() -> None:
-    config = find("table3/wrn-srs-b64-120-150-175", "mini")["table3/wrn-srs-b64-120-150-175"]
-    expected = RunConfig(images_per_class=100, image_size=16, pad=2, model="wrn-10-1", epochs=40)
-    assert config == expected
-    assert config.decays == (24, 30, 35)
 
 
 def test_find_by_name_and_by_group() -> None:

@@ -67,12 +67,6 @@ def test_the_terminal_shows_the_trace(num_samples: int, batch_size: int, width: 
         assert rows["queue"][-1] == "…"
 
 
-def test_lines_are_no_longer_than_the_terminal_is_wide() -> None:
-    for width in (60, 80, 100, 160):
-        steps = shown(compute_trace(200, 12, 3), width).split("step 1")[1]
-        assert max(len(line) for line in steps.splitlines()) <= width
-
-
 def test_a_large_pool_is_shown_by_the_slots_drawn() -> None:
     trace = compute_trace(50_000, 3, 2)
     for number, rows in enumerate(steps_shown(shown(trace))):
@@ -95,13 +89,6 @@ def test_the_terminal_compares_the_orders_at_the_end() -> None:
     assert cells["draws of a sample"] == [f"{found.min()} to {found.max()}" for found in counts]
 
 
-def test_colours_where_there_is_a_terminal() -> None:
-    written = io.StringIO()
-    terminal.show(compute_trace(5, 2, 1), Console(file=written, force_terminal=True, color_system="standard"))
-    assert "\x1b[1;30;43m[0]" in written.getvalue()  # drawn
-    assert "\x1b[1;30;42m<1>" in written.getvalue()  # refilled
-
-
 def test_the_page_holds_the_trace_and_needs_no_network() -> None:
     trace = compute_trace(9, 2, 30, seed=4, sequence="shuffled", pool_size=18)
     text = pages.explorer_page(trace)
@@ -115,14 +102,6 @@ def test_the_page_holds_the_trace_and_needs_no_network() -> None:
     assert "9 samples, a pool of 18 slots · batches of 2 · 30 steps · shuffled sequence · seed 4" in text
 
 
-def test_no_string_of_a_trace_can_end_the_script() -> None:
-    trace = compute_trace(3, 1, 2)
-    object.__setattr__(trace, "sequence", "</script><b>&")
-    text = pages.explorer_page(trace)
-    assert "</script><b>" not in text
-    assert "&lt;/script&gt;&lt;b&gt;&amp; sequence" in text
-
-
 def test_html(tmp_path: Path) -> None:
     path = tmp_path / "explorer.html"
     path.write_text("old")
@@ -134,17 +113,6 @@ def test_html(tmp_path: Path) -> None:
     umask = os.umask(0)
     os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask
-
-
-def test_nothing_is_left_where_a_page_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(source: str, target: Path) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(os, "replace", broken)
-    done = run("--html", str(tmp_path / "page.html"))
-    assert done.exit_code == 2
-    assert "no space left" in done.output
-    assert not os.listdir(tmp_path)
 
 
 def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,13 +129,6 @@ def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("--open")
     assert done.exit_code == 2
     assert "no browser could be opened; the page is " in done.output
-
-
-def test_the_defaults_are_the_papers_figure() -> None:
-    done = run()
-    assert done.exit_code == 0
-    assert done.output.startswith("5 samples, batches of 2, a pool of 5 slots, identity sequence, seed 0\n")
-    assert len(steps_shown(done.output)) == 20
 
 
 @pytest.mark.parametrize(
@@ -196,8 +157,3 @@ def test_bad_input_is_one_sentence(
     assert message in done.output
     assert done.output.count("\n") == 1
     assert not os.listdir(tmp_path)
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "x.html").mkdir()
-    assert f"but got the folder {tmp_path / 'x.html'}" in run("--html", str(tmp_path / "x.html")).output

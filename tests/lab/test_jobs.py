@@ -30,10 +30,6 @@ def test_all_configs_of_a_seed_come_before_the_next_seed(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []  # a plan writes nothing
 
 
-def test_equal_configs_are_one_job(tmp_path: Path) -> None:
-    assert len(plan([TINY, OTHER, dataclasses.replace(TINY)], [0], tmp_path)) == 2
-
-
 def test_a_job_survives_json(tmp_path: Path) -> None:
     job = Job(OTHER, tmp_path / "run", Hardware("cpu", 2, threads=2), tensorboard=True, command="replenish run 'a b'")
     assert job_from(json.loads(json.dumps(job.to_dict()))) == job
@@ -45,11 +41,3 @@ def test_a_folder_of_another_config_is_refused_before_anything_runs(tmp_path: Pa
     RunFolder(tmp_path / TINY.slug / "seed1").claim(TINY)  # of seed 0
     with pytest.raises(ValueError, match="of another config: seed is 0 there and 1 here$"):
         plan([TINY], [0, 1], tmp_path)
-
-
-def test_a_plan_leaves_folders_as_they_are(tmp_path: Path) -> None:
-    """An empty folder may be one that another process is just making; only the owner writes there."""
-    folder = tmp_path / TINY.slug / "seed0"
-    folder.mkdir(parents=True)
-    plan([TINY], [0], tmp_path)
-    assert list(folder.iterdir()) == []

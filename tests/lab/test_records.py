@@ -6,7 +6,6 @@ import dataclasses
 import errno
 import json
 import os
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from small_runs import TINY, same
 
 from replenish.lab.atomic_files import write_atomically, write_flushed
 from replenish.lab.runs.checkpoints import CHECKPOINT, PREVIOUS_CHECKPOINT
-from replenish.lab.runs.folder import CONFIG, METRICS, RESULT, RunFolder
+from replenish.lab.runs.folder import CONFIG, RESULT, RunFolder
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -113,15 +112,6 @@ def test_a_second_owner_is_refused(folder: RunFolder) -> None:
         pass
 
 
-def test_result_and_metrics(folder: RunFolder) -> None:
-    assert folder.result() is None
-    folder.write_result({"status": "finished", "test_error": 12.5})
-    assert folder.result() == {"status": "finished", "test_error": 12.5}
-    folder.write_metrics([{"epoch": 1}, {"epoch": 2}])
-    folder.write_metrics([{"epoch": 1}])
-    assert (folder.path / METRICS).read_text() == '{"epoch": 1}\n'
-
-
 def test_write_atomically_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_atomically(path, b"before")
@@ -129,17 +119,6 @@ def test_write_atomically_leaves_what_was_there(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(OSError, match="the disk is full: .*file could not be written; .*run the same command again"):
         write_atomically(path, b"after")
     assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("file", b"before")]
-
-
-def test_other_failures_to_write_say_what_failed(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fsync(descriptor: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    for write in (lambda: folder.checkpoints.save(checkpoint(1)), lambda: folder.write_metrics([])):
-        with pytest.raises(OSError, match=r"(checkpoint.pt|metrics.jsonl) could not be written: Input/output error$"):
-            write()
-    assert names(folder) == set()
 
 
 # -- checkpoints
@@ -186,23 +165,6 @@ def test_then_the_one_before_it_is_used(two_saved: RunFolder) -> None:
         loaded, faults = two_saved.checkpoints.load()
         assert len(faults) == 1
         assert same(loaded, checkpoint(1))
-
-
-def test_torch_reads_a_checkpoint_as_any_other_file(two_saved: RunFolder) -> None:
-    path = two_saved.path / CHECKPOINT
-    assert same(torch.load(path, weights_only=True), checkpoint(2))
-    assert same(torch.load(path, weights_only=True, mmap=True), checkpoint(2))
-    with zipfile.ZipFile(path) as parts:
-        assert parts.testzip() is None
-
-
-@pytest.mark.parametrize("content", [b"", b"PK", b"not a checkpoint"])
-def test_if_both_are_damaged_there_is_none(two_saved: RunFolder, content: bytes) -> None:
-    for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
-        (two_saved.path / name).write_bytes(content)
-    loaded, faults = two_saved.checkpoints.load()
-    assert loaded is None
-    assert [CHECKPOINT in faults[0], PREVIOUS_CHECKPOINT in faults[1]] == [True, True]
 
 
 def test_a_checkpoint_that_would_run_code_is_not_loaded(two_saved: RunFolder, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from made_runs import TABLE3_ERRORS, experiments, metrics, mini_config, write_run, write_table3
 
-from replenish.lab.report import make_report, read_runs, scale_section, write_report
+from replenish.lab.report import make_report, read_runs, write_report
 
 SRS = "table3/wrn-srs-b64-120-150-175"
 WRN = "table3/wrn-b64-120-150-175"
@@ -190,15 +190,6 @@ def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
     assert seeds["seed 1"]["y"][3] == TABLE3_ERRORS[SRS][1]
 
 
-def test_figure_3_is_shown_where_it_says_more(tmp_path: Path) -> None:
-    configs = experiments()["mini"]
-    write_run(tmp_path, configs["figure3/srs-60-120-160"], 60.0)
-    page, _ = report_of(tmp_path)
-    assert list(page.lines("mini-figure3", "test_error")) == ["WRN-SRS 60-120-160"]
-    assert "No runs yet of: WRN-SRS 90-135-168" in page.text
-    assert "mini-figure2" not in page.figures
-
-
 def test_the_drawn_line_is_at_its_values(table3_runs: Path) -> None:
     """The last point of the SVG, mapped back to percent by the marks of the axes, is the mean of the folders."""
     source = write_report(table3_runs, experiments=experiments())[0].read_text()
@@ -289,15 +280,6 @@ def test_half_finished_and_diverged_runs_are_named_and_not_counted(table3_runs: 
     assert page.tables["runs"][f"{config.slug}/seed5"][3:6] == ["diverged", "7 of 40", "\u2013"]
 
 
-def test_only_unfinished_runs_make_a_report_too(tmp_path: Path) -> None:
-    write_run(tmp_path, experiments()["mini"][SRS], None, status="diverged", epochs=3)
-    write_run(tmp_path, experiments()["mini"][WRN], None, status=None, epochs=0)
-    page, _ = report_of(tmp_path)
-    assert page.tables["mini-table3"][SRS][5] == "\u2013; n = 0; 1 diverged"
-    assert page.tables["mini-table3"][WRN][5] == "\u2013; n = 0; 1 unfinished"
-    assert "no seed has ended with both." in page.text
-
-
 def test_losses_that_are_no_numbers_do_not_break_the_figures(tmp_path: Path) -> None:
     configs = experiments()["mini"]
     write_run(tmp_path, configs[WRN], 61.0)
@@ -372,13 +354,6 @@ def test_the_same_run_in_two_folders_is_counted_once(tmp_path: Path) -> None:
     assert page.tables["mini-table3"][WRN][5] == "60.00; n = 1; no interval"
     assert "b is the same run as a, with the same weights" in page.text
     assert "c is the same run as a, with other weights: the run was not reproduced" in page.text
-
-
-def test_scale_section_is_one_part_of_it(table3_runs: Path) -> None:
-    section = scale_section("mini", read_runs(table3_runs), experiments()["mini"])
-    assert section.name == "scale-mini"
-    with pytest.raises(ValueError, match="a run of an experiment at the scale full, but got none"):
-        scale_section("full", read_runs(table3_runs), experiments()["full"])
 
 
 def test_nothing_to_report_is_said_in_a_sentence(tmp_path: Path) -> None:

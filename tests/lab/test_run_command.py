@@ -67,11 +67,6 @@ def test_names_that_share_runs_share_folders(typed: Typed, tmp_path: Path) -> No
     assert {path: path.read_bytes() for path in tmp_path.glob("runs/*/*/result.json")} == before
 
 
-def test_the_beginning_of_names_is_all_that_begin_so(typed: Typed, tmp_path: Path) -> None:
-    assert typed("run", "table3/wrn-srs", "--scale", "digits", "--epochs", "1")[0] == 0
-    assert only_run(tmp_path / "runs").parent.name == find(ROW, "digits")[ROW].for_epochs(1).slug
-
-
 def test_a_folder_that_cannot_be_written_to_is_named(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     def read_only(self: Path, *_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system", str(self))
@@ -92,12 +87,6 @@ def test_a_lost_process_is_one_sentence(typed: Typed, monkeypatch: pytest.Monkey
     assert code == 1
     assert "another process of the run was lost (Connection closed by peer" in err
     assert err.endswith("give the same command again to resume\n")
-
-
-def test_precision_is_a_part_of_the_run(typed: Typed, tmp_path: Path) -> None:
-    code, _, err = typed("run", ROW, "--scale", "digits", "--epochs", "1", "--precision", "bf16-mixed")
-    assert code == 0, err
-    assert RunFolder(only_run(tmp_path / "runs")).config().precision == "bf16-mixed"
 
 
 def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,15 +177,6 @@ def test_a_folder_that_somebody_trains_in_is_refused(typed: Typed, tmp_path: Pat
     assert err.startswith("replenish: another process is training in runs/")
 
 
-def test_a_place_where_nothing_can_be_written(typed: Typed, tmp_path: Path) -> None:
-    (tmp_path / "runs").write_text("a file")
-    code, _, err = typed("run", ROW, "--scale", "digits")
-    assert code == 2
-    assert err.startswith("replenish: ")
-    assert "runs" in err
-    assert "Traceback" not in err
-
-
 def test_a_full_disk_is_one_sentence(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
@@ -229,17 +209,6 @@ def test_ctrl_c_in_the_first_of_two_runs_does_not_begin_the_second(
     code, _, _ = typed("run", ROW, "--scale", "digits", "--epochs", "1", "--seeds", "2")
     assert code == 130
     assert not list(tmp_path.glob("runs/*/seed1"))
-
-
-@pytest.mark.slow
-def test_bad_input_as_a_user_sees_it(tmp_path: Path) -> None:
-    done = replenish("run", "table3", "--scale", "mini", "--jobs", "2", cwd=tmp_path, REPLENISH_DATA=str(tmp_path))
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "replenish: the run in runs/" in done.stderr
-    assert "replenish data get cifar100" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

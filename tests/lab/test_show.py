@@ -24,14 +24,14 @@ from replenish.lab.show import (
 )
 from replenish.lab.show.chart import values_table
 from replenish.lab.show.finding import common_reach, finding_svg
-from replenish.lab.show.markdown import code, escape, page_markdown
-from replenish.lab.show.page import page_html, palette_css
+from replenish.lab.show.markdown import page_markdown
+from replenish.lab.show.page import page_html
 from replenish.lab.show.png import figures_png
 from replenish.lab.show.svg import chart_svg, swatch
 from replenish.lab.show.terminal import print_findings, print_table
 from replenish.lab.statistics import Interval, paired_difference
 from replenish.lab.verdict import Rule, decide
-from replenish.palette import HUES, look_of
+from replenish.palette import look_of
 from study.pictures import ForestRow, figure_picture, forest_picture
 
 NASTY = "</script><b>|`x`"
@@ -49,13 +49,6 @@ FIGURE = Figure("figure", f"A figure {NASTY}", "Its caption.", (CHART,))
 
 def drawn(chart: Chart) -> str:
     return chart_svg(chart, "figure")
-
-
-def test_whiskers_stand_at_their_x_and_no_band_is_drawn() -> None:
-    means = Series("means", [0, 1, 2], [3.0, 4.0, 5.0], [2.0, None, 4.0], [4.0, None, 6.5], whiskers=True)
-    svg = drawn(Chart("means", "x", "y", (means,)))
-    assert svg.count('class="whisker"') == 2
-    assert 'class="band"' not in svg
 
 
 def test_a_figure_as_a_file_of_its_own() -> None:
@@ -212,19 +205,6 @@ def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     assert narrow.getvalue().count("│") < written.getvalue().count("│")
 
 
-def test_markdown_escapes() -> None:
-    assert escape("a*b\nc") == "a\\*b c"
-    assert code("a`b") == "`` a`b ``"
-
-
 def test_png_draws_every_kind() -> None:
     named = Chart("named", "x", "y", (Series("n", [0, 1], [4.0, 2.0], kind="points"),), x_names=("a", "b"))
     assert figures_png([FIGURE, Figure("b", "B", "", (named,))], "both").startswith(b"\x89PNG")
-
-
-def test_the_style_has_the_palette_light_and_dark() -> None:
-    css = palette_css(["srs", "jitter"])
-    assert look_of("srs").light in css
-    assert HUES[look_of("srs").hue][1] in css.split("dark")[1]
-    assert ".srs{--colour:var(--h0)}" in css
-    assert f".jitter{{--colour:var(--h{look_of('jitter').hue})}}" in css

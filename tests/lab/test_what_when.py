@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
 
-from replenish import Jitter, Mixture, RandomReshuffling, SequencedReplacement, Skipping, Stratified, state
+from replenish import Jitter, Mixture, RandomReshuffling, SequencedReplacement, Skipping, state
 from replenish.cli import app
 from replenish.lab import RunConfig
 from replenish.lab.data import load
@@ -118,15 +117,6 @@ def test_a_run_with_its_labels(run: tuple[Path, RunConfig]) -> None:
     assert len(asked("when", 7, folder, "--stop", 44)["steps"]) in (3, 4)  # of four epochs, each of which drops one
 
 
-def test_how_far_a_run_has_come(run: tuple[Path, RunConfig]) -> None:
-    folder, _ = run
-    assert asked("when", 7, folder)["stop"] == 11  # nothing is known: an effective epoch
-    RunFolder(folder).write_metrics([{"epoch": 1, "step": 11}, {"epoch": 2, "step": 22}])
-    assert asked("when", 7, folder)["stop"] == 22
-    shown = CliRunner().invoke(app, ["what", "22", str(folder)]).stdout
-    assert "still to come" in " ".join(shown.split())
-
-
 def test_a_run_whose_data_have_changed_is_refused(run: tuple[Path, RunConfig]) -> None:
     folder, _ = run
     result = {"status": "diverged", "steps": 5, "data": {"fingerprint": "of others", "train_images": 100}}
@@ -173,16 +163,6 @@ def test_saved_states(tmp_path: Path) -> None:
     for name in ("state.json", "checkpoint.pt"):
         assert samples(asked("what", 12, tmp_path / name)) == expected
         assert asked("when", 1, tmp_path / name)["stop"] == 50
-
-
-def test_a_state_that_names_arrays_by_checksum(tmp_path: Path) -> None:
-    labels = np.arange(40) % 3
-    order = Stratified(40, 4, labels=labels)
-    (tmp_path / "state.json").write_text(json.dumps(state.save(order, 7)))
-    np.save(tmp_path / "labels.npy", labels)
-    given = ("--option", f"labels={tmp_path / 'labels.npy'}")
-    assert samples(asked("what", 5, tmp_path / "state.json", *given)) == order.batch(5).tolist()
-    assert "labels should be given too" in refused("what", 5, tmp_path / "state.json")
 
 
 def test_what_cannot_be_answered_is_said(tmp_path: Path, run: tuple[Path, RunConfig]) -> None:

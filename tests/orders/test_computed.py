@@ -113,24 +113,6 @@ def test_a_listed_permutation_is_sorted_by_whole_words(size: int, bits: int) -> 
     assert arrangement.permutation(words, size).tolist() == np.argsort(drawn).tolist()
 
 
-def test_equal_words_are_drawn_again() -> None:
-    class OnceEqual(KeyedWords):
-        def words(self, count: int) -> UInt64Array:
-            drawn = KeyedWords.words(self, count)
-            if not getattr(self, "again", False):
-                drawn[count // 2] = drawn[0]
-            return drawn
-
-        def permutations(self, count: int, size: int) -> np.ndarray:
-            self.again = True
-            return super().permutations(count, size)
-
-    order = arrangement.permutation(OnceEqual(0, Purpose.EPOCH).at(0), 5000)
-    after = KeyedWords(0, Purpose.EPOCH).at(0)
-    after.words(5000)
-    assert order.tolist() == after.permutations(1, 5000)[0].tolist()
-
-
 def test_a_listed_permutation_takes_eight_bytes_per_sample() -> None:
     order = RandomReshuffling(2_000_000, 64)
     cursor = order.cursor()

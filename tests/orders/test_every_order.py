@@ -128,27 +128,6 @@ def test_an_interrupt_anywhere_leaves_a_usable_cursor(name: str) -> None:
 
 
 class TestTheList:
-    def test_names_and_options(self) -> None:
-        assert {name: entry.options for name, entry in ORDERS.items()} == {
-            "srs": ("pool_size", "sequence"),
-            "reshuffling": ("drop_last", "computed"),
-            "replacement": (),
-            "independent": (),
-            "shuffle-once": ("drop_last",),
-            "flip-flop": ("drop_last",),
-            "paired-reversal": ("block_size", "drop_last"),
-            "block-reshuffling": ("block_size", "drop_last"),
-            "shuffle-buffer": ("buffer_size", "shard_size", "drop_last"),
-            "block-shuffle": ("shard_size", "window", "staggered", "drop_last"),
-            "jitter": ("shard_size", "window", "drop_last"),
-            "poisson": (),
-            "balls-in-bins": (),
-            "stratified": ("labels", "weights", "within"),
-            "weighted": ("weights",),
-            "repeated": ("repeats", "drop_last"),
-            "length-grouped": ("lengths", "window", "shuffle_batches", "drop_last"),
-        }
-
     def test_what_orders_need_of_the_data(self) -> None:
         assert {name: entry.needs for name, entry in ORDERS.items() if entry.needs} == {
             "block-shuffle": ("shard_size",),
@@ -167,10 +146,6 @@ class TestTheList:
         assert getattr(replenish, entry.order_class.__name__) is entry.order_class
         assert entry.label
         assert entry.description
-
-    def test_an_order_is_built_by_name(self) -> None:
-        built = build_order("srs", 10, 4, seed=3, pool_size=5, sequence="identity")
-        assert built == replenish.SequencedReplacement(10, 4, seed=3, pool_size=5, sequence="identity")
 
     def test_an_unknown_name(self) -> None:
         with pytest.raises(ValueError, match="order should be one of srs, reshuffling, .*, but got 'shuffled'"):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from replenish import (
     BatchedReplacement,
     FlipFlop,
-    IndependentDraws,
     RandomReshuffling,
     SequencedReplacement,
     ShuffleOnce,
@@ -38,11 +36,6 @@ def test_last_batch_kept_or_dropped(cls: type) -> None:
     assert epoch(dropped, 1) == epoch(kept, 1)[:8]
 
 
-def test_reshuffling_draws_anew_every_epoch() -> None:
-    order = RandomReshuffling(50, 8)
-    assert len({tuple(epoch(order, number)) for number in range(20)}) == 20
-
-
 def test_shuffle_once_repeats_its_permutation() -> None:
     order = ShuffleOnce(50, 8)
     assert epoch(order, 0) == epoch(order, 1) == epoch(order, 10**9)
@@ -62,27 +55,10 @@ def test_dropping_every_batch_is_an_error(cls: type) -> None:
         cls(5, 8, drop_last=True)
 
 
-def test_drop_last_is_a_bool() -> None:
-    with pytest.raises(TypeError, match="drop_last should be True or False, but got 1"):
-        RandomReshuffling(10, 3, drop_last=1)  # type: ignore[arg-type]
-
-
 def test_batched_replacement_draws_distinct_samples() -> None:
     for num_samples, batch_size in [(20, 7), (20, 10), (20, 11), (20, 20)]:
         for batch in BatchedReplacement(num_samples, batch_size).batches(0, 300):
             assert len(set(batch.tolist())) == batch_size
-
-
-def test_batched_replacement_cannot_exceed_the_samples() -> None:
-    with pytest.raises(ValueError, match="batch_size=21 and num_samples=20"):
-        BatchedReplacement(20, 21)
-
-
-def test_independent_draws_repeat_samples_within_a_batch() -> None:
-    batches = np.stack(list(IndependentDraws(20, 10).batches(0, 200)))
-    repeats = [10 - len(set(batch)) for batch in batches.tolist()]
-    assert 0 < np.mean(repeats) < 5
-    assert len(np.unique(batches)) == 20
 
 
 def test_which_orders_share_draws_at_one_seed() -> None:

@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 from torch.utils.data import DataLoader
 
-from replenish import BallsInBins, PoissonDraws, diagnostics
+from replenish import BallsInBins, PoissonDraws
 from replenish.orders.random_batch_sizes import binomial_limits
 from replenish.torch import OrderBatchSampler
 
@@ -44,34 +44,6 @@ def test_every_subset_comes_as_often_as_its_coins_say(samples: int, size: int) -
     assert stats.chisquare([batches.count(subset) for subset in subsets], expected).pvalue > 1e-6
 
 
-def opacus_batches(samples: int, rate: float, steps: int) -> list[np.ndarray]:
-    """The law of Opacus' UniformWithReplacementSampler, written anew: a uniform number for each sample and step."""
-    generator = torch.Generator().manual_seed(0)
-    return [np.flatnonzero((torch.rand(samples, generator=generator) < rate).numpy()) for _ in range(steps)]
-
-
-def test_the_law_is_opacus() -> None:
-    samples, size, steps = 500, 20, 8_000
-    ours = list(PoissonDraws(samples, size, seed=1).batches(0, steps))
-    theirs = opacus_batches(samples, size / samples, steps)
-    sizes = [np.bincount([len(batch) for batch in batches], minlength=60)[:60] for batches in (ours, theirs)]
-    common = (sizes[0] + sizes[1]) > 10
-    assert stats.chi2_contingency(np.stack(sizes)[:, common]).pvalue > 1e-6
-    # Each sample's count is binomial, and so are the counts of neighbours at one step and at two in a row.
-    mask = np.zeros((steps, samples), dtype=np.float64)
-    for step, batch in enumerate(ours):
-        mask[step, batch] = 1
-    counts = mask.sum(axis=0)
-    rate = size / samples
-    assert abs(stats.zscore(counts)).max() < 5.5
-    assert counts.var() == pytest.approx(steps * rate * (1 - rate), rel=5.5 * np.sqrt(2 / samples))
-    together = (mask[:, 1:] * mask[:, :-1]).mean()
-    again = (mask[1:] * mask[:-1]).mean()
-    error = 5.5 * rate / np.sqrt(steps * samples)
-    assert abs(together - rate**2) < error
-    assert abs(again - rate**2) < error
-
-
 def test_balls_fall_once_an_epoch_and_evenly() -> None:
     order = BallsInBins(60, 4, seed=3)
     bins = np.zeros((15, 60), dtype=np.int64)
@@ -88,13 +60,6 @@ def test_balls_fall_once_an_epoch_and_evenly() -> None:
     # Two samples meet with probability 1/15, independently for each pair of samples.
     mean = epochs * 60 * 59 / 2 / 15
     assert abs(pairs - mean) < 5 * np.sqrt(mean * 14 / 15)
-
-
-def test_empty_batches_are_empty_arrays() -> None:
-    sizes = [len(batch) for batch in PoissonDraws(50, 1).batches(0, 200)]
-    empty = sizes.index(0)
-    assert PoissonDraws(50, 1).batch(empty).tolist() == []
-    assert PoissonDraws(50, 1).batch(empty).dtype == np.int64
 
 
 @pytest.mark.parametrize("cls", [PoissonDraws, BallsInBins])
@@ -114,14 +79,6 @@ def test_a_loader_takes_them(cls: type[PoissonDraws] | type[BallsInBins]) -> Non
 def test_several_processes_are_refused(cls: type[PoissonDraws] | type[BallsInBins]) -> None:
     with pytest.raises(ValueError, match="num_replicas should be 1 for .*, whose batches have random sizes"):
         OrderBatchSampler(cls(50, 10), num_replicas=2, rank=0)
-
-
-@pytest.mark.parametrize("cls", [PoissonDraws, BallsInBins])
-def test_they_can_be_measured(cls: type[PoissonDraws] | type[BallsInBins]) -> None:
-    found = diagnostics.measure(cls(200, 10), epochs=5)
-    assert found.equal_pairs == 0
-    if cls is BallsInBins:
-        assert (found.counts == 5).all()
 
 
 def test_poisson_needs_no_more_than_all() -> None:

@@ -64,8 +64,3 @@ def test_the_rate_of_a_sample_does_not_swing_with_its_place() -> None:
     noise = np.sqrt(20 / epochs)  # of a mean of so many counts of rate 1/20
     assert spread["identity"] > 3 * noise
     assert spread["reshuffled"] < 1.2 * noise
-
-
-def test_config_names_it() -> None:
-    config = SequencedReplacement(50, 10, sequence="reshuffled").config()
-    assert (config["sequence"], config["sequence_length"], config["pool_size"]) == ("reshuffled", 50, 50)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replenish import SequencedReplacement, scatter, weighted_sequence
+from replenish import SequencedReplacement, scatter
 from replenish.draws import DistinctDraws, Int64Array, steps_per_block
 from replenish.orders.pool import Pool
 from replenish.orders.reference import ReferencePool
@@ -127,14 +127,6 @@ def test_conservation(config: dict[str, Any], steps: int) -> None:
     assert (counts[0] == counts[1] + counts[2]).all()
 
 
-@given(configurations(), st.integers(0, 2000), st.integers(0, 2000))
-def test_any_step_after_any_other(config: dict[str, Any], one: int, other: int) -> None:
-    order = SequencedReplacement(**config)
-    expected = next(SequencedReplacement(**config).batches(other)).tolist()
-    order.batch(one)
-    assert order.batch(other).tolist() == expected
-
-
 @pytest.mark.parametrize("pool_size", [400, 1000, 2500])
 def test_a_pool_found_anew_equals_forward_steps(pool_size: int) -> None:
     order = SequencedReplacement(1000, 16, pool_size=pool_size, seed=2)
@@ -187,21 +179,6 @@ def test_pool_of_one_slot_is_the_sequence_itself(num_samples: int, step: int) ->
     assert order.batch(step).tolist() == [step % num_samples]
 
 
-def test_an_interrupt_leaves_a_usable_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    order = SequencedReplacement(500, 16)
-    expected = [batch.tolist() for batch in order.batches(0, 600)]
-    order.batch(0)
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Pool, "_draw_run", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            order.batch(500)
-    assert [order.batch(step).tolist() for step in (500, 0, 599)] == [expected[step] for step in (500, 0, 599)]
-
-
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
     [
@@ -215,38 +192,19 @@ def test_bad_pool_size(bad: object, error: type[Exception], message: str) -> Non
         SequencedReplacement(100, 10, pool_size=bad)  # type: ignore[arg-type]
 
 
-def test_batch_larger_than_the_data_needs_a_larger_pool() -> None:
+def test_an_array_as_sequence_has_the_pool_and_the_epoch_of_its_own_length() -> None:
+    order = SequencedReplacement(50_000, 10, sequence=range(100))
+    assert (order.pool_size, order.sequence_length, order.steps_per_epoch) == (100, 100, 10)
+    assert order.effective_epoch(20) == 2.0
+    assert len(order.samples_in_pool(0)) == 100
+    order = SequencedReplacement(50_000, 10, pool_size=30, sequence=range(100))
+    assert (order.pool_size, order.steps_per_epoch) == (30, 10)
+    shown = repr(SequencedReplacement(2000, 10, sequence=range(2000)))
+    assert "\n" not in shown
+    assert "sha256:" in shown
     with pytest.raises(ValueError, match="take a smaller batch_size or a larger pool_size"):
         SequencedReplacement(10, 11)
     assert len(SequencedReplacement(10, 11, pool_size=20).batch(0)) == 11
-
-
-class TestAnArrayAsSequence:
-    """The pool and the epoch are as long as the sequence, not as the data."""
-
-    def test_a_subset(self) -> None:
-        order = SequencedReplacement(50_000, 10, sequence=range(100))
-        assert (order.pool_size, order.sequence_length, order.steps_per_epoch) == (100, 100, 10)
-        assert order.effective_epoch(20) == 2.0
-        assert len(order.samples_in_pool(0)) == 100
-
-    def test_weights(self) -> None:
-        order = SequencedReplacement(3, 2, sequence=weighted_sequence([5.0, 3.0, 2.0], length=10))
-        assert (order.pool_size, order.steps_per_epoch) == (10, 5)
-
-    def test_a_pool_that_was_asked_for(self) -> None:
-        order = SequencedReplacement(50_000, 10, pool_size=30, sequence=range(100))
-        assert (order.pool_size, order.steps_per_epoch) == (30, 10)
-
-    def test_a_name_leaves_the_papers_sizes(self) -> None:
-        for sequence in ("shuffled", "identity"):
-            order = SequencedReplacement(100, 10, sequence=sequence)
-            assert (order.pool_size, order.sequence_length, order.steps_per_epoch) == (100, 100, 10)
-
-    def test_its_repr_is_one_line(self) -> None:
-        shown = repr(SequencedReplacement(2000, 10, sequence=range(2000)))
-        assert "\n" not in shown
-        assert "sha256:" in shown
 
 
 def test_samples_at_positions() -> None:

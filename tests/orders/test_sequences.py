@@ -15,8 +15,6 @@ from replenish import SequencedReplacement, weighted_sequence
 from replenish.orders.sequences import (
     SORTED_UP_TO,
     TABLE_UP_TO,
-    IdentitySequence,
-    ListedSequence,
     ShuffledSequence,
     make_sequence,
 )
@@ -85,11 +83,6 @@ def test_one_computed_shuffle_looks_random() -> None:
     assert (samples == np.arange(length)).sum() < 12  # Poisson with mean 1
     ascents = int((np.diff(samples) > 0).sum())  # mean (n-1)/2, variance (n+1)/12
     assert abs(ascents - (length - 1) / 2) < 5 * np.sqrt((length + 1) / 12)
-
-
-def test_identity_and_listed() -> None:
-    assert IdentitySequence(5).at(np.array([3, 1])).tolist() == [3, 1]
-    assert ListedSequence(np.array([7, 7, 2]), 9).at(np.array([2, 0, 1])).tolist() == [2, 7, 7]
 
 
 def test_listed_keeps_its_own_copy() -> None:
@@ -183,16 +176,6 @@ def test_weighted_small_lists() -> None:
 def test_one_heavy_index_among_many_light_ones_is_not_bunched() -> None:
     sequence = weighted_sequence([1000] + [1] * 1000, 2000)
     assert (np.diff(np.flatnonzero(sequence == 0)) <= 3).all()
-
-
-def test_weighted_frequencies_are_guaranteed() -> None:
-    """However long the run, draws stay within the pool of proportional; random weighted draws would drift."""
-    weights = np.array([1.0, 2.0, 3.0, 4.0])
-    order = SequencedReplacement(4, 5, pool_size=40, sequence=weighted_sequence(weights, 100))
-    drawn = np.concatenate(list(order.batches(0, 20_000)))
-    counts = np.bincount(drawn, minlength=4)
-    # Inserted: 40 + 100,000 positions, the counts proportional; at most the pool's 40 are not drawn yet.
-    assert (np.abs(counts - weights / 10 * 100_000) <= 40).all()
 
 
 @pytest.mark.parametrize(

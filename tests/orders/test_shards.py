@@ -11,7 +11,6 @@ from replenish import BlockShuffle, Jitter, RandomReshuffling, ShuffleBuffer
 from replenish.draws import KeyedWords, Purpose
 from replenish.orders import Order, shard_opens
 from replenish.orders.arrangement import permutation, shuffle_stretches, spread_order, stable_order
-from replenish.orders.shards import Shards
 
 
 def epoch(order: Order, number: int) -> np.ndarray:
@@ -62,16 +61,6 @@ def test_staggered_windows_end_elsewhere_in_every_epoch() -> None:
     assert len({lengths[0] for lengths in words}) > 30
 
 
-def test_jitter_keeps_a_shard_within_its_range() -> None:
-    order = Jitter(2000, 10, shard_size=20, window=200)
-    for number in range(3):
-        shards = epoch(order, number) // 20
-        spans = [np.ptp(np.flatnonzero(shards == shard)) for shard in range(100)]
-        # A range of at most 250 places; others that move across it may widen it a little.
-        assert max(spans) < 300
-        assert np.mean(spans) > 120
-
-
 def test_jitter_narrower_than_its_shards_moves_nothing() -> None:
     order = Jitter(100, 10, shard_size=10, window=5)
     shards = epoch(order, 1).reshape(10, 10) // 10
@@ -88,11 +77,6 @@ def test_shard_opens() -> None:
     assert shard_opens(ShuffleBuffer(**sizes, buffer_size=200, shard_size=20), 20, open_shards=10) > 200
     assert shard_opens(RandomReshuffling(**sizes), 20, open_shards=10) > 1700
     assert shard_opens(aligned, 20, open_shards=10, start=0, stop=25) == 20  # 400 samples: two windows
-
-
-def test_shards_of_samples() -> None:
-    shards = Shards(UNEQUAL, 200)
-    assert shards.of(np.array([0, 29, 30, 34, 35, 134, 135, 199])).tolist() == [0, 0, 1, 1, 2, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replenish import BatchedReplacement, RandomReshuffling, SequencedReplacement, Skipping, state
-from replenish.orders import ORDERS, CursorOrder, steps_of
+from replenish.orders import CursorOrder, steps_of
 
 RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda r: (r[0], r[0] + r[1])), max_size=5)
 
@@ -112,8 +112,3 @@ def test_rebatched_names_its_arguments() -> None:
         SequencedReplacement(40, 6).rebatched(3, -1)
     with pytest.raises(ValueError, match="the samples of each batch are distinct"):
         BatchedReplacement(40, 6).rebatched(3, 0)
-
-
-def test_every_order_says_whether_its_batches_shape_it() -> None:
-    shaped = {name for name, entry in ORDERS.items() if isinstance(entry.order_class._shaped_by_its_batches, str)}
-    assert shaped == {"replacement", "poisson", "balls-in-bins", "stratified", "repeated", "length-grouped"}

@@ -90,12 +90,6 @@ def test_steps_of_a_large_block_are_drawn_alone(order: IndependentDraws, monkeyp
         assert alone.rows_at(step)[1].tolist() == [expected[step]]
 
 
-def test_a_batch_far_larger_than_the_data_costs_its_own_draws() -> None:
-    start = time.process_time()
-    assert np.bincount(IndependentDraws(3, 2**22).batch(0)).min() > 2**20
-    assert time.process_time() - start < 2
-
-
 @pytest.mark.parametrize("bound", [3, 7, 2**31 + 1, 2**32, 2**40 + 1])
 def test_draws_within_a_range_are_those_of_the_whole(bound: int) -> None:
     for index in range(20):

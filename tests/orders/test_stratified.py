@@ -93,14 +93,6 @@ def test_classes_without_a_share_never_come() -> None:
     assert np.mean(drawn == 7) == pytest.approx(0.75, abs=0.002)
 
 
-def test_many_classes_and_far_steps() -> None:
-    labels = np.arange(5_000) % 700
-    order = Stratified(5_000, 64, labels=labels)
-    far = 10**15
-    expected = [batch.tolist() for batch in order.batches(far, far + 3)]
-    assert [order.batch(far + step).tolist() for step in (2, 0, 1)] == [expected[2], expected[0], expected[1]]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -76,14 +74,6 @@ def test_far_visits(name: str) -> None:
             assert visit == last.get(sample, visit - 1) + 1
             assert abs(visit - far * 8 / 97) < 40 + far * 8 / 97 * 0.08  # an epoch has 13 steps of 97 / 8
             last[sample] = visit
-
-
-def test_visits_belong_to_the_arguments_alone() -> None:
-    order = SequencedReplacement(50, 7)
-    expected = order.visits(123).tolist()
-    for clone in (copy.copy(order), pickle.loads(pickle.dumps(order))):
-        assert clone == order
-        assert clone.visits(123).tolist() == expected
 
 
 def test_an_epoch_is_the_default() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -119,16 +118,6 @@ def test_finished_runs_are_told_of_and_not_run_again(both: Both, parallel: int) 
 
 
 @pytest.mark.slow
-def test_finished_runs_need_neither_data_nor_torch(both: Both, tmp_path: Path) -> None:
-    """A table of a hundred finished runs is looked through at once."""
-    job = dataclasses.replace(jobs_in(both.folders[1])[0], folder=tmp_path / "run")
-    elsewhere = dataclasses.replace(job.config, dataset=str(tmp_path / "gone.npz"))
-    RunFolder(job.folder).claim(elsewhere)
-    RunFolder(job.folder).write_result(both.results[1][0])
-    assert run_locally([dataclasses.replace(job, config=elsewhere)], 1, lambda *_: None) == both.results[1][:1]
-
-
-@pytest.mark.slow
 def test_a_run_that_cannot_be_run_stops_the_others_which_have_saved(tmp_path: Path) -> None:
     long = jobs_in(tmp_path, seeds=1, epochs=400)
     missing = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "missing")
@@ -139,28 +128,6 @@ def test_a_run_that_cannot_be_run_stops_the_others_which_have_saved(tmp_path: Pa
     assert not (tmp_path / "seed0" / "result.json").exists()
     if started.is_set():
         assert (tmp_path / "seed0" / "checkpoint.pt").exists()
-
-
-@pytest.mark.slow
-def test_an_interrupt_lets_every_run_save(tmp_path: Path) -> None:
-    """Ctrl-C; that SIGTERM does so too is tested where its exit code is, with the command."""
-    stepping: set[int] = set()
-    stopped: list[str] = []
-
-    def watch(place: int, event: dict[str, Any]) -> None:
-        if event["event"] == "stopped":
-            stopped.append(event["message"])
-        if event["event"] == "step" and place not in stepping:
-            stepping.add(place)
-            if len(stepping) == 2:
-                os.kill(os.getpid(), signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands") as raised:
-        run_locally(jobs_in(tmp_path, seeds=3, epochs=400), 2, watch)
-    assert raised.value.signal_number == signal.SIGINT  # type: ignore[attr-defined]
-    assert sorted(path.parent.name for path in tmp_path.glob("*/checkpoint.pt")) == ["seed0", "seed1"]
-    assert not list(tmp_path.glob("*/result.json"))
-    assert len(stopped) == 2
 
 
 @pytest.mark.slow
@@ -201,11 +168,6 @@ def test_workers_have_the_threads_of_their_job(tmp_path: Path, monkeypatch: pyte
     assert run_locally(jobs, 2, lambda *_: None) == [
         {"status": "finished", "test_error": threads} for threads in (1, 3)
     ]
-
-
-@pytest.mark.parametrize("parallel", [1, 2])
-def test_no_jobs(parallel: int) -> None:
-    assert run_locally([], parallel, lambda *_: None) == []
 
 
 def test_an_unknown_launcher() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import multiprocessing
 import os
@@ -14,16 +13,11 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from small_runs import DIGITS, TINY, Plain, blobs, dropping, lines, only_run, replenish
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from small_runs import TINY, Plain, blobs, dropping, lines, replenish
 
-from replenish.lab import Hardware, train
-from replenish.lab.experiments import find
-from replenish.lab.jobs import Job
-from replenish.lab.launch.local import run as run_locally
+from replenish.lab import train
 from replenish.lab.runs import RunFolder
 
 ROW = "table3/wrn-srs-b64-120-150-175"
@@ -68,18 +62,6 @@ def train_and_die_writing(folder: str, fatal: int) -> None:
         train(TINY, folder, model=dropping, dataset=blobs())
 
 
-def train_and_die_stepping(folder: str, fatal: int) -> None:
-    """Trains and dies at the step `fatal` of this process: a count, not a time, so it happens on any machine."""
-    steps = itertools.count(1)
-
-    def may_die(*_: Any) -> None:
-        if next(steps) == fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    register_optimizer_step_post_hook(may_die)
-    train(DIGITS.for_epochs(4), folder)
-
-
 @pytest.fixture(scope="module")
 def processes() -> multiprocessing.context.ForkServerContext:
     """Processes that have torch already: it takes seconds to import."""
@@ -122,53 +104,6 @@ def test_killed_at_any_write(tmp_path: Path, processes: multiprocessing.context.
         assert not list(folder.glob("*.new")), fatal
 
 
-@pytest.mark.slow
-def test_killed_again_and_again(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
-    config = DIGITS.for_epochs(4)
-    expected = train(config, tmp_path / "whole")
-    folder = tmp_path / "killed"
-    for fatal in np.random.default_rng(0).integers(1, expected["steps"] // 2, 4):
-        died = ended(processes.Process(target=train_and_die_stepping, args=(str(folder), int(fatal))))
-        assert died == -signal.SIGKILL, fatal
-    result = train(config, folder)
-    assert result["weights_sha256"] == expected["weights_sha256"]
-    assert lines(folder) == lines(tmp_path / "whole")
-
-
-#: The command, with Ctrl-C after its step 30: in the middle of its second epoch.
-INTERRUPTED_COMMAND = """
-import signal, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv.pop(1))
-from launching import at_step, signal_here
-from replenish.cli import main
-at_step(30, lambda: signal_here(signal.SIGINT), Path("interrupted"))
-main()
-"""
-
-
-@pytest.mark.slow
-def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
-    arguments = ("run", ROW, "--scale", "digits", "--epochs", "3", "--runs", "runs")
-    code = [sys.executable, "-c", INTERRUPTED_COMMAND, str(Path(__file__).parents[1] / "helpers")]
-    stopped = subprocess.run([*code, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert stopped.returncode == 130, stopped.stderr
-    folder = only_run(tmp_path / "runs")
-    assert not (folder / "result.json").exists()
-    assert torch.load(folder / "checkpoint.pt", weights_only=True)["step"] == 30
-    complaint = stopped.stderr.replace("\n", " ")
-    assert f"replenish: stopped at step 30 of 66 and saved in {Path('runs')}" in complaint
-    assert "Traceback" not in complaint
-    done = replenish(*arguments, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "going on from step 30" in done.stderr
-    found = RunFolder(folder).result()
-    assert found is not None
-    assert [line["epoch"] for line in lines(folder)] == [1, 2, 3]
-    whole = train(find(ROW, "digits")[ROW].for_epochs(3), tmp_path / "whole")
-    assert found["weights_sha256"] == whole["weights_sha256"]
-
-
 # -- two that want the same run
 
 
@@ -194,7 +129,6 @@ def test_the_second_process_refuses(tmp_path: Path, processes: multiprocessing.c
         release.set()
         process.join(300)
     assert process.exitcode == 0
-    assert train(TINY, tmp_path, model=Plain, dataset=blobs())["status"] == "finished"
 
 
 def test_a_killed_process_leaves_no_lock(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
@@ -387,13 +321,3 @@ def test_two_processes_refuse_in_one_sentence(
     assert done.returncode == 2
     assert done.stderr.count("another process is training in") == 1
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_a_worker_of_two_processes_tells_once(tmp_path: Path) -> None:
-    """Two at once, each on two devices: only the first process of a run speaks."""
-    events: list[str] = []
-    jobs = [Job(DIGITS.for_epochs(1), tmp_path, Hardware("cpu", 2))]
-    (result,) = run_locally(jobs, 2, lambda place, event: events.append(event["event"]))
-    assert result["hardware"]["processes"] == 2
-    assert [kind for kind in events if kind != "step"] == ["start", "epoch", "end"]

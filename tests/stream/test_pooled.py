@@ -14,10 +14,10 @@ from contracts import as_lists
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replenish import SequencedReplacement, theory
+from replenish import SequencedReplacement
 from replenish.draws import DistinctDraws
 from replenish.stream import PooledStream
-from replenish.stream.window import drain_order, full_steps, gather, positions_before
+from replenish.stream.window import drain_order, gather
 
 # (N, B, M): pools smaller, equal and larger than the source; one batch a pool; batches of one.
 SIZES = [(97, 8, 97), (97, 8, 20), (50, 16, 151), (30, 30, 30), (40, 1, 40), (5, 3, 11), (1, 1, 1), (300, 7, 7)]
@@ -82,11 +82,6 @@ class TestBatches:
         stream = PooledStream(kind[0](length), batch_size=batch_size, pool_size=pool_size, seed=3)
         assert batches(stream, 200) == as_lists(order.batches(0, 200))
 
-    def test_over_more_than_one_block_of_draws(self) -> None:
-        order = SequencedReplacement(3000, 64, seed=1, pool_size=2000, sequence="identity")
-        stream = PooledStream(range(3000), batch_size=64, pool_size=2000, seed=1)
-        assert batches(stream, 800) == as_lists(order.batches(0, 800))
-
     @pytest.mark.parametrize(("length", "batch_size", "pool_size"), SIZES)
     def test_with_an_end_are_those_of_the_definition(
         self, kind: Any, length: int, batch_size: int, pool_size: int
@@ -126,23 +121,6 @@ class TestBatches:
         found = list(chain.from_iterable(stream))
         assert sorted(map(id, found)) == sorted(map(id, items))
 
-    def test_batches_are_the_callers_own(self) -> None:
-        one = PooledStream(range(50), batch_size=5, pool_size=20)
-        two = PooledStream(range(50), batch_size=5, pool_size=20)
-        for _ in range(40):
-            batch = next(one)
-            assert type(batch) is list
-            assert batch == next(two)
-            batch[:] = [-1] * 5
-
-    def test_seeds_differ(self) -> None:
-        for repeat in (True, False):
-            found = {
-                json.dumps(batches(PooledStream(range(97), batch_size=8, pool_size=97, seed=seed, repeat=repeat), 12))
-                for seed in (0, 1, 2, 2**63 - 1)
-            }
-            assert len(found) == 4
-
     def test_reads_no_more_than_it_needs(self) -> None:
         given = []
 
@@ -177,18 +155,6 @@ class TestBatches:
             found = chain.from_iterable(PooledStream(range(5), batch_size=2, pool_size=9, seed=seed, repeat=False))
             table[np.arange(5), list(found)] += 1
         assert np.all(np.abs(table - 400) < 5 * np.sqrt(400))
-
-    def test_the_mean_stay_is_that_of_the_law(self) -> None:
-        pool_size, batch_size = 200, 10
-        stream = PooledStream(count(), batch_size=batch_size, pool_size=pool_size)
-        stays = [
-            step - (item - pool_size) // batch_size
-            for step, batch in enumerate(islice(stream, 4000))
-            for item in batch
-            if item >= pool_size
-        ]
-        expected = theory.mean_residence(1000, batch_size, pool_size=pool_size)
-        assert abs(np.mean(stays) - expected) < 5 * expected / np.sqrt(len(stays))
 
 
 class TestResume:
@@ -237,18 +203,6 @@ class TestResume:
             state = stream.state_dict()
         assert found == expected
 
-    def test_into_a_stream_that_has_run(self, kind: Any) -> None:
-        make, options = kind
-        stream = PooledStream(make(50), batch_size=5, pool_size=20, **options)
-        start = stream.state_dict()
-        expected = batches(stream, 10)
-        middle = stream.state_dict()
-        later = batches(stream, 10)
-        stream.load_state_dict(middle)
-        assert batches(stream, 10) == later
-        stream.load_state_dict(start)
-        assert batches(stream, 10) == expected
-
     def test_state_of_a_seekable_source_is_plain_and_small(self) -> None:
         stream = PooledStream(seekable(10**6), batch_size=64, pool_size=5000)
         for _ in range(100):
@@ -287,14 +241,6 @@ class TestResume:
             stream.seek(step)
             assert stream.step == step
             assert batches(stream, 40 - step) == expected[step:]
-
-    def test_state_after_seek_is_that_of_the_step(self) -> None:
-        sought, run = (PooledStream(range(50), batch_size=5, pool_size=20) for _ in range(2))
-        batches(run, 17)
-        sought.seek(17)
-        state = run.state_dict()
-        assert state.pop("checksum") >= 0  # of items that a stream after a seek has not read
-        assert sought.state_dict() == state
 
     @pytest.mark.parametrize("step", [0, 1, 17, 40])
     def test_state_after_seek_with_items(self, step: int) -> None:
@@ -345,18 +291,6 @@ class TestResume:
 
 
 class TestParts:
-    def test_positions_are_those_of_a_pool_kept_by_hand(self) -> None:
-        draws = DistinctDraws(num_slots=12, batch_size=5, seed=1)
-        kept, position = list(range(12)), 12
-        for step in range(100):
-            assert positions_before(DistinctDraws(12, 5, 1), step).tolist() == kept
-            block, row = divmod(step, draws.steps_per_block)
-            for slot in draws.block(block)[row].tolist():
-                kept[slot], position = position, position + 1
-
-    def test_full_steps(self) -> None:
-        assert [full_steps(length, 10, 4) for length in (1, 9, 10, 13, 14, 18)] == [0, 0, 1, 1, 2, 3]
-
     def test_gather_jumps_long_gaps_and_reads_short_ones(self) -> None:
         opened = []
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import torch
 from contracts import as_lists
+from torch.utils.data import DataLoader
+from ways import exact, refused
 
 import replenish.integrations
 import replenish.torch
@@ -86,21 +88,17 @@ class TestSetEpoch:
 class TestAPassLeftEarly:
     def test_leaves_no_position(self, sampler: Any) -> None:
         take(sampler, 3)
+        message = r"left before its end: call set_epoch\(epoch\) before each pass"
         for _ in range(2):
-            with pytest.raises(RuntimeError, match=r"left before its end: call set_epoch\(epoch\) before each pass"):
+            ways = "epochs left early, without `set_epoch`", "a look at the data, then training"
+            with refused("PyTorch", *ways, error=RuntimeError, match=message):
                 next(iter(sampler))
         sampler.set_epoch(1)
         assert list(sampler) == steps(sampler, 10, 20)
 
-    def test_a_look_at_the_data(self, sampler: Any) -> None:
-        sampler.seek(7)
-        take(sampler, 1)
-        sampler.seek(7)
-        assert list(sampler) == steps(sampler, 7, 10)
-
     def test_a_pass_beside_another_needs_its_own_position(self, sampler: Any) -> None:
         first = take(sampler, 2)
-        with pytest.raises(RuntimeError, match="position is unknown"):
+        with refused("PyTorch", "`zip(loader, loader)`", error=RuntimeError, match="position is unknown"):
             next(iter(sampler))
         assert list(first) == steps(sampler, 2, 10)
         assert list(sampler) == steps(sampler, 10, 20)
@@ -171,7 +169,8 @@ class TestCopies:
         assert list(duplicate(sampler)) == steps(sampler, 12, 20)
         one = take(sampler, 3)
         within = duplicate(sampler)
-        with pytest.raises(RuntimeError, match="position is unknown"):
+        way = "copies of the sampler, made within an epoch"
+        with refused("PyTorch", way, error=RuntimeError, match="position is unknown"):
             list(within)
         within.set_epoch(0)
         assert list(within) == steps(sampler, 0, 10)
@@ -192,7 +191,8 @@ class TestProcesses:
             expected = [expected[at : at + BATCH] for at in range(0, len(expected), BATCH)]
             assert list(sampler) == [index for batch in expected for index in batch[2:]]
         else:
-            assert list(sampler) == [batch[2:] for batch in expected]
+            way = "a sampler made before `init_process_group`"
+            exact("PyTorch", way, seen=list(sampler), whole=[batch[2:] for batch in expected])
 
 
 class TestProgress:
@@ -221,6 +221,21 @@ class TestProgress:
         progress.step = 20
         with pytest.raises(ValueError, match="epoch should be at least 2, since 20 steps are trained, but got 1"):
             progress.set_epoch(1)
+
+
+@pytest.mark.parametrize("name", ["srs", "indices"])
+def test_a_look_at_fewer_batches_than_workers_prefetch(name: str) -> None:
+    """They are all drawn, so the sampler takes the pass for finished; the progress knows better."""
+    sampler = MAKERS[name]()
+    own = {"sampler": sampler, "batch_size": BATCH} if name == "indices" else {"batch_sampler": sampler}
+    loader = DataLoader(range(SAMPLES), num_workers=2, persistent_workers=True, collate_fn=list, **own)
+    progress = Progress(sampler)
+    progress.load_state_dict(sampler.state_dict(step=7))
+    next(iter(loader))
+    with pytest.raises(RuntimeError, match="would begin at step 10, but the progress is at step 7"):
+        next(iter(loader))
+    progress.set_epoch(0)
+    assert list(loader) == as_lists(sampler.order.batches(7, 10))
 
 
 def test_reshuffling_is_the_order_of_that_name() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from made_sources import Forward, OfUnknownLength
-from torch.utils.data import DataLoader, IterableDataset, default_collate, get_worker_info
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from torchdata.stateful_dataloader import StatefulDataLoader
 from ways import exact, refused
 
@@ -102,11 +102,6 @@ class TestBatches:
             found += list(loader(data, workers))
         assert found == endless
 
-    def test_collate(self) -> None:
-        batch = next(iter(loader(dataset(range(90)), collate_fn=default_collate)))
-        assert isinstance(batch, torch.Tensor)
-        assert batch.shape == (4,)
-
     def test_an_error_of_the_source_passes_through(self) -> None:
         def source(start: int) -> Iterator[int]:
             yield from range(start, 30)
@@ -159,14 +154,6 @@ class TestRanks:
         lengths = [sum(SIZES[rank::ranks]) for rank in range(ranks)]
         shortest = lengths.index(min(lengths))
         assert workers or len(each[shortest]) == min(lengths)
-
-    @pytest.mark.parametrize("workers", [0, 2])
-    def test_repeating_ranks_have_equal_passes(self, workers: int) -> None:
-        for rank in range(3):
-            data = dataset(shards(), workers, steps_per_epoch=9, num_replicas=3, rank=rank)
-            found = list(loader(data, workers))
-            assert len(found) == 9
-            assert {item // 100 % 3 for item in chain.from_iterable(found)} == {rank}
 
     def test_are_those_of_torch_distributed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
@@ -276,13 +263,6 @@ class TestPositions:
         with pytest.raises(ValueError, match="steps_per_epoch should be None with repeat=False"):
             dataset(range(9), repeat=False, steps_per_epoch=3)
 
-    def test_an_endless_pass_has_steps(self) -> None:
-        for workers in (0, 2):
-            expected = list(islice(loader(dataset(shards(), workers), workers), 30))
-            data = dataset(shards(), workers)
-            data.seek(17)
-            assert list(islice(loader(data, workers), 13)) == expected[17:]
-
     @pytest.mark.parametrize("workers", [0, 2])
     def test_num_workers_is_the_loaders(self, workers: int) -> None:
         with pytest.raises(
@@ -364,14 +344,13 @@ class History:
                         epoch, done = epoch + 1, 0
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_histories(block: int) -> None:
-    for seed in range(50 * block, 50 * block + 50):
+def test_histories() -> None:
+    for seed in range(100):
         History(seed, workers=0).check(seed)
     exact("streams", "any loader, `dataset.state_dict(step)`", "torchdata, the loader's own state", seen=[1], whole=[1])
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_histories_with_workers(seed: int) -> None:
     History(1000 + seed, workers=2).check(seed)
 
@@ -397,15 +376,6 @@ class TestStatefulDataLoader:
             seen=seen + list(resumed),
             whole=whole,
         )
-
-    def test_a_live_source(self) -> None:
-        live = iter(range(1000))
-        options: dict[str, Any] = {"store_items": True, "source_continues": True}
-        first = self.resumable(live, **options)
-        seen = list(islice(first, 9))
-        resumed = self.resumable(live, **options)
-        resumed.load_state_dict(first.state_dict())
-        assert seen + list(islice(resumed, 9)) == list(islice(PooledStream(range(1000), **OPTIONS), 18))
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_a_state_and_an_epoch_that_contradict_each_other(self, workers: int) -> None:
@@ -520,13 +490,6 @@ class TestSourcesThatLoseItems:
             first_error(loader(dataset(table.skip, 2, repeat=False), 2, collate_fn=list))
         found = loader(dataset(table, repeat=False), collate_fn=list)
         assert sorted(item["item"] for batch in found for item in batch) == list(range(485))
-
-    @pytest.mark.parametrize("lengths", [[0, 2], [3, 0], [0, 0]])
-    def test_a_wrong_length_of_0(self, lengths: list[int]) -> None:
-        source = Shards(["abc", "de"], list, lengths=lengths)
-        for workers in (0, 2):
-            with pytest.raises(ValueError, match="lengths should say how many items shard|length is 0"):
-                first_error(loader(dataset(source, workers, repeat=False), workers))
 
     def test_empty_shards(self) -> None:
         source = Shards(["abc", "", "de", ""], list, lengths=[3, 0, 2, 0])

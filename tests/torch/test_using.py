@@ -6,7 +6,6 @@ import copy
 import pickle
 import threading
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from replenish import Mixture, RandomReshuffling, SequencedReplacement
+from replenish import RandomReshuffling, SequencedReplacement
 from replenish.draws import derived_seed
 from replenish.orders.building import check_fittable
 from replenish.orders.rebatched import FittedOrder
@@ -153,7 +152,7 @@ class TestEveryIterIsAFreshEpoch:
                 thread.join()
         assert sorted(passes) == sorted(epoch(number) for number in range(2, 6))
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(
         actions=st.lists(
             st.tuples(
@@ -198,28 +197,6 @@ class TestEveryIterIsAFreshEpoch:
                     under_way.clear()
                     made = loader(drop_last=drop_last)
         assert sum(record.passes for record in patch.records) == begun
-
-    def test_takes_a_few_milliseconds_per_iterator(self) -> None:
-        """An iterator for every step is what torch pays a permutation for; the order may not cost more."""
-        data = range(1_280_000)
-        with using("srs"):
-            made = DataLoader(data, batch_size=256, shuffle=True)
-            next(iter(made))
-            ours = seconds(lambda: next(iter(made)))
-        theirs = seconds(lambda: next(iter(DataLoader(data, batch_size=256, shuffle=True))))
-        assert ours < 1.5 * theirs
-
-
-def seconds(step: Any) -> float:
-    """The shortest of some times: others may use the machine."""
-    import time
-
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        step()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 class TestWhichLoaders:
@@ -314,11 +291,6 @@ class TestWhichLoaders:
             list(loader(shuffle=False))
         with pytest.raises(RuntimeError, match="no DataLoader was made"), using("srs"):
             pass
-
-    def test_an_error_inside_is_the_error(self) -> None:
-        with pytest.raises(KeyError), using("srs"):
-            raise KeyError
-        assert next(iter(loader(shuffle=False))) == DATA[:8]
 
 
 class TestStreams:
@@ -462,7 +434,7 @@ class TestProcesses:
         assert [[*one, *two] for one, two in zip(*ranks, strict=True)] == stream(0, 0, 12)
 
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking pytest-xdist's threads is torch's choice
-    @pytest.mark.parametrize(("method", "persistent"), [("fork", False), ("fork", True), ("spawn", True)])
+    @pytest.mark.parametrize(("method", "persistent"), [("fork", False), ("spawn", True)])
     def test_of_workers(self, method: str, persistent: bool) -> None:
         with using("srs", seed=3):
             made = loader(drop_last=True, num_workers=2, multiprocessing_context=method, persistent_workers=persistent)
@@ -563,9 +535,6 @@ class TestLoaderHook:
             assert sorted(chain(*pickle.loads(pickle.dumps(made)))) == DATA
         assert patch.summaries()[0].endswith("; warning: it was pickled, and has torch's order in another process")
 
-    def test_leaves_what_cannot_be_replaced(self) -> None:
-        assert not LoaderHook().replace_iter([1, 2], lambda sampler, own: own())
-
 
 @given(
     name=st.sampled_from(sorted(set(ORDERS) & {"srs", "reshuffling", "flip-flop", "independent"})),
@@ -585,13 +554,3 @@ def test_a_fitted_order_has_the_sizes_it_is_told(name: str, num_samples: int, ba
     assert backwards[::-1] == batches
     assert pickle.loads(pickle.dumps(fitted)) == fitted
     assert as_lists(fitted.batches(steps, 2 * steps)) == batches[steps : 2 * steps]
-
-
-def test_a_mixture_from_a_config_file(tmp_path: Path) -> None:
-    path = tmp_path / "mix.json"
-    path.write_text('{"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 2}')
-    with using(str(path), seed=3):
-        drawn = [batch.tolist() for batch in DataLoader(range(1000), batch_size=8, shuffle=True)]
-    expected = Mixture([900, 100], [3, 1], 8, seed=3)
-    assert drawn == [batch.tolist() for batch in expected.batches(0, 125)]
-    assert {sum(index >= 900 for index in batch) for batch in drawn} == {2}

@@ -61,27 +61,6 @@ def test_processes_share_the_batch_of_one() -> None:
         assert np.concatenate([half.batch(step)[0].numpy() for half in halves]).tolist() == images.tolist()
 
 
-def test_an_order_of_ones_own_needs_no_visits() -> None:
-    class Own:
-        num_samples, batch_size, steps_per_epoch = 97, 8, 13
-
-        def batch(self, step: int) -> np.ndarray:
-            return (np.arange(8) + 3 * step) % 97
-
-        def batches(self, start: int = 0, stop: int | None = None):  # type: ignore[no-untyped-def]
-            return (self.batch(step) for step in range(start, 10**9 if stop is None else stop))
-
-        def effective_epoch(self, step: int) -> float:
-            return step / 13
-
-        def config(self) -> dict[str, int | str]:
-            return {"order": "own"}
-
-    batches = Batches(Own(), half_dark(97), augment=Augmentation(pad=0, alternating=True))
-    for visits in sides(batches, 0, 40).values():
-        assert visits == [(number % 2 == 0) == visits[0] for number in range(len(visits))]
-
-
 def test_the_option_is_off_and_renames_no_folder() -> None:
     plain = RunConfig()
     assert not plain.alternating_flip

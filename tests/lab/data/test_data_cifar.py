@@ -279,21 +279,3 @@ def test_the_real_cifar100(real_cifar100: Path):
     assert dataset.mean.round(4).tolist() == [0.5071, 0.4865, 0.4409]
     assert dataset.std.round(4).tolist() == [0.2673, 0.2564, 0.2762]
     assert dataset.fingerprint == "6ea278d9f7adabc496788748d9ddfe59c92010122417e3447d63837f7dd19dea"
-
-
-def test_the_coarse_labels_of_the_real_cifar100(real_cifar100: Path):
-    fine = load("cifar100", real_cifar100, images_per_class=25, image_size=8, held_out=True)
-    coarse = load("cifar100-coarse", real_cifar100, images_per_class=25, image_size=8, held_out=True)
-    np.testing.assert_array_equal(coarse.train_images, fine.train_images)
-    np.testing.assert_array_equal(coarse.held_out_images, fine.held_out_images)
-    assert coarse.held_out_images is not None
-    assert coarse.held_out_images.shape == (47_500, 8, 8, 3)
-    assert np.bincount(coarse.train_labels).tolist() == [125] * 20
-    known = DATASETS["cifar100-coarse"]
-    assert (known.classes, known.kept_images(25), known.train_images) == (20, 2_500, 50_000)
-    assert coarse.class_names[:2] == ("aquatic_mammals", "fish")
-    # Every fine class is in one coarse class, in both splits: dolphins are aquatic mammals.
-    pairs = {*zip(fine.train_labels.tolist(), coarse.train_labels.tolist(), strict=True)}
-    assert len(pairs) == 100
-    assert pairs == {*zip(fine.test_labels.tolist(), coarse.test_labels.tolist(), strict=True)}
-    assert (fine.class_names.index("dolphin"), 0) in pairs

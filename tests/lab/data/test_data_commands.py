@@ -7,7 +7,7 @@ from test_data_fakes import fake_contents, fake_files, write_archive, write_fold
 from typer.testing import CliRunner
 
 from replenish.cli.data import app as data_app
-from replenish.lab.data.cifar_files import CIFAR10, CIFAR100, CIFARS
+from replenish.lab.data.cifar_files import CIFAR100, CIFARS
 
 CONTENTS = fake_contents(CIFAR100)
 FILES = fake_files(CIFAR100, CONTENTS)
@@ -87,10 +87,3 @@ def test_get_unpacks_and_says_where(run, tmp_path: Path):
 def test_get_without_a_network(run, tmp_path: Path):
     result = run("get", "cifar100", "--root", tmp_path, "--url", "http://127.0.0.1:9/x.tar.gz")
     assert "could not download from 127.0.0.1" in sentence(result)
-
-
-def test_the_official_addresses():
-    for files in (CIFAR10, CIFAR100):
-        assert files.url == f"https://www.cs.toronto.edu/~kriz/{files.archive}.tar.gz"
-        assert all(len(md5) == 32 for md5 in (files.archive_md5, *files.md5s.values()))
-    assert len(CIFAR10.md5s) == 7

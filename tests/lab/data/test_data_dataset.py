@@ -26,14 +26,6 @@ def test_mean_and_std_are_the_training_splits_own():
     np.testing.assert_allclose(dataset.std, scaled.std(axis=(0, 1, 2)), rtol=1e-13)
 
 
-def test_moments_do_not_depend_on_the_pieces(monkeypatch):
-    whole = make()
-    monkeypatch.setattr("replenish.lab.data.dataset.VALUES_PER_PIECE", 1)
-    pieces = make()
-    assert (whole.mean == pieces.mean).all()
-    assert (whole.std == pieces.std).all()
-
-
 def test_a_constant_channel_has_std_one():
     images = np.full((6, 4, 5, 3), 7, dtype=np.uint8)
     dataset = make(train_images=images)
@@ -58,24 +50,11 @@ def test_fingerprint_sees_everything_but_the_name():
     assert len({base.fingerprint, *(other.fingerprint for other in others)}) == 7
 
 
-def test_fingerprint_does_not_depend_on_memory_order():
-    base = make()
-    assert make(train_images=np.asfortranarray(base.train_images)).fingerprint == base.fingerprint
-
-
 def test_arrays_cannot_be_changed():
     dataset = make()
     for array in (dataset.train_images, dataset.train_labels, dataset.test_images, dataset.test_labels):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
-
-
-def test_description_is_plain():
-    described = make().describe()
-    assert described["image_size"] == [4, 5]
-    assert described["classes"] == 3
-    assert described["train_images"] == 6
-    assert repr(make()) == "Dataset('made', 3 classes, 6 training and 3 test images of (4, 5, 3))"
 
 
 @pytest.mark.parametrize(

@@ -163,24 +163,11 @@ def test_a_part_that_is_wrong_is_fetched_anew(server, files, tmp_path, extra):
     assert server.asked[1] is None
 
 
-def test_a_complete_part_is_used(server, files, tmp_path):
-    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content)
-    get(files, tmp_path)
-    assert server.asked == [f"bytes={len(server.content)}-"]
-
-
 def test_another_archive_is_refused_and_not_kept(server, files, tmp_path):
     server.content = server.content[:-1] + b"!"
     with pytest.raises(DataError, match="not the official archive"):
         get(files, tmp_path)
     assert names(tmp_path) == []
-
-
-def test_another_part_of_the_file_is_refused(server, files, tmp_path):
-    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content[:1000])
-    server.content_range = "bytes 5-10/11"
-    with pytest.raises(DataError, match="from byte 1000 on, but sent another part"):
-        get(files, tmp_path)
 
 
 def test_more_bytes_than_an_archive_has(server, files, tmp_path, monkeypatch):
@@ -230,24 +217,10 @@ def test_damaged_archives_leave_nothing(files, tmp_path, kind, monkeypatch):
     assert names(tmp_path) == ["cifar-100-python.tar.gz"]
 
 
-def test_a_folder_that_another_process_made_meanwhile(files, tmp_path):
-    archive = write_archive(tmp_path / "cifar-100-python.tar.gz", files, CONTENTS)
-    folder = write_folder(tmp_path, files, CONTENTS)
-    assert unpack(files, archive, tmp_path) == folder
-    assert names(tmp_path) == ["cifar-100-python", "cifar-100-python.tar.gz"]
-
-
 def test_an_altered_archive_is_blamed_and_not_the_folder_it_was_unpacked_to(files, tmp_path):
     archive = write_archive(tmp_path / "cifar-100-python.tar.gz", files, {**CONTENTS, "meta": b"x"})
     with pytest.raises(DataError, match=f"^{archive}: meta is not the official file"):
         get(files, tmp_path)
-
-
-def test_a_bad_address_is_refused_also_where_nothing_has_to_be_downloaded(files, tmp_path):
-    write_archive(tmp_path / "cifar-100-python.tar.gz", files, CONTENTS)
-    for url in ("htps://example.org/x.tar.gz", "https://", "https://[::1/x"):
-        with pytest.raises(ValueError, match="url should be an address that begins with https://"):
-            get(files, tmp_path, url=url)
 
 
 def test_what_a_killed_process_left_is_cleared_and_what_another_needs_is_not(files, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import pickle
 import struct
 import tarfile
 from dataclasses import replace
@@ -114,15 +113,6 @@ def hostile_members() -> dict[str, tarfile.TarInfo]:
     for name in ("parent", "parent inside", "absolute", "elsewhere", "backslash"):
         members[name].size = 5
     return members
-
-
-def test_the_stand_ins_are_what_an_ordinary_unpickler_reads():
-    contents = fake_contents(CIFAR10)
-    # Only here: this content was made above. The library itself never unpickles in this way.
-    batch = pickle.loads(contents["data_batch_1"].replace(b"numpy.core", b"numpy._core"), encoding="bytes")
-    assert batch[b"labels"][:5] == [0, 1, 2, 3, 0]
-    assert batch[b"data"].shape == (12, 3072)
-    assert batch[b"data"].dtype == np.uint8
 
 
 def test_both_cifars_load(tmp_path: Path):

@@ -141,12 +141,3 @@ def test_channels_first_are_refused_and_not_read_as_channels_last(tmp_path: Path
     assert load(path).train_images.shape[1:] == (8, 8, 3)
     np.savez(path, images=np.zeros((40, 8, 8, 13), np.uint8), labels=np.arange(40) % 2)  # of a satellite
     assert load(path).channels == 13
-
-
-def test_a_member_that_is_no_array(tmp_path: Path):
-    path = tmp_path / "data.npz"
-    np.savez(path, labels=np.arange(40) % 2)
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("images", b"no array")
-    with pytest.raises(DataError, match="images is no array"):
-        load(path)

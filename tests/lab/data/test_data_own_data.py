@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import TensorDataset
 
-from replenish.lab import compare
 from replenish.lab.data import DataError, Dataset, as_dataset, load
 
 LABELS = np.arange(20) % 2
@@ -87,16 +85,6 @@ def test_splits_of_your_own_are_kept(data: Any) -> None:
     assert np.array_equal(found.train_images, IMAGES[:12])
     assert np.array_equal(found.test_images, IMAGES[12:])
     assert found.name == "mine"
-
-
-def test_a_dataset_of_hugging_face_is_compared(tmp_path: Path) -> None:
-    recipe = {"model": lambda: nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), "epochs": 1, "batch_size": 4, "seeds": 2}
-    found, plain = (
-        compare(data, orders=("reshuffling", "srs"), runs=tmp_path / name, **recipe)
-        for name, data in (("theirs", hugging_face()), ("arrays", (IMAGES, LABELS)))
-    )
-    assert found.verdicts[0].outcome == "undecided"
-    assert found.errors == plain.errors
 
 
 def test_grey_images_of_several_sizes() -> None:

@@ -6,10 +6,8 @@ import copy
 
 import pytest
 import torch
-from torch import nn
 
 from replenish.lab.models import MODELS, build, training_loss
-from replenish.lab.models.layers import fast_layout
 
 # Small members of every family, with their overrides, that a test can train a step of.
 SMALL: dict[str, dict[str, object]] = {
@@ -49,8 +47,7 @@ def test_odd_sizes(name: str) -> None:
         assert model(torch.randn(2, channels, image_size, image_size)).shape == (2, 5)
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("image_size", [8, 16])
+@pytest.mark.parametrize(("image_size", "channels"), [(8, 1), (16, 3)])
 @pytest.mark.parametrize("name", SMALL)
 def test_gradients_reach_every_parameter(name: str, image_size: int, channels: int) -> None:
     torch.manual_seed(0)
@@ -105,24 +102,9 @@ def test_networks_learn() -> None:
         assert losses[-1] < 0.5 * losses[0], name
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-def test_layout_on_a_cpu_is_channels_last(channels: int) -> None:
-    images = torch.randn(2, channels, 8, 8)
-    fast = fast_layout(images)
-    assert torch.equal(fast, images)
-    assert fast.stride(1) == 1
-    # What comes from an NHWC array is not copied.
-    from_array = torch.randn(2, 8, 8, channels).permute(0, 3, 1, 2)
-    assert fast_layout(from_array) is from_array
-    # The layout survives a convolution, with one channel too.
-    convolved = nn.Conv2d(channels, 4, 3)(fast)
-    assert convolved.is_contiguous(memory_format=torch.channels_last)
-    assert fast_layout(images.to("meta")).stride() == images.stride()
-
-
 # torch itself instantiates the class that it warns should not be instantiated, when it meets an autograd function.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-@pytest.mark.parametrize("name", ["wrn-10-1", "shake-shake-8-2x8d", "densenet-bc-10-4"])
+@pytest.mark.parametrize("name", ["wrn-10-1", "shake-shake-8-2x8d"])
 def test_dynamo_traces_them_whole(name: str) -> None:
     model = build(name, 1, 10, 8)
     compiled = torch.compile(model, backend="eager", fullgraph=True)

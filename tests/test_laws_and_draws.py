@@ -1,22 +1,24 @@
-"""The laws of the further orders against what the orders draw."""
+"""The laws of gaps, of noise and of SGD against what the orders draw."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from contracts import FACTS, facts
+from scipy.signal import lfilter
 
 from replenish import (
     BallsInBins,
+    BatchedReplacement,
     BlockReshuffling,
     BlockShuffle,
     FlipFlop,
+    IndependentDraws,
     Jitter,
     LengthGrouped,
+    Mixture,
     Order,
     PairedReversal,
     PoissonDraws,
@@ -24,13 +26,14 @@ from replenish import (
     RepeatedAugmentation,
     SequencedReplacement,
     ShuffleBuffer,
+    ShuffleOnce,
     Stratified,
     WeightedDraws,
     diagnostics,
     theory,
 )
 from replenish.measure.reading import read_draws
-from replenish.measure.spectrum import batch_means, random_signs
+from replenish.measure.spectrum import MeasuredSpectrum, batch_means, expected_density, random_signs
 from replenish.orders import ORDERS, build_order
 from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import noise_law
@@ -117,37 +120,59 @@ def test_sums_are_the_integrals(name: str) -> None:
         assert law.covariance_sum(decay).real == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def gaps_of(order: Order, steps: int) -> np.ndarray:
-    seen: defaultdict[int, list[int]] = defaultdict(list)
-    for step, batch in enumerate(order.batches(0, steps)):
-        for sample in set(batch.tolist()):
-            seen[sample].append(step)
-    return np.array([after - before for at in seen.values() for before, after in pairwise(at)])
+GAPS: dict[str, Order] = {
+    "reshuffling": RandomReshuffling(103, 10),
+    "reshuffling-dropped": RandomReshuffling(103, 10, drop_last=True),
+    "reshuffling-much-dropped": RandomReshuffling(17, 6, drop_last=True),
+    "flip-flop": FlipFlop(100, 10),
+    "flip-flop-short": FlipFlop(103, 10),
+    "flip-flop-dropped": FlipFlop(17, 6, drop_last=True),
+    "shuffle-once": ShuffleOnce(103, 10),
+    "independent": IndependentDraws(100, 10),
+    "replacement": BatchedReplacement(100, 10),
+    "srs": SequencedReplacement(4000, 10),
+    "srs-small-pool": SequencedReplacement(4000, 10, pool_size=1000),
+    "srs-large-pool": SequencedReplacement(4000, 10, pool_size=12_000),
+}
+GAPS |= {
+    name: NOISE[name]
+    for name in (
+        *("block-shuffle", "jitter", "poisson", "bins", "stratified", "repeated", "length-grouped"),
+        "block-reshuffling",
+    )
+}
 
 
-GAPS = ["block-shuffle", "jitter", "poisson", "bins", "stratified", "repeated", "length-grouped", "block-reshuffling"]
-
-
-@pytest.mark.parametrize("name", GAPS)
+@pytest.mark.parametrize("name", list(GAPS))
 def test_gaps_are_those_of_the_law(name: str) -> None:
-    order, law = NOISE[name], theory.visit_gaps(NOISE[name])
-    gaps = gaps_of(order, 8_000)
+    order, law = GAPS[name], theory.visit_gaps(GAPS[name])
+    start = 10 * order.steps_per_epoch if "srs" in name else 0
+    found = diagnostics.visit_gaps(order, max(90, 8_000 // order.steps_per_epoch), start=start)
     x = np.array([0.1, 0.3, 0.5, 0.9, 1.1, 1.5, 1.9, 2.5])
-    assert np.mean(gaps[:, None] > np.floor(x * N / B + 1e-9), axis=0) == pytest.approx(law.survival(x), abs=0.012)
-    assert gaps.mean() * B / N == pytest.approx(law.mean, rel=0.01)
+    # Gaps of one sample are not independent, of one epoch neither: 0.01 is five standard errors of the worst case.
+    assert found.survival(x) == pytest.approx(law.survival(x), abs=0.012)
+    assert found.mean == pytest.approx(law.mean, rel=0.015)
+    assert law.probabilities([0, 0.5, 1, 50]).sum() == pytest.approx(1)
 
 
-def test_one_block_is_flip_flop() -> None:
-    frequencies = np.linspace(0, 0.5, 50)
-    one, two = (theory.noise_spectrum(kind(**SIZES), frequencies) for kind in (PairedReversal, FlipFlop))
-    np.testing.assert_allclose(one.continuous, two.continuous, atol=1e-12)
+@pytest.mark.parametrize("k", [0.25, 1.0, 3.0])
+def test_mean_and_variance_of_the_gaps_of_srs(k: float) -> None:
+    law = theory.visit_gaps(SequencedReplacement(4000, 10, pool_size=int(4000 * k)))
+    assert law.survival(0.0) == pytest.approx(1, abs=1e-9)
+    grid = np.linspace(0, 40, 801)
+    survival = law.survival(grid)
+    assert np.all(np.diff(survival) <= 1e-12)
+    assert np.trapezoid(survival, grid) == pytest.approx(law.mean, abs=2e-3)
+    assert 2 * np.trapezoid(grid * survival, grid) - 1 == pytest.approx(law.variance, abs=2e-3)
 
 
-def test_a_buffer_lies_between_shuffle_once_and_reshuffling() -> None:
-    reshuffling = theory.noise_variance(RandomReshuffling(6_000, 60), 1.0)
-    variances = [theory.noise_variance(ShuffleBuffer(6_000, 60, buffer_size=size), 1.0) for size in (1, 600, 5_990)]
-    assert variances[0] < variances[1] < variances[2]
-    assert variances[2] == pytest.approx(reshuffling, rel=1e-3)
+def test_gaps_of_the_paper() -> None:
+    srs = theory.visit_gaps(SequencedReplacement(50_000, 50))
+    assert srs.variance == pytest.approx(0.4817, abs=1e-4)
+    assert (1 - srs.survival(0.1), srs.survival(2.0)) == pytest.approx((0.0574, 0.0943), abs=1e-4)
+    assert theory.visit_gaps(RandomReshuffling(50_000, 50)).variance == pytest.approx(1 / 6, abs=1e-5)
+    assert theory.visit_gaps(FlipFlop(50_000, 50)).variance == pytest.approx(1 / 4, abs=1e-5)
+    assert "variance 0.4817" in repr(srs)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +256,113 @@ def test_the_power_of_a_law_is_what_is_drawn(name: str) -> None:
     assert power == pytest.approx(law.continuous.mean() + law.line_powers[moving].sum(), rel=0.12)
 
 
-def test_empty_batches_make_no_noise() -> None:
-    order = PoissonDraws(100, 1)
-    assert 0 in {len(batch) for batch in order.batches(stop=100)}
-    found = diagnostics.noise_spectrum(order, epochs=20)
-    assert found.density.mean() == pytest.approx(1 - np.exp(-1), abs=0.25)  # of the steps that draw any
+# ---- What SGD does, simulated ----
+
+
+@pytest.mark.parametrize(("momentum", "kappa"), [(0.0, 3), (0.9, 1.0), (0.5, 60.0)])
+def test_variance_of_simulated_sgd(momentum: float, kappa: float) -> None:
+    """64 weights at once, each with its own numbers; the spread over them gives the error of their mean."""
+    n, b, weights, steps = 400, 10, 64, 8000
+    generator = np.random.Generator(np.random.Philox(7))
+    gradients = generator.standard_normal((n, weights))
+    gradients -= gradients.mean(axis=0)
+    gradients /= gradients.std(axis=0)
+    step = kappa * (1 - momentum) * b / n
+    white = step * (1 + momentum) / ((1 - momentum) * (2 * (1 + momentum) - step)) / b
+    for order in (
+        SequencedReplacement(n, b, pool_size=200),
+        RandomReshuffling(n, b),
+        FlipFlop(n, b),
+        ShuffleOnce(n, b),
+    ):
+        weight, before = np.zeros(weights), np.zeros(weights)
+        squares = np.zeros(weights)
+        for number, batch in enumerate(order.batches(0, steps)):
+            noise = gradients[batch].mean(axis=0)
+            weight, before = (1 + momentum - step) * weight - momentum * before - step * noise, weight
+            if number >= 1000:
+                squares += weight**2
+        ratios = squares / (steps - 1000) / white
+        error = ratios.std() / np.sqrt(weights)
+        assert abs(ratios.mean() - theory.noise_variance(order, kappa, momentum)) < 5 * error, order
+
+
+# ---- Mixtures, and SRS over sorted data ----
+
+
+@pytest.mark.parametrize("orders", [None, "srs", "independent"])
+def test_a_mixtures_spectrum_is_that_of_its_sources(orders: str | None) -> None:
+    own = {
+        None: None,
+        "srs": [SequencedReplacement(1200, 10), None],
+        "independent": [None, IndependentDraws(300, 10)],
+    }[orders]
+    mixture = Mixture([1200, 300], [3, 2], 20, orders=own)
+    found = diagnostics.noise_spectrum(mixture, epochs=40, start=2000, numbers=128).in_bands(15)
+    smeared = _smeared(mixture, found.steps, 15)
+    assert (np.abs(found.density - smeared) < 5 * found.error + 0.05).all()
+
+
+def _smeared(mixture: Mixture, steps: int, bands: int) -> np.ndarray:
+    frequencies = np.arange(1, steps // 2 + 1) / steps
+    density = expected_density(noise_law(mixture), steps)
+    return MeasuredSpectrum(frequencies, density, np.zeros_like(density), steps).in_bands(bands).density
+
+
+def test_a_mixtures_variance_lies_between_those_of_its_sources() -> None:
+    one = theory.noise_variance(Mixture([1000], [1], 10), [0.3, 1, 3])
+    assert one == pytest.approx(theory.noise_variance(RandomReshuffling(1000, 10), [0.3, 1, 3]))
+    # Kappa counts epochs of the mixture; the epochs of the sources, N_i / (w_i B) steps, are 1.8 and 0.2 of these.
+    both = theory.noise_variance(Mixture([9000, 1000], [1, 1], 10), 1.0)
+    each = theory.noise_variance(RandomReshuffling(10_000, 10), [1.8, 0.2])
+    assert both == pytest.approx(each.mean(), rel=1e-3)
+    with pytest.raises(theory.NoLawError, match="stages should be left out"):
+        theory.noise_variance(Mixture([100, 200], [1, 1], 10, stages=[(5, [2, 1])]), 1.0)
+    with pytest.raises(theory.NoLawError, match="each source should have two batches' parts"):
+        theory.noise_variance(Mixture([100, 5], [1, 1], 10), 1.0)
+
+
+def test_sorted_data_under_the_identity_have_more_noise_than_the_average() -> None:
+    n, b, classes = 2000, 20, 10
+    order = SequencedReplacement(n, b, sequence="identity")
+    numbers = np.eye(classes)[np.arange(n) * classes // n]
+    law = theory.noise_variance(order, [0.3, 1.0], values=numbers)
+    assert law.round(2).tolist() == [0.4, 1.07]
+    scaled = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    means = np.concatenate([scaled[rows].mean(axis=1) for rows in order.blocks(20 * n // b, 3000 * n // b)])
+    for kappa, expected in zip((0.3, 1.0), law, strict=True):
+        step = kappa * b / n
+        weight = lfilter([1.0], [1.0, step - 1], means, axis=0)[10 * n // b :]
+        white = 1 / b / (step * (2 - step))
+        assert (weight**2).mean() / white == pytest.approx(expected, rel=0.04)
+
+
+def test_a_random_sequence_has_the_average() -> None:
+    order = SequencedReplacement(2000, 20)
+    labels = np.repeat(np.arange(10), 200)
+    numbers = np.random.default_rng(0).normal(size=(2000, 60))
+    assert theory.noise_variance(order, 1.0, values=numbers) == pytest.approx(
+        theory.noise_variance(order, 1.0), abs=0.02
+    )
+    assert theory.sorted_data_warning(order, labels) is None
+    assert "is 1.07 of independent" in str(
+        theory.sorted_data_warning(SequencedReplacement(2000, 20, sequence="identity"), labels)
+    )
+    assert theory.sorted_data_warning(RandomReshuffling(2000, 20), labels) is None
+    assert theory.sorted_data_warning(order, np.zeros(2000)) is None
+
+
+def test_the_lab_warns_with_the_number() -> None:
+    from replenish.lab import RunConfig
+
+    config = RunConfig(order="srs", sequence="identity", batch_size=20, epochs=2)
+    with pytest.warns(UserWarning, match="is 1.07 of independent draws' for what differs between classes, not 0.50"):
+        config.build_order(2000, np.repeat(np.arange(10), 200))
+    config.build_order(2000, np.random.default_rng(0).integers(0, 10, 2000))
+
+
+def test_values_are_for_fixed_sequences() -> None:
+    with pytest.raises(theory.NoLawError, match="values should be left out, unless order is SRS"):
+        theory.noise_variance(RandomReshuffling(100, 10), 1.0, values=np.arange(100))
+    with pytest.raises(ValueError, match="values should be 100 finite numbers that differ"):
+        theory.noise_variance(SequencedReplacement(100, 10), 1.0, values=np.ones(100))
