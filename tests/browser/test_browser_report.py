@@ -55,16 +55,8 @@ def test_a_link_to_a_folded_section_opens_it(open_page: Any, page_path: Path) ->
     assert table.is_visible()
 
 
-def width_of_body(page: Any) -> tuple[int, int]:
-    return tuple(page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]"))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", ["desktop", "phone"])
-def test_a_table_and_a_figure_hold_what_the_folders_say(
-    open_page: Any, page_path: Path, width: str, scheme: str
-) -> None:
-    page = open_page(page_path, width=width, scheme=scheme)
+def test_a_table_and_a_figure_hold_what_the_folders_say(open_page: Any, page_path: Path) -> None:
+    page = open_page(page_path)
     row = page.locator(f"#mini-table3-table tr[data-row='{SRS}']")
     cell = row.locator("td").nth(4)
     assert cell.locator(".value").inner_text() == f"{statistics.fmean(TABLE3_ERRORS[SRS]):.2f}"
@@ -89,23 +81,8 @@ def test_a_table_and_a_figure_hold_what_the_folders_say(
         assert panel.locator("path.stray").count() == 2
         assert panel.bounding_box()["width"] > 280
 
-    scroll, inner = width_of_body(page)
-    assert scroll <= inner
-    assert page.locator("aside.notice").count() == 2
-    assert page.locator("b", has_text="my data").count() == 0
 
-
-def test_wide_tables_scroll_inside_their_own_container(open_page: Any, page_path: Path) -> None:
-    page = open_page(page_path, width="phone")
-    box = page.locator("#runs .scroll")
-    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
-    box.evaluate("box => { box.scrollLeft = 200 }")
-    assert box.evaluate("box => box.scrollLeft") == 200
-    # The folder stays in sight.
-    assert box.locator("tbody th").first.bounding_box()["x"] >= 0
-
-
-@pytest.mark.parametrize("unit", [1e-9, 3e-5, 0.0013, 0.03, 0.6, 1.5, 30, 1300, 50_000, 2e7])
+@pytest.mark.parametrize("unit", [1e-9, 0.0013, 0.6, 30, 50_000, 2e7])
 def test_no_tick_of_a_finding_is_cut_or_touches_another(open_page: Any, unit: float, tmp_path: Path) -> None:
     difference = paired_difference({seed: unit * (1 + seed / 10) for seed in range(4)}, dict.fromkeys(range(4), 0.0))
     finding = Finding("f", decide(difference, names=("srs", "reshuffling")))
@@ -155,19 +132,3 @@ def test_values_are_read_with_the_pointer_and_the_keyboard(open_page: Any, page_
     assert tip.locator(".x").inner_text() == "effective epoch 1"
     page.keyboard.press("Escape")
     assert not tip.is_visible()
-
-
-def test_the_headings_and_names_make_sense_without_the_picture(open_page: Any, page_path: Path) -> None:
-    page = open_page(page_path)
-    levels = [int(level) for level in page.eval_on_selector_all("h1, h2, h3", "all => all.map(one => one.tagName[1])")]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
-    ids = page.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
-    assert len(ids) == len(set(ids))
-    labels = page.eval_on_selector_all(
-        "[aria-labelledby]", "all => all.map(one => one.getAttribute('aria-labelledby'))"
-    )
-    targets = page.eval_on_selector_all("nav a", "all => all.map(one => one.getAttribute('href').slice(1))")
-    assert set(labels) | set(targets) <= set(ids)
-    assert all(page.eval_on_selector_all(".panel", "all => all.map(one => one.getAttribute('aria-label'))"))

@@ -158,23 +158,6 @@ def test_play_and_pause(open_at_start: OpenPage, path: Path, trace: Trace) -> No
     check(page, trace, held[0] + (held[1] == "drawn"))
 
 
-@pytest.mark.slow
-def test_step_forward_and_back(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
-    page = open_at_start(path)
-    for step in (1, 2, 3):
-        page.click("#forward")
-        check(page, trace, step)
-    for step in (2, 1, 0, 0):
-        page.click("#back", force=True)  # at an end it is marked as disabled, but keeps the focus
-        check(page, trace, step)
-    page.click("#end")
-    check(page, trace, 30)
-    page.click("#forward", force=True)
-    check(page, trace, 30)
-    page.click("#start")
-    check(page, trace, 0)
-
-
 def test_between_draw_and_refill(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
     page = open_at_start(path)
     page.evaluate("window.location.hash = 'step=4'")
@@ -266,69 +249,6 @@ def test_a_link_shows_the_sizes_that_were_chosen(open_page: OpenPage, path: Path
     assert samples(again, "#pool [data-slot]") == pool
     again.goto(f"{path.resolve().as_uri()}#step=6")  # the library's trace
     check(again, trace, 6)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", ["desktop", "phone"])
-def test_no_sideways_scrolling_in_any_scheme(
-    open_at_start: OpenPage, tmp_path: Path, width: str, scheme: str, path: Path
-) -> None:
-    large = tmp_path / "large.html"
-    large.write_text(explorer.explorer_page(compute_trace(num_samples=400, batch_size=40, steps=60)), encoding="utf-8")
-    for file in (path, large):
-        page = open_at_start(file, width=width, scheme=scheme)
-        page.fill("#scrub", "25")
-        page.click("summary")
-        wide, inside = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-        assert wide <= inside
-        # No tile is cut off: the pool, the batch and the controls are inside their card.
-        right = page.evaluate("document.querySelector('main > .card').getBoundingClientRect().right")
-        for place in ("#pool .slot", "#batch .tile", ".controls *"):
-            assert (
-                page.eval_on_selector_all(place, "all => Math.max(...all.map(x => x.getBoundingClientRect().right))")
-                <= right
-            )
-
-
-CONTRAST = """() => {
-  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const light = (colour) => {
-    canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
-    const linear = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((c) => linear(c / 255));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (!/^rgba\\(.*, 0\\)$|transparent/.test(colour)) return colour;
-    }
-  };
-  const found = [];
-  const texts = "h1, h2, h3, p, b, kbd, label, select, button, summary, th, td, caption, "
-    + ".tile[data-sample], .slot small, .phase, .phase span, .legend span";
-  for (const element of document.querySelectorAll(texts)) {
-    if (!element.checkVisibility() || !element.textContent.trim()) continue;
-    const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
-    found.push([(a + 0.05) / (b + 0.05), element.className || element.tagName]);
-  }
-  return found;
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(open_at_start: OpenPage, tmp_path: Path, scheme: str) -> None:
-    """WCAG AA: 4.5 to 1, on the tile of every hue and in both phases."""
-    path = tmp_path / "hues.html"
-    path.write_text(explorer.explorer_page(compute_trace(num_samples=48, batch_size=6, steps=9)), encoding="utf-8")
-    page = open_at_start(path, scheme=scheme)
-    page.emulate_media(reduced_motion="reduce")  # colours are there at once
-    page.click("summary")
-    for step in ("3", "3.5"):
-        page.goto(f"{path.as_uri()}#step={step}")
-        found = page.evaluate(CONTRAST)
-        assert len(found) > 150
-        assert min(found)[0] >= 4.5, min(found)
 
 
 def test_embedded_in_a_page(open_page: OpenPage, path: Path, trace: Trace, tmp_path: Path) -> None:

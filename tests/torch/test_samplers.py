@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -78,27 +77,15 @@ class TestEverySampler:
     def test_yields_the_orders_batches_as_lists_of_ints(self, make: Callable[..., Any]) -> None:
         seen = list(make())
         assert seen == stream(0, STEPS)
-        assert all(type(batch) is list and type(index) is int for batch in seen for index in batch)
-
-    def test_length_is_an_effective_epoch(self, make: Callable[..., Any]) -> None:
         assert len(make()) == STEPS
+        assert list(make(seed=1)) == stream(0, STEPS, seed=1)
+        assert all(type(batch) is list and type(index) is int for batch in seen for index in batch)
 
     def test_passes_go_on_from_epoch_to_epoch(self, make: Callable[..., Any]) -> None:
         sampler = make()
         assert list(chain.from_iterable(list(sampler) for _ in range(3))) == stream(0, 3 * STEPS)
 
-    def test_seeds_differ(self, make: Callable[..., Any]) -> None:
-        assert list(make(seed=1)) == stream(0, STEPS, seed=1) != stream(0, STEPS)
-
-    def test_set_epoch_is_absolute_and_idempotent(self, make: Callable[..., Any]) -> None:
-        sampler = make()
-        list(sampler)
-        for epoch in (5, 5, 0, 10**6):
-            sampler.set_epoch(epoch)
-            sampler.set_epoch(epoch)
-            assert list(sampler) == stream(epoch * STEPS, (epoch + 1) * STEPS)
-
-    @pytest.mark.parametrize("step", [0, 1, 6, STEPS - 1, STEPS, STEPS + 1, 7 * STEPS, 10**6])
+    @pytest.mark.parametrize("step", [0, 6, STEPS - 1, STEPS, 10**6])
     def test_seek_begins_there_and_ends_with_the_epoch(self, make: Callable[..., Any], step: int) -> None:
         sampler = make()
         sampler.seek(step)
@@ -106,7 +93,7 @@ class TestEverySampler:
         assert list(sampler) == stream(step, end)
         assert list(sampler) == stream(end, end + STEPS)
 
-    @pytest.mark.parametrize("step", [0, 1, 6, STEPS - 1, STEPS, STEPS + 1, 3 * STEPS, 10**9])
+    @pytest.mark.parametrize("step", [0, 6, STEPS - 1, STEPS, 10**9])
     def test_state_resumes_at_any_step(self, make: Callable[..., Any], step: int) -> None:
         resumed = make()
         resumed.load_state_dict(json.loads(json.dumps(make().state_dict(step=step))))
@@ -119,11 +106,6 @@ class TestEverySampler:
         iter(sampler)
         assert sampler.state_dict()["step"] == 0
         assert list(sampler) == stream(0, STEPS)
-
-    def test_state_is_a_copy(self, make: Callable[..., Any]) -> None:
-        sampler = make()
-        sampler.state_dict()["step"] = 99
-        assert sampler.state_dict()["step"] == 0
 
     def test_state_is_small_plain_and_loads_with_weights_only(self, make: Callable[..., Any]) -> None:
         state = make().state_dict(step=12)
@@ -141,11 +123,6 @@ class TestEverySampler:
             sampler.load_state_dict(make(seed=1).state_dict())
         assert sampler.state_dict()["step"] == 4, "a refused state must change nothing"
 
-    def test_pickle_keeps_the_position(self, make: Callable[..., Any]) -> None:
-        sampler = make()
-        sampler.seek(5)
-        assert list(pickle.loads(pickle.dumps(sampler))) == stream(5, STEPS)
-
     @pytest.mark.parametrize("num_replicas", [2, 4, 8])
     def test_union_over_ranks_is_the_global_batch(self, make: Callable[..., Any], num_replicas: int) -> None:
         ranks = [make(num_replicas=num_replicas, rank=rank) for rank in range(num_replicas)]
@@ -153,15 +130,6 @@ class TestEverySampler:
             shares = zip(*(list(sampler) for sampler in ranks), strict=True)
             joined = [list(chain.from_iterable(share)) for share in shares]
         assert joined == stream(STEPS, 2 * STEPS)
-
-    def test_resume_on_another_number_of_processes(self, make: Callable[..., Any]) -> None:
-        one = make()
-        list(islice(iter(one), 6))
-        ranks = [make(num_replicas=4, rank=rank) for rank in range(4)]
-        for sampler in ranks:
-            sampler.load_state_dict(one.state_dict(step=6))
-        shares = zip(*(list(sampler) for sampler in ranks), strict=True)
-        assert [list(chain.from_iterable(share)) for share in shares] == stream(6, STEPS)
 
     def test_unequal_shares(self, make: Callable[..., Any]) -> None:
         with pytest.raises(ValueError, match="batch_size should be divisible by num_replicas.*batch_size=8"):
@@ -224,27 +192,32 @@ def test_one_pass_in_many_threads_gives_every_batch_once() -> None:
     assert sorted(seen) == sorted(map(tuple, SequencedReplacement(4000, 4).batches(0, 1000)))
 
 
-def endless(sampler: SRSBatchSampler) -> Iterator[list[int]]:
+def endless(sampler: Any) -> Iterator[list[int]]:
     while True:
         yield from sampler
 
 
 @given(st.data())
 def test_any_history_of_positions_and_process_numbers(data: st.DataObject) -> None:
-    """A randomized run: kills, resumes on other numbers of processes; nothing is skipped or repeated."""
-    step, seen = 0, []
-    state = batch_sampler().state_dict()
+    """A randomized run: kills, resumes with other samplers on other numbers of processes, loaders that draw ahead.
+
+    Nothing is skipped or repeated.
+    """
+    start = step = data.draw(st.sampled_from([0, 5, 10**6]))
+    seen: list[list[int]] = []
+    state = batch_sampler().state_dict(step)
     for _ in range(data.draw(st.integers(1, 5))):
+        make = MAKERS[data.draw(st.sampled_from(list(MAKERS)))]
         num_replicas = data.draw(st.sampled_from([1, 2, 4, 8]))
-        ranks = [batch_sampler(num_replicas=num_replicas, rank=rank) for rank in range(num_replicas)]
+        ranks = [make(num_replicas=num_replicas, rank=rank) for rank in range(num_replicas)]
+        trained, shares = data.draw(st.integers(0, 2 * STEPS)), []
         for sampler in ranks:
-            sampler.load_state_dict(state)
-        trained = data.draw(st.integers(0, 2 * STEPS))
-        shares = [islice(endless(sampler), trained) for sampler in ranks]
+            sampler.load_state_dict(json.loads(json.dumps(state)))
+            shares.append(list(islice(endless(sampler), trained + data.draw(st.integers(0, 12))))[:trained])
         seen += [list(chain.from_iterable(step)) for step in zip(*shares, strict=True)]
         step += trained
         state = data.draw(st.sampled_from(ranks)).state_dict(step)
-    assert seen == stream(0, step)
+    assert seen == stream(start, step)
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -363,34 +336,14 @@ class TestIndexByIndex:
 class TestInADataLoader:
     @pytest.mark.parametrize(
         "options",
-        [{}, {"num_workers": 2}, {"num_workers": 2, "persistent_workers": True}],
-        ids=["0 workers", "2 workers", "2 persistent workers"],
+        [{}, {"num_workers": 2, "persistent_workers": True}],
+        ids=["0 workers", "2 persistent workers"],
     )
     def test_epochs_follow_each_other(self, options: dict[str, Any]) -> None:
         loader = DataLoader(TensorDataset(torch.arange(103)), batch_sampler=batch_sampler(), **options)
         assert len(loader) == STEPS
         seen = [batch.tolist() for _ in range(3) for (batch,) in loader]
         assert seen == stream(0, 3 * STEPS)
-
-    @pytest.mark.parametrize("num_workers", [0, 2])
-    @pytest.mark.parametrize("trained", [1, 5, STEPS, STEPS + 4, 2 * STEPS])
-    def test_resume_by_the_steps_trained(self, num_workers: int, trained: int) -> None:
-        """Workers prefetch; the loop knows the steps trained."""
-        dataset = TensorDataset(torch.arange(103))
-        sampler = batch_sampler()
-        batches = chain.from_iterable(
-            DataLoader(dataset, batch_sampler=sampler, num_workers=num_workers) for _ in range(3)
-        )
-        seen = [batch.tolist() for (batch,) in islice(batches, trained)]
-        state = sampler.state_dict(step=trained)
-        del batches
-
-        sampler = batch_sampler()
-        sampler.load_state_dict(state)
-        loader = DataLoader(dataset, batch_sampler=sampler, num_workers=num_workers)
-        seen += [batch.tolist() for (batch,) in loader]
-        seen += [batch.tolist() for (batch,) in loader]
-        assert seen == stream(0, (trained // STEPS + 2) * STEPS)
 
 
 class TestKnownTraps:
@@ -409,6 +362,8 @@ class TestKnownTraps:
         for sampler in (RandomSampler(DATA), BatchSampler(RandomSampler(DATA), 8, False), batch_sampler()):
             with pytest.raises(TypeError, match="order should be an Order of replenish.*use_distributed_sampler=False"):
                 OrderBatchSampler(sampler)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="order should be an Order of replenish, but got a list"):
+            OrderBatchSampler([1, 2])  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="but got a SRSBatchSampler; give its `order`"):
             OrderBatchSampler(batch_sampler())  # type: ignore[arg-type]
 
@@ -429,15 +384,8 @@ class TestKnownTraps:
         for source in (Stream(), NoLength(), iter(range(5))):
             with pytest.raises(TypeError, match=r"data_source should be a dataset with a length.*replenish\.stream"):
                 cls(source, 2)
-
-    @pytest.mark.parametrize("cls", [SRSBatchSampler, SRSSampler, ReshufflingBatchSampler])
-    def test_empty_data(self, cls: type) -> None:
         with pytest.raises(ValueError, match="data_source should have at least one sample, but its length is 0"):
             cls([], 2)
-
-    def test_not_an_order(self) -> None:
-        with pytest.raises(TypeError, match="order should be an Order of replenish, but got a list"):
-            OrderBatchSampler([1, 2])  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("cls", [SRSBatchSampler, SRSSampler])
     def test_bad_arguments_of_the_order_are_named(self, cls: type) -> None:
