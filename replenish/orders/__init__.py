@@ -1,6 +1,6 @@
 """Data orders: which samples make up the mini-batch of every step. `ORDERS` lists them by name.
 
-A file has one algorithm, with all orders that share it.
+Each file has one algorithm, with all orders that use it.
 """
 
 from replenish.orders.building import build_order as build_order

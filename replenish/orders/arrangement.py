@@ -1,4 +1,4 @@
-"""Ways to arrange indices that several orders share: to shuffle stretches of them, to sort them by small keys."""
+"""Arranging indices: shuffle consecutive stretches, sort by small keys. Several orders share it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy.typing as npt
 
 from replenish.draws import Int64Array, KeyedWords, UInt64Array
 
-_DIGIT = 16  # bits; numpy sorts integers of so many by counting, several times as fast as longer ones
-_LEAST_COUNTED = 400  # shorter rows are sorted as fast by comparing
-_LEAST_ALONE = 2**12  # a shorter row is, if it is the only one
-_AT_ONCE = 2**16  # words; more would be new memory at every call, which costs more than all that is done in it
+_DIGIT = 16  # bits; numpy sorts integers of this width by counting, several times as fast as wider ones
+_LEAST_COUNTED = 400  # for shorter rows, sorting by comparison is as fast
+_LEAST_ALONE = 2**12  # the same limit for a single row
+_AT_ONCE = 2**16  # words; larger arrays are new memory at every call, which costs more than the sorting
 
 
 def shuffle_stretches(words: KeyedWords, values: Int64Array, sizes: Iterable[int]) -> None:
-    """Shuffle each stretch of consecutive values, or rows of them, within itself; `sizes` are those of the stretches.
+    """Shuffle each stretch of consecutive values (or rows) within itself; `sizes` holds the lengths of the stretches.
 
-    Each stretch is uniform and independent of the others; neighbours of one size are drawn together. Stretches in which
-    two words are equal in all but as many low bits as a place has are drawn again, which is faster to find than equal
-    words: with up to 2**20 places that is seldom.
+    Each stretch is uniform and independent of the others. Neighbours of equal size are drawn together. A stretch is
+    drawn again if two of its words differ only in the low bits that hold a place. That is faster to detect than equal
+    words, and rare with up to 2**20 places.
 
     Example:
         >>> from replenish.draws import Purpose
@@ -50,7 +50,7 @@ def shuffle_stretches(words: KeyedWords, values: Int64Array, sizes: Iterable[int
 def permutation(words: KeyedWords, size: int) -> Int64Array:
     """Return what `words.permutations(1, size)[0]` returns, several times as fast where the size is large.
 
-    It takes 8 bytes per sample: each place replaces the low bits of its word, and the words are sorted where they are.
+    It takes 8 bytes per sample: each place replaces the low bits of its word, and the words are sorted in place.
     """
     if size < _LEAST_ALONE:
         return words.permutations(1, size)[0]
@@ -74,7 +74,7 @@ def permutation(words: KeyedWords, size: int) -> Int64Array:
 def _order_by_whole_words(order: Int64Array, near: Int64Array, words: KeyedWords) -> bool:
     """Sort the places `near` of `order` and the next ones by their whole words; return whether these all differ.
 
-    Their words are equal in the bits that were kept. The words are drawn again to find the others.
+    Their words are equal in the bits that were kept. The words are drawn again to compare the remaining bits.
     """
     if not near.size:
         return True
@@ -94,7 +94,7 @@ def _order_by_whole_words(order: Int64Array, near: Int64Array, words: KeyedWords
 
 
 def spread_order(keys: Int64Array, bound: int) -> Int64Array:
-    """Return what `stable_order` returns, faster where the keys are spread over [0, bound) and this is large.
+    """Return what `stable_order` returns; faster where `bound` is large and the keys are spread over [0, bound).
 
     Example:
         >>> spread_order(np.array([2 << 30, 0, 2 << 30, 1 << 30]), bound=3 << 30).tolist()
@@ -104,7 +104,7 @@ def spread_order(keys: Int64Array, bound: int) -> Int64Array:
 
 
 def stable_order(keys: npt.NDArray[np.integer[Any]], bound: int) -> Int64Array:
-    """Return the order that sorts `keys`, integers in [0, bound); equal ones stay in their order.
+    """Return the order that sorts `keys`, integers in [0, bound); equal keys keep their order.
 
     Example:
         >>> stable_order(np.array([2, 0, 2, 1]), bound=3).tolist()
@@ -119,7 +119,7 @@ def stable_order(keys: npt.NDArray[np.integer[Any]], bound: int) -> Int64Array:
 def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
     """Return (order, tied): the order that sorts each row of random words, as places of the whole, and uncertain rows.
 
-    Those are rows in which two words are equal in all but as many low bits as a place has. The words may be changed.
+    A row is uncertain if two of its words differ only in the low bits that hold a place. The words may be changed.
     """
     count, size = words.shape
     low_bits = np.uint64((1 << (size - 1).bit_length()) - 1)
@@ -128,7 +128,7 @@ def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
         flat, places = words.ravel(), order.ravel()
         differing = flat[places[near]] ^ flat[places[near + 1]]
         return order, np.unique(near[differing <= low_bits] // size)
-    # The places take the low bits of the words, so that these themselves are sorted.
+    # The places replace the low bits of the words, so that sorting the words sorts the places too.
     words &= ~low_bits
     words |= np.arange(size, dtype=np.uint64)
     words.sort(axis=1)
@@ -142,8 +142,8 @@ def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
 def _by_counting(keys: UInt64Array, bits: int) -> tuple[Int64Array, Int64Array]:
     """Return (order, near): the order that sorts each row, as places of the whole, and where neighbours may be equal.
 
-    By counting the top digits, of which so many are taken that few keys share them; those are then put right by
-    swapping neighbours, which leaves equal keys in their order. That is several times as fast as to compare.
+    Sort by counting the top digits, enough of them that few keys share all. Swapping neighbours then corrects the rest
+    and keeps equal keys in their order. This is several times as fast as sorting by comparison.
     """
     count, size = keys.shape
     digits = -(-(size.bit_length() + 2) // _DIGIT)
@@ -167,6 +167,6 @@ def _put_right(order: Int64Array, keys: UInt64Array, near: Int64Array) -> None:
     while (wrong := wanting[keys[order[wanting + 1]] < keys[order[wanting]]]).size:
         wrong = wrong[np.diff(wrong, prepend=-2) > 1]  # a key goes one way at a time
         order[wrong], order[wrong + 1] = order[wrong + 1], order[wrong]
-        if wanting is near:  # where two share their digits alone, one swap was enough
+        if wanting is near:  # where only two share their digits, one swap was enough
             alone = np.diff(near, prepend=-2, append=near[-1] + 2) > 1
             wanting = near[~(alone[1:] & alone[:-1])]

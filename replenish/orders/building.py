@@ -23,14 +23,14 @@ def is_file(name: object) -> bool:
 
 
 def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, **options: Any) -> CursorOrder:
-    """Return the order that `name` stands for in `ORDERS`.
+    """Return the order with this name in `ORDERS`.
 
     Args:
         name: One of the names of `ORDERS`.
         num_samples: How many samples there are.
-        batch_size: How many a step draws, over all processes.
+        batch_size: How many samples each step draws, over all processes.
         seed: Chooses the draws.
-        **options: Arguments that not all orders have; one that this order does not have is an error.
+        **options: Arguments of this order; an argument that it does not have is an error.
 
     A name that ends in ".json" is the path of a config file, such as a mixture's; see `order_of_file`.
 
@@ -56,20 +56,20 @@ def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, 
 
 
 def check_fittable(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse an order that cannot be fitted to any loader, judged only by its name and options.
+    """Raise an error if an order fits no loader, judged only by its name and options.
 
     Raises:
-        OSError: The name is that of a config file, and it cannot be read.
+        OSError: The name is the path of a config file that cannot be read.
         ValueError: There is no such order, or it has other options, or batches of random sizes.
     """
     if is_file(name):
         order = read_order(name)
-        build_order(name, order.num_samples, order.batch_size, **options)  # which says what is wrong
+        build_order(name, order.num_samples, order.batch_size, **options)  # raises the error that names the fault
         if getattr(order, "batch_sizes_vary", False):
             raise ValueError(f"order should have batches of the loaders' sizes, but those of {name} have random ones")
         return
     if name not in ORDERS or set(options) - set(ORDERS[name].options):
-        build_order(name, 1, 1, **options)  # which says what is wrong
+        build_order(name, 1, 1, **options)  # raises the error that names the fault
     if "drop_last" in options:
         raise ValueError(
             f"drop_last should not be given, for each loader has its own, but got {options['drop_last']!r}"
@@ -91,7 +91,7 @@ def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
 
     Raises:
         TypeError: `config` is not a dict.
-        ValueError: There is no such order, an array is missing, or one is another than the config's.
+        ValueError: There is no such order, an array is missing, or an array differs from the config's.
 
     Example:
         >>> from replenish import RandomReshuffling
@@ -113,7 +113,7 @@ def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
         order = FittedOrder(order, int(config["steps"]), int(config["loader_last_batch_size"]))
     for name, value in order.config().items():
         if kind in COMPOSED and (name not in config or name in ("of", "orders")):
-            continue  # a config written by hand may leave out what follows, and inner orders were checked already
+            continue  # a config written by hand may leave out derived entries, and inner orders were checked already
         if _as_named(config.get(name, "missing")) != value:
             raise ValueError(
                 f"{name} is {config.get(name, 'missing')!r} in the config, but what it names has {value!r}"
@@ -125,7 +125,7 @@ def read_order(path: str | Path, **facts: Any) -> CursorOrder:
     """Return the order that a JSON file names: a config as `config()` returns it, or a shorter one written by hand.
 
     In a file written by hand, the lists of a mixture may be JSON lists, the order within another one a JSON object,
-    and what follows from the rest (`num_samples`, `stream`, a seed of 0) may be missing.
+    and derived entries (`num_samples`, `stream`, a seed of 0) may be missing.
 
     Args:
         path: The file.
@@ -178,7 +178,7 @@ def order_of_file(path: str | Path, num_samples: int, batch_size: int, *, seed: 
 
 
 def _refitted(config: Mapping[str, Any], batch_size: int, seed: int, path: str) -> dict[str, Any]:
-    """Return a config with another batch size and seed, which also the orders in it get."""
+    """Return a config with another batch size and seed, also for the orders within it."""
     if config["order"] == "Rebatched":
         raise ValueError(f"{path} should leave the batch size to the training, but names a rebatched order")
     changed = {**config, "batch_size": batch_size, "seed": seed}
@@ -209,7 +209,7 @@ def _listed(entry: OrderEntry, config: Mapping[str, Any], facts: Mapping[str, An
 
 
 def _as_named(value: object) -> object:
-    """Return a value of a config as an order names it: lists and dicts as JSON."""
+    """Return a value as an order's config holds it: lists and dicts as JSON."""
     return to_json(value) if isinstance(value, (list, dict)) else value
 
 
@@ -253,7 +253,7 @@ def _needed(config: Mapping[str, Any], name: str, kind: str) -> Any:
 def _option(
     order_class: type[CursorOrder], name: str, config: Mapping[str, int | str], facts: Mapping[str, Any]
 ) -> Any:
-    """Return the argument of an order that its config tells in plain ints and strings."""
+    """Return an order's argument from the ints and strings of its config."""
     default = inspect.signature(order_class).parameters[name].default
     if name in facts:
         return facts[name]
@@ -264,4 +264,4 @@ def _option(
         raise ValueError(f"{name} should be given too, since the config has only its checksum ({value[:19]}...)")
     if isinstance(default, bool):
         return bool(value)
-    return None if value == "sizes" else value  # what stratified batches call the shares that classes have
+    return None if value == "sizes" else value  # the shares of classes in stratified batches

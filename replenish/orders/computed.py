@@ -22,7 +22,7 @@ class ComputedPermutations:
 
     A place is written as (high, low), low in [0, 2**bits) and high in [0, rows), with rows * 2**bits just over the
     size. Six rounds in turn add to one half a keyed hash of the other: a Feistel network. A result outside the range
-    goes through again. Each round can be undone, so the whole is a bijection.
+    is permuted again. Each round can be undone, so the whole is a bijection.
 
     Args:
         sizes: The size of each permutation.
@@ -44,7 +44,7 @@ class ComputedPermutations:
         self._keys[1::2] |= np.uint64(1)  # factors are odd
 
     def at(self, places: Int64Array, which: Int64Array | None = None) -> Int64Array:
-        """Return what stands at `places`, each of the permutation of that number in `which`, or all of the first."""
+        """Return the samples at `places`: of the permutations whose numbers are in `which`, or of the first one."""
         bits, rows, columns, sizes = self._shapes(which)
         halves = places.view(np.uint64)
         high, low = halves >> bits, halves & (columns - np.uint64(1))
@@ -98,7 +98,7 @@ def _of(rows: UInt64Array, which: Int64Array | None) -> UInt64Array:
 
 
 class Rounds:
-    """Round after round of all samples without end, each round a new permutation, by its place in the whole.
+    """An endless sequence of rounds, each a new permutation of all samples, addressed by place.
 
     Up to `SORTED_UP_TO` samples, several rounds make a stretch with one key, whose permutations are sorted random
     words. Above, a stretch is one round, and its permutation is computed.
@@ -115,7 +115,7 @@ class Rounds:
         self.rounds_per_stretch = 1 if self.is_computed else max(1, SORTED_UP_TO // num_samples)
         self.stretch = num_samples * self.rounds_per_stretch
         self._words = KeyedWords(seed, Purpose.COMPUTED)
-        # What was made last and its number: one pair each, so that an interrupt cannot part them.
+        # What was made last and its number: one pair each, so that an interrupt cannot separate them.
         self._keys: tuple[int, UInt64Array] | None = None
         self._table: tuple[int, Int64Array] | None = None
 

@@ -51,10 +51,10 @@ class Cursor(ABC):
 
 
 class CursorOrder(ABC):
-    """What the library's own orders share; a subclass says how a cursor finds its rows.
+    """The base of the library's orders; a subclass defines how a cursor finds its rows.
 
-    It keeps every argument in an attribute of the same name, and is named, compared, hashed and pickled only by these.
-    `batch` keeps a cursor between calls, behind a lock; each `batches` iterator has its own.
+    Every argument is an attribute of the same name. Only the arguments decide the config, equality, the hash and the
+    pickle. `batch` keeps a cursor between calls, behind a lock. Each `batches` iterator has its own cursor.
     """
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
@@ -97,7 +97,7 @@ class CursorOrder(ABC):
         return checks.step(step) / self.steps_per_epoch
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order, and so its whole stream, completely.
+        """Return plain ints and strings that identify the order, and so its whole stream.
 
         An array is named by its SHA-256.
         """
@@ -109,15 +109,15 @@ class CursorOrder(ABC):
     def _same_before(self, config: Mapping[str, Any], step: int) -> bool:
         """Return whether the order that `config` names has the same batches as this one in all steps before `step`.
 
-        Then a state saved with the one is a place in the other: where a range was skipped, a batch size or a mixture's
-        shares changed, all from `step` on.
+        Then a state saved with one order is valid in the other: for example after a skipped range, a new batch size or
+        new shares of a mixture, if these take effect only from `step` on.
         """
         return all(config.get(name) == value for name, value in self.config().items())
 
     def batch(self, step: int) -> Int64Array:
-        """Return the indices of `step`: what `batches()` yields there, in whatever order steps are asked for.
+        """Return the indices of `step`, as `batches()` yields them; steps may be asked for in any order.
 
-        Neighbouring steps cost next to nothing; a far one costs what it costs to start `batches` there.
+        Neighbouring steps are cheap. A distant step costs as much as starting `batches` there.
         """
         step = checks.step(step)
         with self._lock.lock:
@@ -128,13 +128,13 @@ class CursorOrder(ABC):
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
         """Yield the indices of steps start, start + 1, ..., stop - 1, or without end."""
-        return _rows_of(self.blocks(start, stop))  # a wrong argument is an error here, not at the first batch
+        return _rows_of(self.blocks(start, stop))  # a wrong argument raises here, not at the first batch
 
     def visits(self, step: int) -> Int64Array:
         """Return for each place of the batch of `step` how often its sample was drawn before, exactly.
 
-        A sample that the batch holds twice is visited twice. Steps in a row cost O(batch_size) each; any other costs
-        what `counts_before` costs there, and nothing where every epoch has every sample once.
+        A sample that the batch holds twice is visited twice. Consecutive steps cost O(batch_size) each. Any other step
+        costs what `counts_before` costs there, or nothing where every epoch has every sample once.
         """
         with self._lock.lock:
             if self._counted_visits is None:
@@ -146,13 +146,13 @@ class CursorOrder(ABC):
         return checks.step(step) * self.batch_size
 
     def _step_of_draw(self, draw: int) -> tuple[int, int]:
-        """Return (step, place): where draw number `draw` of all is."""
+        """Return (step, place) of draw number `draw`."""
         epoch, rest = divmod(draw, self.steps_per_epoch * self.batch_size)
         step, place = divmod(rest, self.batch_size)
         return epoch % 2**62 * self.steps_per_epoch + step, place
 
     def samples(self, start: int, stop: int) -> Int64Array:
-        """Return draws `start` to `stop`, not included, of the order as one sequence, which ignores the batches.
+        """Return draws `start` to `stop` (not included) of the order read as one sequence, without batches.
 
         `draws_before(step)` is the number of the first draw of a step.
 
@@ -162,12 +162,12 @@ class CursorOrder(ABC):
             >>> order.samples(0, 10).tolist() == [index for batch in order.batches(0, 3) for index in batch.tolist()]
             True
         """
-        self.draws_before(0)  # raises where batches have random sizes
+        self.draws_before(0)  # raises if batches have random sizes
         start = checks.integer("start", start, minimum=0)
         stop = checks.integer("stop", stop, minimum=start)
         return SampleReader(self).read(start, stop - start)
 
-    # Why another batch size would break what the order promises of a batch, or None.
+    # Why another batch size would break what the order guarantees for each batch, or None.
     _shaped_by_its_batches: ClassVar[str | None] = None
 
     def rebatched(self, batch_size: int, at_step: int) -> Rebatched:
@@ -177,7 +177,7 @@ class CursorOrder(ABC):
         is lost or repeated. They are all full, and may hold the end of one epoch and the start of the next.
 
         Raises:
-            ValueError: The order promises something of each batch that another batch size would break.
+            ValueError: Another batch size would break what the order guarantees for each batch.
         """
         from replenish.orders.rebatched import Rebatched
 
@@ -195,20 +195,20 @@ class CursorOrder(ABC):
         return False
 
     def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`; whole epochs of all need not be drawn."""
+        """Return how often each sample was drawn in the steps before `step`; full epochs are counted, not drawn."""
         epochs = checks.step(step) // self.steps_per_epoch if self.has_every_sample_once else 0
         counts = np.full(self.num_samples, epochs)
         add_visits(counts, self, epochs * self.steps_per_epoch, step)
         return counts
 
     def blocks(self, start: int = 0, stop: int | None = None, cursor: Cursor | None = None) -> Iterator[Int64Array]:
-        """Yield what `batches` yields, many steps at a time: arrays with one step a row.
+        """Yield what `batches` yields, many steps at a time: arrays with one step per row.
 
         Args:
             start: The first step.
             stop: The step to end before, or None for no end.
-            cursor: One that `cursor()` returned, for whoever begins again where an earlier iterator ended and
-                would rather not look for the place anew; its rows must not be written to.
+            cursor: A cursor that `cursor()` returned. It spares the search for the place if an earlier iterator
+                ended there. Do not write to its rows.
         """
         start = checks.step(start, "start")
         if stop is not None:
@@ -258,10 +258,10 @@ def _argument_names(order_class: type[CursorOrder]) -> list[str]:
 
 
 class SampleReader:
-    """Reads an order as one sequence of samples, by the number of the draw; a read that continues the last is cheap.
+    """Reads an order as one sequence of samples, by draw number; a read that continues the last one is cheap.
 
-    Draws are counted over all steps: draw 0 is the first sample of step 0. Draws past 2**62 epochs start again, since
-    keys have 64 bits; a run never gets there.
+    Draws are counted over all steps: draw 0 is the first sample of step 0. After 2**62 epochs, which no run reaches,
+    the draws start again, since keys have 64 bits.
 
     Example:
         >>> from replenish import RandomReshuffling
@@ -287,12 +287,12 @@ class SampleReader:
 
 
 def digest(array: npt.NDArray[Any]) -> str:
-    """Return what a config holds for an array: the SHA-256 of its entries in 8 bytes each, the low byte first."""
+    """Return the entry of a config for an array: the SHA-256 of its values as 8 bytes each, little-endian."""
     return "sha256:" + hashlib.sha256(array.astype("<f8" if array.dtype.kind == "f" else "<i8").tobytes()).hexdigest()
 
 
 def to_json(value: Any) -> str:
-    """Return what a config holds for lists and for other configs: JSON without spaces.
+    """Return the entry of a config for lists and other configs: JSON without spaces.
 
     Example:
         >>> to_json([[10, 20], [30, 40]])
@@ -302,7 +302,7 @@ def to_json(value: Any) -> str:
 
 
 def from_json(name: str, value: object) -> Any:
-    """Return the value that a config's string of JSON holds; what is not a string is returned as it is."""
+    """Parse a JSON string of a config; return other values unchanged."""
     if not isinstance(value, str):
         return value
     try:

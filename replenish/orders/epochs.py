@@ -64,7 +64,7 @@ class EpochOrder(CursorOrder):
         return np.full(self.last_batch_size if place == self.steps_per_epoch - 1 else self.batch_size, epoch)
 
     def _permutation_number(self, epoch: int) -> int:
-        """Return the number of the permutation that `epoch` uses: here the epoch's, so that every epoch has another."""
+        """Return the number of the permutation that `epoch` uses: here its own, so that every epoch has a new one."""
         return epoch
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
@@ -83,7 +83,7 @@ class _EpochCursor(Cursor):
         self._order = order
         self._words = KeyedWords(order.seed, Purpose.EPOCH)
         self._steps_at_once = steps_per_block(order.num_samples, order.batch_size)
-        # The permutation drawn last and its number: one pair, so that an interrupt cannot part them.
+        # The permutation drawn last and its number: one pair, so that an interrupt cannot separate them.
         self._current: tuple[int, Int64Array] = (-1, np.empty(0, dtype=np.int64))
         self._arranged = self._current  # an epoch's number and the permutation as it goes through it
 
@@ -171,10 +171,10 @@ class _ComputedCursor(_EpochCursor):
 
 
 class ShuffleOnce(EpochOrder):
-    """One uniform permutation, drawn from the seed and used again in every epoch.
+    """One uniform permutation, drawn from the seed and used in every epoch.
 
     It is the first permutation of `RandomReshuffling` and of `FlipFlop` with the same seed. With `drop_last` the same
-    N mod B samples are left out for ever.
+    N mod B samples are never drawn.
 
     Example:
         >>> order = ShuffleOnce(num_samples=6, batch_size=2)
@@ -212,10 +212,10 @@ class PairedReversal(EpochOrder):
 
     One block of all samples is `FlipFlop`. Smaller blocks reverse the order only locally, so that the two visits of a
     sample are one epoch apart, to within a block. Nguyen, Phan and Kalagnanam, "Learning to shuffle: block
-    reshuffling and reversal schemes" (2026), name the reversal; their adaptive choice of blocks is not here.
+    reshuffling and reversal schemes" (2026), name the reversal; their adaptive choice of blocks is not implemented.
 
     Args:
-        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
         block_size: How many places make a block, the last one perhaps fewer; None means all, which is `FlipFlop`.
 
     Example:
@@ -255,10 +255,10 @@ class BlockReshuffling(EpochOrder):
 
     It lies between `ShuffleOnce`, whose batches never change, and `RandomReshuffling`, whose batches are new in every
     epoch: the samples of a block always come together. Nguyen, Phan and Kalagnanam, "Learning to shuffle: block
-    reshuffling and reversal schemes" (2026), name the scheme; their adaptive choice of blocks is not here.
+    reshuffling and reversal schemes" (2026), name the scheme; their adaptive choice of blocks is not implemented.
 
     Args:
-        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
         block_size: How many samples make a block, the last one perhaps fewer; None means ten batches.
 
     Example:
@@ -284,7 +284,7 @@ class BlockReshuffling(EpochOrder):
         self._blocks_of_places = Shards(self.block_size, self.num_samples)
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
-        # Drawn anew for every epoch rather than kept: half of the cost, but no memory in an order that is not in use.
+        # Drawn for every epoch rather than kept: it is half of the cost, but an unused order takes no memory.
         divided = permutation(KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples), self.num_samples)
         places, sizes = self._blocks_of_places.in_random_order(words)
         samples = divided[places]

@@ -1,4 +1,4 @@
-"""Length-grouped batches: samples of about one length together, so that little is padded."""
+"""Length-grouped batches: samples of similar length together, so that little is padded."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from replenish.orders.protocol import Order, check_order
 class LengthGrouped(EpochOrder):
     """Every epoch is a new permutation in which the samples of each window of batches are sorted by length.
 
-    With `shuffle_batches=False` it is the law of transformers' `LengthGroupedSampler` (`group_by_length`): in each
-    window the longest samples come first, and the longest of all at the very start, so that memory runs out at once
-    if it does. By default the batches of a window come in random order, so that the loss does not follow the lengths.
-    The wider the window, the less is padded and the less random are the batches; `padding_share` measures it.
+    With `shuffle_batches=False` it has the distribution of transformers' `LengthGroupedSampler` (`group_by_length`): in
+    each window the longest samples come first, and the longest of all at the very start, so that memory runs out at
+    once if it does. By default the batches of a window come in random order, so that the loss does not follow the
+    lengths. The wider the window, the less is padded and the less random are the batches; `padding_share` measures it.
 
     A jump to any step costs the draws of one epoch and a sort.
 
     Args:
-        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
         lengths: The length of each sample, a whole number.
         window: How many batches are sorted together; None means 50, or a quarter of the epoch if that is less.
         shuffle_batches: Whether the batches of a window come in random order.
@@ -72,7 +72,7 @@ class LengthGrouped(EpochOrder):
         return samples
 
     def _shuffled(self, samples: Int64Array, words: KeyedWords) -> Int64Array:
-        """Put the full batches of each window in random order; a short one stays the last of its epoch."""
+        """Put the full batches of each window in random order; a short batch stays last in its epoch."""
         full = self.num_samples // self.batch_size
         sizes = [self.window] * (full // self.window) + [full % self.window]
         batches = samples[: full * self.batch_size].reshape(full, self.batch_size)
@@ -81,7 +81,7 @@ class LengthGrouped(EpochOrder):
 
 
 def padding_share(order: Order, lengths: npt.ArrayLike, *, start: int = 0, stop: int | None = None) -> float:
-    """Return which part of what is computed is padding, if every batch is padded to its longest sample.
+    """Return the share of padding if every batch is padded to its longest sample.
 
     Args:
         order: Any order.

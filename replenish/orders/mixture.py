@@ -18,7 +18,7 @@ from replenish.orders.visits import counts_before, earlier_in
 
 STREAM = "mixture-v1"
 
-# A block has at least so many draws, and so many of each source on average: a source costs some microseconds per block.
+# The least draws per block, and per source on average: each source costs some microseconds per block.
 LEAST_DRAWS = 16384
 DRAWS_PER_SOURCE = 64
 
@@ -26,11 +26,11 @@ Weights = tuple[float, ...] | None
 
 
 class Mixture(CursorOrder):
-    """Several datasets in stated shares: every batch has of each source its share, rounded down or up.
+    """Several datasets in stated shares: every batch has each source's share, rounded down or up.
 
-    Source i with the share w of a batch of B gets the whole part of B w in every batch, and one sample more in such
+    Source i with the share w of a batch of B gets the whole part of B w in every batch, and one sample more at such
     steps that its count up to any step stays within a few of its exact share; see `source_counts`, a closed form. Each
-    source is read by its own order, whose epochs follow each other however the batches fall. So any step is reached at
+    source is read by its own order, whose epochs do not depend on the batches. So any step is reached at
     once, and a change of the shares by `stages` neither loses nor repeats a sample.
 
     Indices are those of torch's `ConcatDataset`: the samples of the first source, then those of the second, and so on;
@@ -113,7 +113,7 @@ class Mixture(CursorOrder):
         return sources, array - (self._ends - np.array(self.sizes))[sources]
 
     def source_counts(self, step: int) -> list[int]:
-        """Return how many samples of each source the steps before `step` draw: a closed form, at once for any step."""
+        """Return how many samples of each source the steps before `step` draw, by a closed form."""
         return self._drawn(0, checks.step(step), self.batch_size)
 
     def _drawn(self, start: int, stop: int, batch_size: int) -> list[int]:
@@ -180,7 +180,7 @@ class Mixture(CursorOrder):
 
 
 def mixture_in(order: object) -> Mixture | None:
-    """Return the mixture that an order is, or changes (skips steps of, say), or None."""
+    """Return the order if it is a mixture, or the mixture that it changes (for example by skipping steps), or None."""
     while not isinstance(order, Mixture):
         order = getattr(order, "order", None)
         if order is None:
@@ -198,7 +198,7 @@ class _MixtureCursor(Cursor):
         self._steps = -(-draws // batch_size)
         self._words = KeyedWords(mixture.seed, Purpose.MIXTURE)
         self._orders = mixture._orders()
-        # The step before which the sources were left, and they: one pair, so that an interrupt cannot part them.
+        # The step that the sources have reached, and the sources: one pair, so that an interrupt cannot separate them.
         self._left: tuple[int, Sources] | None = None
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:

@@ -15,11 +15,11 @@ from replenish.orders.sequences import IntegerArray, Sequence
 
 
 class Pool(Cursor):
-    """The pool of slots at the start of some block of steps, and the way from one block to another.
+    """The pool of slots at the start of a block of steps, and the way from one block to another.
 
     The slots drawn do not depend on what they hold, and draw number d (counted over all steps) refills its
     slot with position M + d. So a slot holds M + (the number of its last draw), or its own number before the
-    first. Everything below is bookkeeping of that one fact. Positions are kept modulo the sequence's period.
+    first. Everything below follows from that fact. Positions are kept modulo the sequence's period.
     """
 
     def __init__(self, draws: SlotDraws, sequence: Sequence) -> None:
@@ -29,10 +29,10 @@ class Pool(Cursor):
         self._position_type: type[np.signedinteger[Any]] = np.int32 if sequence.period <= 2**31 else np.int64
         self._block_offsets: IntegerArray = np.arange(self._draws_per_block, dtype=self._position_type)
         self._steps_per_run = self._choose_steps_per_run()
-        # A large pool looks for a far place with several threads. The refills of a block must be distinct.
+        # A large pool searches for a distant step with several threads. The refills of a block must be distinct.
         large = draws.num_slots >= LARGE and self._draws_per_block <= sequence.period
         self._threaded = draws if isinstance(draws, DistinctDraws) and large else None
-        # What the slots hold at the start of a block, and its number: one pair, so that an interrupt cannot part them.
+        # What the slots hold at the start of a block, and its number: an interrupt cannot separate the pair.
         self._found: tuple[IntegerArray, int] | None = None
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
@@ -86,11 +86,11 @@ class Pool(Cursor):
         return ((self._block_offsets.astype(np.int64) + start) % length).astype(self._position_type)
 
     def warm(self, step: int, group: SearchGroup = ONE_PROCESS) -> None:
-        """Go to `step` now, possibly together with other processes, rather than when a batch is asked for."""
+        """Go to `step` now, possibly together with other processes, rather than at the next batch."""
         self._moved_to(step // self._draws.steps_per_block, group)
 
     def _moved_to(self, block: int, group: SearchGroup = ONE_PROCESS) -> IntegerArray:
-        """Bring the pool to the start of `block`, by the shortest way, and return it."""
+        """Bring the pool to the start of `block` by the shortest way, and return it."""
         slots = self._draws.num_slots
         # M (ln M + 3) draws leave e^-3 slots undrawn on average (the coupon collector's problem): nearly always none.
         # Several threads find the place in a quarter of the time.

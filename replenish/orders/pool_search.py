@@ -1,4 +1,4 @@
-"""The way to a far place in a pool's stream: which draw of every slot was the last, found by all processors.
+"""Jumps to a distant place in a pool's stream: find the last draw of every slot, on all processors.
 
 The draws of a block are a pure function of its number, so blocks can be drawn in any order, by several threads (numpy
 releases the interpreter's lock while it works) and by several processes. The last two epochs are replayed, which fills
@@ -33,10 +33,10 @@ Result = TypeVar("Result")
 LARGE = 2**20
 # How many epochs each process replays; it writes all of their draws to its own pool.
 EPOCHS_REPLAYED = 2.0
-# How many draws are searched between two updates of what is left, as long as much is.
+# How many draws are searched between two updates of the list of wanted slots, while it is long.
 DRAWS_AT_ONCE = 2**25
 
-# Below 1 in FEW of all slots, a table of stretches of slots is searched first: most stretches have no wanted slot.
+# Below 1 in FEW of all slots, a table of stretches of slots is searched first: most have no wanted slot.
 FEW = 64
 # When fewer than one block in SELDOM draws a wanted slot, it is cheaper to search only the block's random words.
 SELDOM = 4
@@ -49,7 +49,7 @@ BUCKET_BITS = 18
 
 
 class SlotDraws(Protocol):
-    """Draws of slots, distinct within a step, in blocks of steps; a test may force them."""
+    """Draws of slots, distinct within a step, in blocks of steps; tests may supply their own."""
 
     num_slots: int
     batch_size: int
@@ -69,7 +69,7 @@ class Hit(NamedTuple):
 
 
 class SearchGroup:
-    """Processes that each call the same functions with equal arguments, in the same order; here a single one."""
+    """Processes that all call the same functions with equal arguments, in the same order; here a single process."""
 
     size, rank = 1, 0
 
@@ -85,7 +85,7 @@ ONE_PROCESS = SearchGroup()
 
 
 class WantedSlots:
-    """The slots of a pool whose last draw is not found yet. `is_wanted` is changed as they are found."""
+    """The slots of a pool whose last draw has not been found yet. `is_wanted` is updated as they are found."""
 
     def __init__(self, is_wanted: Booleans, draws: DistinctDraws) -> None:
         self._is_wanted = is_wanted
@@ -97,7 +97,7 @@ class WantedSlots:
 
     @property
     def are_few(self) -> bool:
-        """Whether few slots are left, so few that half of the largest table's stretches have none."""
+        """Whether so few slots are left that half of the largest table's stretches have none."""
         return FEW * self.left < len(self._is_wanted) and 2 * self.left <= 1 << MOST_STRETCH_BITS
 
     def remove(self, slots: list[Int64Array]) -> None:
@@ -118,7 +118,7 @@ class WantedSlots:
         if self._slots is None:
             self._slots = np.flatnonzero(self._is_wanted)
         self._slots = slots = self._slots[self._is_wanted.take(self._slots)]
-        # Above 2**32, slots are not made of half words.
+        # Above 2**32 slots, a slot does not come from a half word.
         if SELDOM * self.left * self._draws_per_block < count <= 2**32:
             self._buckets = _buckets(slots, count)
             return
@@ -192,13 +192,13 @@ def _buckets(wanted: Int64Array, num_slots: int) -> Booleans:
 
 
 def processors() -> int:
-    """Return how many threads to use: one for each processor this process may use, up to 8."""
+    """Return the number of threads: one for each processor that this process may use, up to 8."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(8, available)
 
 
 def replay(draws: SlotDraws, positions: IntegerArray, refill: Refill, start: int, stop: int) -> None:
-    """Write the refills of blocks `start` to `stop` to `positions`: of a slot drawn more than once, the last."""
+    """Write the refills of blocks `start` to `stop` to `positions`; the last refill of a slot stays."""
     for block in range(start, stop):
         scatter.assign_in_turn(positions, draws.block(block).ravel(), refill(block))
 
@@ -253,7 +253,7 @@ def _replayed(
 
 
 def _search(draws: DistinctDraws, positions: IntegerArray, refill: Refill, start: int, group: SearchGroup) -> None:
-    """Find the last draw before block `start` of the slots that have none yet."""
+    """Find the last draw before block `start` of each slot that is still wanted."""
     threads = processors()
     own = [copy.deepcopy(draws) for _ in range(threads)]
     draws_per_block = draws.steps_per_block * draws.batch_size
@@ -271,6 +271,6 @@ def _search(draws: DistinctDraws, positions: IntegerArray, refill: Refill, start
 
 
 def _fill(positions: IntegerArray, refill: Refill, hits: list[Hit]) -> None:
-    """Write the refills of the slots that were found; of a slot that was found twice, the last."""
+    """Write the refills of the slots that were found; the last refill of a slot stays."""
     for hit in sorted(hits, key=lambda hit: hit.block):
         scatter.assign_in_turn(positions, hit.slots, refill(hit.block)[hit.places])

@@ -12,7 +12,7 @@ from replenish.draws import Int64Array
 class Order(Protocol):
     """The protocol of an order: a pure function from steps to mini-batches, without end.
 
-    Whatever takes an order (the torch adapters, the lab, the diagnostics) takes any object of this shape.
+    The torch adapters, the lab and the diagnostics accept any object with these members.
     """
 
     @property
@@ -22,12 +22,12 @@ class Order(Protocol):
 
     @property
     def batch_size(self) -> int:
-        """How many samples a step draws, over all processes: the paper's B."""
+        """How many samples each step draws, over all processes: the paper's B."""
         ...
 
     @property
     def steps_per_epoch(self) -> int:
-        """How many steps make an effective epoch."""
+        """The number of steps per effective epoch."""
         ...
 
     def batch(self, step: int) -> Int64Array:
@@ -35,20 +35,20 @@ class Order(Protocol):
         ...
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[Int64Array]:
-        """Yield the indices of steps start, start + 1, ... up to `stop` or without end: the fast path."""
+        """Yield the indices of steps start, start + 1, ..., stop - 1, or without end: the fast path."""
         ...
 
     def effective_epoch(self, step: int) -> float:
-        """Return how many effective epochs the first `step` steps make."""
+        """Return the number of effective epochs in the first `step` steps."""
         ...
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely."""
+        """Return plain ints and strings that identify the order completely."""
         ...
 
 
 def check_order(value: object) -> Order:
-    """Return `value` if it is an order, or raise; a sampler has one, which is probably meant."""
+    """Return `value` if it is an order, else raise TypeError, with a hint where a sampler was passed instead."""
     if isinstance(value, Order):
         return value
     hint = "; give its `order`" if isinstance(getattr(value, "order", None), Order) else ""

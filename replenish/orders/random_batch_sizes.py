@@ -17,7 +17,7 @@ from replenish.orders.cursor import Cursor, CursorOrder
 class RaggedOrder(CursorOrder):
     """An order whose batches have random sizes, possibly 0; `batch_size` is their mean.
 
-    An equal share for each of several processes is not possible, so samplers take such an order on one process only.
+    Several processes cannot have equal shares of a batch, so samplers accept such an order on one process only.
     """
 
     batch_sizes_vary = True
@@ -34,11 +34,11 @@ class RaggedOrder(CursorOrder):
         """Return (samples, ends): the batches of a block after each other, and where each one ends."""
 
     def draws_before(self, step: int) -> int:
-        """Raise: only drawing the batches shows their sizes."""
+        """Raise an error: the sizes are known only once the batches are drawn."""
         raise ValueError(f"order should have batches of one size, but those of {type(self).__name__} have random sizes")
 
     def cursor(self) -> Cursor:
-        """Return a new cursor at the start; it has one step at a time, since a row of an array has one length."""
+        """Return a new cursor at the start; it has one step at a time, since the rows of an array have one length."""
         return _RaggedCursor(self)
 
 
@@ -48,7 +48,7 @@ class _RaggedCursor(Cursor):
     def __init__(self, order: RaggedOrder) -> None:
         self._order, self._steps = order, order._steps_per_block
         self._words = KeyedWords(order.seed, order.purpose)
-        # A block and its number: one tuple, so that an interrupt cannot part them.
+        # A block and its number: one tuple, so that an interrupt cannot separate them.
         self._block: tuple[int, Int64Array, list[int]] = (-1, np.empty(0, dtype=np.int64), [0])
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
@@ -62,7 +62,7 @@ class _RaggedCursor(Cursor):
 
 
 class PoissonDraws(RaggedOrder):
-    """At every step each sample is in the batch with probability batch_size / num_samples, independently of all else.
+    """At every step each sample is in the batch with probability batch_size / num_samples, independently of all others.
 
     The sampling that the analyses of differentially private SGD assume (Abadi et al., "Deep learning with
     differential privacy", 2016), and the law of Opacus' `UniformWithReplacementSampler`: batches have random sizes
@@ -70,7 +70,7 @@ class PoissonDraws(RaggedOrder):
     distinct samples, which is the same law at a cost of O(batch_size) per step instead of O(num_samples). A batch is
     in ascending order.
 
-    Any step costs the draws of its block, some 16,000.
+    Any step costs the draws of its block, about 16,000.
 
     Args:
         num_samples: How many samples there are: N.
@@ -103,7 +103,7 @@ class PoissonDraws(RaggedOrder):
         sizes = least + np.searchsorted(limits, words.words(steps), side="right")
         if 2 * self.batch_size <= self.num_samples:
             return self._subsets(words, sizes), np.cumsum(sizes)
-        # Of more than half of the samples it is cheaper to draw those that are left out.
+        # Above half of the samples, it is cheaper to draw the samples that are left out.
         left_out = self._subsets(words, self.num_samples - sizes)
         kept = np.ones((steps, self.num_samples), dtype=np.bool_)
         kept[np.repeat(np.arange(steps), self.num_samples - sizes), left_out] = False

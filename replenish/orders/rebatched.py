@@ -1,4 +1,4 @@
-"""An order in batches of another size: from some step on, or those of a loader."""
+"""An order in batches of another size: from some step on, or of a loader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replenish.orders.visits import counts_before
 
 
 class Rebatched(CursorOrder):
-    """An order whose batches have another size from step `at_step` on; `order.rebatched` makes one.
+    """An order whose batch size changes at step `at_step`; made by `order.rebatched`.
 
     The steps before `at_step` are the order's own. From there on, full batches continue its sequence of samples. A
     mixture keeps its shares in the new batches. A pool is drawn and refilled as at the old batch size.
@@ -59,7 +59,7 @@ class Rebatched(CursorOrder):
         return size
 
     def effective_epoch(self, step: int) -> float:
-        """Return how many effective epochs the first `step` steps make, at the batch size that each of them has."""
+        """Return the number of effective epochs in the first `step` steps, each counted at its batch size."""
         later = max(0, checks.step(step) - self.at_step)
         return self.order.effective_epoch(step - later) + later / self.steps_per_epoch
 
@@ -109,7 +109,7 @@ class Rebatched(CursorOrder):
 
 
 class _Both(Cursor):
-    """The order's own cursor up to a step, and one with new batches from there on."""
+    """The order's own cursor up to a step, and a cursor with new batches from there on."""
 
     def __init__(self, rebatched: Rebatched) -> None:
         self._at_step = rebatched.at_step

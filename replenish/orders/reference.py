@@ -1,6 +1,6 @@
 """The paper to the letter: a list and a queue. Slow; the oracle that the fast core is tested against.
 
-Nothing here is random: the slots of every step are given, so that the same ones can be given to both.
+Nothing here is random: the caller passes the slots of every step, so that both can use the same ones.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 
 class ReferencePool:
-    """Figure 1 of the paper: the dataset as a list from which a batch is drawn, the queue that refills it.
+    """Figure 1 of the paper: a list from which batches are drawn, and the queue that refills it.
 
     Args:
-        sequence: The samples in the order of their sequence index; the queue goes through it for ever.
+        sequence: The samples in the order of their sequence index; the queue repeats it without end.
         pool_size: How many slots the pool has; the paper's is one per sample, which is the default.
 
     Example:
@@ -29,7 +29,7 @@ class ReferencePool:
         self.pool = [self._next_in_queue() for _ in range(len(sequence) if pool_size is None else pool_size)]
 
     def _next_in_queue(self) -> int:
-        """Take the first of the queue; the first indexed sample comes next to the last, for ever."""
+        """Take the first sample of the queue; after the last sample of the sequence comes the first."""
         sample = self.queue[0]
         self.queue.rotate(-1)
         return sample

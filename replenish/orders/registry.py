@@ -34,13 +34,13 @@ class OrderEntry:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The names of its arguments beyond the sizes and the seed, which all orders take."""
+        """The names of its arguments other than the sizes and the seed, which all orders have."""
         names = inspect.signature(self.order_class).parameters
         return tuple(name for name in names if name not in _SHARED)
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Those of its options without which it cannot be built, since they are facts about the data."""
+        """The options that it needs, since they are facts about the data."""
         parameters = inspect.signature(self.order_class).parameters
         return tuple(name for name in self.options if parameters[name].default is inspect.Parameter.empty)
 

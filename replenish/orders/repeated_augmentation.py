@@ -1,4 +1,4 @@
-"""Repeated augmentation: every sample several times in a batch."""
+"""Repeated augmentation: every sample several times per batch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class RepeatedAugmentation(EpochOrder):
     """Every epoch goes through the head of a new permutation, each sample `repeats` times in a row, augmented anew.
 
     Hoffer et al., "Augment your batch" (2020), and Berman et al., "MultiGrain" (2019), as DeiT's `RASampler` and
-    torchvision's references do it: an epoch has num_samples draws, as any, so that it shows only one of `repeats`
+    torchvision's references do it: an epoch has num_samples draws, as any other, so that it shows only one of `repeats`
     samples. The copies of a sample are in one batch, except at its edge, and within the batch first all first
     copies come, then all second ones, and so on: processes that divide it in equal shares get different copies.
 
     A jump to any step costs the draws of one epoch.
 
     Args:
-        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`; a batch counts draws.
+        num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`; a batch counts draws.
         repeats: How often a sample comes, at most N; DeiT's is 3.
 
     Example:
@@ -40,13 +40,13 @@ class RepeatedAugmentation(EpochOrder):
 
     @property
     def has_every_sample_once(self) -> bool:
-        """Whether every epoch has every sample once: not if some come several times."""
+        """Whether every epoch has every sample once: not if samples are repeated."""
         return self.repeats == 1 and super().has_every_sample_once
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples = super()._permutation(words)
         full, rest = divmod(self.num_samples, self.batch_size)
-        # A batch begins with some copy of a sample; from that follows which of its draws is which copy.
+        # The copy with which a batch begins determines which of its draws is which copy.
         first = np.arange(full) * self.batch_size
         copies, which = np.unique(first % self.repeats, return_inverse=True)
         by_copy = [_by_copy(copy, self.batch_size, self.repeats) for copy in copies.tolist()]

@@ -16,7 +16,7 @@ from replenish.orders.cursor import Cursor, CursorOrder
 # Blocks of more draws are drawn step by step: several steps share a key where a batch is larger than the data.
 MOST_DRAWS_PER_BLOCK = 2**20
 
-_TOTAL = 2**61 - 2**41  # of all weights, to within 2**40: just under 2**61, so that hardly a word is rejected
+_TOTAL = 2**61 - 2**41  # of all weights, to within 2**40: just under 2**61, so that words are rarely rejected
 
 
 class BatchedReplacement(CursorOrder):
@@ -105,9 +105,9 @@ class _IndependentCursor(Cursor):
 
 
 class IndependentDraws(IndependentOrder):
-    """Every sample of every batch is drawn uniformly from all, independently: conventional replacement.
+    """Every sample of every batch is drawn uniformly from all samples, independently: conventional replacement.
 
-    It shares no draws with another order of the same seed.
+    It does not share draws with other orders of the same seed.
 
     Args:
         num_samples: How many samples there are: N.
@@ -129,16 +129,16 @@ class IndependentDraws(IndependentOrder):
 class WeightedDraws(IndependentOrder):
     """Every sample of every batch is drawn with probability proportional to its weight, independently of all others.
 
-    The law of torch's `WeightedRandomSampler` with replacement, without its limit of 2**24 samples and the same on
-    any number of processes. The weights, as whole numbers, divide a line of 2**61 points into stretches, and a random
-    word falls into one of them. A guide table leads close to the right stretch, so that a draw costs the same for any
-    weights. A positive weight keeps at least one point. For exact frequencies instead of independent draws, see
-    `weighted_sequence`.
+    The distribution of torch's `WeightedRandomSampler` with replacement, without its limit of 2**24 samples. The draws
+    are the same on any number of processes. The weights, as whole numbers, divide a line of 2**61 points into
+    stretches, and a random word falls into one of them. A guide table leads close to the right stretch, so that a draw
+    costs the same for any weights. A positive weight keeps at least one point. For exact frequencies instead of
+    independent draws, see `weighted_sequence`.
 
-    Any step costs the draws of its block, some 16,000. The tables take 16 bytes per sample, and are made once.
+    Any step costs the draws of its block, about 16,000. The tables take 16 bytes per sample, and are made once.
 
     Args:
-        num_samples, batch_size, seed: As of `IndependentDraws`.
+        num_samples, batch_size, seed: As for `IndependentDraws`.
         weights: One non-negative, finite weight per sample, at least one of them positive.
 
     Example:

@@ -16,14 +16,14 @@ from replenish.orders.sequences import ListedSequence, make_sequence
 class SequencedReplacement(CursorOrder):
     """Sequenced-replacement sampling, SRS: a random draw from a pool, an orderly refill.
 
-    A fixed sequence of sample indices repeats for ever. A pool of `pool_size` slots starts with its first
+    A fixed sequence of sample indices repeats without end. A pool of `pool_size` slots starts with its first
     positions. Every step draws `batch_size` distinct slots, uniformly, by a choice that depends only on the seed
     and the step; their contents are the batch; then the slots drawn are refilled, not with what was
     drawn, but with the next positions of the sequence (the paper's section 2 and figure 1). Two slots may
     hold the same sample, so a batch may hold a sample twice: that is the method, not a fault.
 
-    Steps in a row cost O(batch_size) each. A jump to any step costs about M (ln M + 3) draws for a pool of M slots,
-    however far it goes. The pool takes 4 bytes per slot (8 from 2**31 positions on, and with `"reshuffled"`).
+    Consecutive steps cost O(batch_size) each. A jump to any step costs about M (ln M + 3) draws for a pool of M slots,
+    however far it is. The pool takes 4 bytes per slot (8 from 2**31 positions on, and with `"reshuffled"`).
 
     With the same seed, SRS and `BatchedReplacement` over as many samples as the pool has slots draw the same slots at
     every step: with `"identity"` their first batches are equal. For independent orders, use different seeds.
@@ -87,7 +87,7 @@ class SequencedReplacement(CursorOrder):
         return -(-self._sequence.length // self.batch_size)
 
     def samples_at(self, positions: npt.ArrayLike) -> Int64Array:
-        """Return the samples at `positions` of the sequence, which repeats for ever.
+        """Return the samples at `positions` of the sequence, which repeats without end.
 
         Example:
             >>> SequencedReplacement(10, 2, sequence=[7, 1, 4]).samples_at([0, 1, 2, 3]).tolist()
@@ -102,14 +102,14 @@ class SequencedReplacement(CursorOrder):
         """Return how many copies of each sample were put into the pool before `step`, the first ones included."""
         rounds, rest = divmod(self.pool_size + checks.step(step) * self.batch_size, self._sequence.length)
         length = self._sequence.length
-        begun = rounds * length % self._sequence.period  # the round that is not done yet
+        begun = rounds * length % self._sequence.period  # the current round
         copies = np.full(self.num_samples, rounds, dtype=np.int64)
         if isinstance(self._sequence, ListedSequence):
             copies *= np.bincount(self._sequence.indices, minlength=self.num_samples)
         return copies + np.bincount(self._sequence.at(begun + np.arange(rest)), minlength=self.num_samples)
 
     def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`: copies inserted less copies in the pool.
+        """Return how often each sample was drawn in the steps before `step`: copies inserted minus copies in the pool.
 
         It costs a jump to `step`.
         """
@@ -120,7 +120,7 @@ class SequencedReplacement(CursorOrder):
         return self._sequence.at(self.cursor().positions_before(checks.step(step)))
 
     def warm(self, step: int, group: SearchGroup = ONE_PROCESS) -> None:
-        """Go to a far `step` now, possibly together with other processes; the next cursor begins there at no cost.
+        """Go to a distant `step` now, possibly together with other processes; the next cursor starts there at no cost.
 
         Args:
             step: The step, usually the one at which a run is resumed.

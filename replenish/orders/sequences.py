@@ -1,6 +1,6 @@
 """The sequence that refills the pool: which sample is at which position.
 
-A sequence maps positions 0 ... length-1 to sample indices and repeats for ever. There are three kinds: the identity
+A sequence maps positions 0 ... length-1 to sample indices and repeats without end. There are three kinds: the identity
 (the letter of the paper), a fixed permutation drawn from the seed (the default), and an array of indices, in which some
 may repeat (`weighted_sequence`) or be missing (a subset). A fourth kind is not fixed: it draws a new permutation for
 every round.
@@ -22,9 +22,9 @@ from replenish.orders.cursor import digest
 
 # Up to this size a shuffled sequence is a uniform permutation, made by sorting random words ...
 SORTED_UP_TO = 4096
-# ... above, a computed one, which needs little memory; up to this size it is kept as a table of 32-bit integers.
+# ... above, a computed one, which needs little memory. Up to this size it is kept as a table of 32-bit integers.
 TABLE_UP_TO = 2**22
-# What it is computed from grows as the root of the size: 300 MB here, and terabytes at 2**62.
+# The tables it is computed from grow as the square root of the size: 300 MB here, and terabytes at 2**62.
 SHUFFLED_UP_TO = 2**40
 # How many permutations of a reshuffled sequence are kept.
 ROUNDS_KEPT = 32
@@ -64,11 +64,11 @@ class ShuffledSequence:
     rather than stored, so that a first batch needs no pass over the data. A position is written as (high, low), low
     in [0, 2**bits) and high in [0, rows), with rows * 2**bits just over the length. Six rounds alternately look up one
     half in a table of independent random numbers and add the result to the other half: an unbalanced Feistel network
-    over random functions. A result outside the range goes through again. Each round can be undone, so the whole is a
+    over random functions. A result outside the range is permuted again. Each round can be undone, so the whole is a
     bijection.
 
-    Without a number it is the fixed permutation of the seed. With one it is one of many, each for a single round; then
-    it is not kept as a table where it can be computed.
+    Without a number it is the fixed permutation of the seed. With a number it is the permutation of one round, and is
+    not kept as a table where it can be computed.
     """
 
     name = "shuffled"
@@ -109,7 +109,7 @@ class ShuffledSequence:
             high = np.arange(first, min(first + rows_at_once, rows))
             # The first half round, for which a row of positions needs no look-up.
             mixed_high = np.add.outer(high, self._rounds[0][0][:columns]).ravel()
-            # Only positions in the range: for these the way back into it ends, for others it may not.
+            # Only positions in the range: for others the repeated permutation may never return to the range.
             count = min(mixed_high.size, self.length - first * columns)
             table[first * columns : first * columns + count] = self._mixed(mixed_high[:count], low[:count])
         return table
@@ -119,7 +119,7 @@ class ShuffledSequence:
         return self._mixed(high + self._rounds[0][0].take(low), low)
 
     def _mixed(self, high: Int64Array, low: Int64Array) -> Int64Array:
-        """Continue after the first half round: the other five, and the way back into the range."""
+        """Continue after the first half round: the other rounds, then the way back into the range."""
         low = low + self._rounds[0][1].take(high)
         for from_low, from_high in self._rounds[1:]:
             high += from_low.take(low)
@@ -136,8 +136,8 @@ class ShuffledSequence:
 class ReshuffledSequence:
     """A new permutation of range(length) in every round, drawn from the seed and the round's number.
 
-    Each is a permutation as of `ShuffledSequence`: exactly uniform up to `SORTED_UP_TO`, computed above. The rounds are
-    numbered without end; the period has so many rounds that no run reaches it.
+    Each is a permutation of `ShuffledSequence`: exactly uniform up to `SORTED_UP_TO`, computed above. The period has
+    more rounds than any run reaches.
     """
 
     name = "reshuffled"
@@ -145,7 +145,7 @@ class ReshuffledSequence:
     def __init__(self, length: int, seed: int) -> None:
         self.length = length
         self.period = length * (2**62 // length)
-        # A pool holds positions of the last ln M rounds or so; for an older one the tables are made again.
+        # A pool holds positions of about the last ln M rounds; the tables of an older round are made again.
         self._round = functools.lru_cache(maxsize=ROUNDS_KEPT)(lambda number: ShuffledSequence(length, seed, number))
 
     def at(self, positions: IntegerArray) -> Int64Array:

@@ -1,4 +1,4 @@
-"""Shuffles for data that are read shard by shard: by windows, by jitter, by a buffer."""
+"""Shuffles for data that are read shard by shard: with windows, with jitter, with a buffer."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class BlockShuffle(EpochOrder):
     node, where a shard may lie in two windows. `staggered` windows, as in `py1br`, end elsewhere in every epoch: each
     has a random length from 3/4 to 5/4 of `window`, and the first is shortened at random.
 
-    A jump to any step costs the draws of one epoch. `shard_opens` counts what an epoch opens.
+    A jump to any step costs the draws of one epoch. `shard_opens` counts the shards that an epoch opens.
 
     Args:
-        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
         shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
         window: How many samples are shuffled together; None means ten of the largest shards.
         staggered: Whether windows have random lengths and begin at a random place.
@@ -80,10 +80,10 @@ class Jitter(EpochOrder):
     (a random length from 3/4 to 5/4 of it for every shard) that stays within the epoch. Shards so come into use and
     leave it one by one, while `BlockShuffle` changes a whole window of them at once.
 
-    A jump to any step costs the draws of one epoch. `shard_opens` counts what an epoch opens.
+    A jump to any step costs the draws of one epoch. `shard_opens` counts the shards that an epoch opens.
 
     Args:
-        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
         shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
         window: Over how many places the samples of a shard spread; None means ten of the largest shards.
 
@@ -117,7 +117,7 @@ class Jitter(EpochOrder):
         before = (np.cumsum(sizes) - sizes) << _GRID
         after = (self.num_samples - np.cumsum(sizes)) << _GRID
         lowest, highest = -np.minimum(reach, before), np.minimum(reach, after)
-        places = self._moves(words, highest - lowest, sizes)  # here and below in place: new memory costs most of all
+        places = self._moves(words, highest - lowest, sizes)  # here and below in place: new memory would cost most
         places += np.repeat(lowest, sizes)
         places += np.arange(0, self.num_samples << _GRID, 1 << _GRID)
         return samples[spread_order(places, self.num_samples << _GRID)]
@@ -137,21 +137,21 @@ class Jitter(EpochOrder):
 
 
 class ShuffleBuffer(EpochOrder):
-    """What `shuffle(buffer_size)` of tf.data makes of data that are read in their order, as an order of indices.
+    """The shuffle of tf.data's `shuffle(buffer_size)`, over data that are read in their order, as an order of indices.
 
-    A buffer starts with the first samples read. Every draw takes one of the buffer, uniformly, and the next sample
-    read comes into its place; at the end of the data the rest comes in random order, so that an epoch has each sample
-    once. A sample never comes more than `buffer_size` places early, while it may stay long: data sorted by class stay
-    roughly sorted. WebDataset's `shuffle` is this once its buffer is full; a buffer that is not emptied at the
-    end of an epoch (tf.data's `repeat` before `shuffle`) is `SequencedReplacement` with a `pool_size`.
+    A buffer starts with the first samples read. Every draw takes one of the buffer, uniformly, and the next sample read
+    comes into its place; at the end of the data the rest comes in random order, so that an epoch has each sample once.
+    A sample never comes more than `buffer_size` places early, but it may stay in the buffer for long: data sorted by
+    class stay roughly sorted. WebDataset's `shuffle` is this once its buffer is full; a buffer that is not emptied at
+    the end of an epoch (tf.data's `repeat` before `shuffle`) is `SequencedReplacement` with a `pool_size`.
 
     A jump to any step costs the draws of one epoch.
 
     Args:
-        num_samples, batch_size, seed, drop_last: As of `RandomReshuffling`.
+        num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
         buffer_size: How many samples the buffer holds; N or more is `RandomReshuffling` in law.
         shard_size: How many samples a shard has, or an array of all sizes: then the shards are read in a new random
-            order in every epoch. None means data that are read in one order for ever.
+            order in every epoch. None means that the data are always read in the same order.
 
     Example:
         >>> order = ShuffleBuffer(num_samples=100, batch_size=10, buffer_size=4)
@@ -179,7 +179,7 @@ class ShuffleBuffer(EpochOrder):
         if len(self._shards.sizes) > 1:
             read, _ = self._shards.in_random_order(words)
         slots = words.below(size, self.num_samples - size)
-        # Draw number d finds what the draw before it of the same slot put there, which was number size + (that draw)
+        # Draw d returns what the slot's previous draw put there, which was number size + (that draw)
         # of the samples read; the first of a slot finds the slot's own number. Sorted by slot, they are neighbours.
         by_slot = stable_order(slots, size)
         first_of_slot = np.ones(len(slots), dtype=np.bool_)
@@ -187,7 +187,7 @@ class ShuffleBuffer(EpochOrder):
         found = np.empty(self.num_samples, dtype=np.int64)
         found[by_slot[1:]] = size + by_slot[:-1]
         found[by_slot[first_of_slot]] = slots[by_slot[first_of_slot]]
-        # What is left in the end: of every slot what its last draw put there, or its own number.
+        # The buffer at the end: what each slot's last draw put there, or the slot's own number.
         left = np.arange(size)
         last_of_slot = by_slot[np.append(first_of_slot[1:], True)[: len(by_slot)]]
         left[slots[last_of_slot]] = size + last_of_slot

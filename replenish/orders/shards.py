@@ -1,4 +1,4 @@
-"""Data that lie in shards: files of consecutive samples, of which few can be open or in memory at a time."""
+"""Data in shards: files of consecutive samples, few of which can be open or in memory at a time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
 from replenish.orders.protocol import Order, check_order
 
-SHARDS_PER_WINDOW = 10  # where no window is given; what the makers of `py1b` and `py1e` advise at least
+SHARDS_PER_WINDOW = 10  # the default window; the least that the authors of `py1b` and `py1e` advise
 
 
 class Shards:
-    """Which samples lie in which shard: the first so many in the first, the next in the second, and so on.
+    """Which samples are in which shard, in ascending order.
 
-    All shards have one size, the last one perhaps a smaller; or there is an array of all sizes.
+    All shards have the same size, except that the last may be smaller; or an array lists all sizes.
 
     Example:
         >>> Shards(4, num_samples=10).sizes.tolist()
@@ -37,13 +37,13 @@ class Shards:
         self._starts = np.cumsum(self.sizes) - self.sizes
 
     def window(self, window: int | None, *, maximum: int) -> int:
-        """Return how many samples make a window: None means `SHARDS_PER_WINDOW` of the largest shards."""
+        """Return the number of samples in a window: None means `SHARDS_PER_WINDOW` of the largest shards."""
         if window is None:
             window = SHARDS_PER_WINDOW * int(self.sizes.max())
         return checks.integer("window", window, minimum=1, maximum=maximum)
 
     def in_random_order(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
-        """Return (samples, sizes): the shards after each other in a random order, and their sizes in that order."""
+        """Return (samples, sizes): the samples, shard by shard in a random order, and the sizes in that order."""
         order = words.permutations(1, len(self.sizes))[0]
         sizes = self.sizes[order]
         places = np.cumsum(sizes) - sizes
@@ -75,9 +75,9 @@ def _checked(shard_size: Any, num_samples: int) -> Int64Array:
 def shard_opens(
     order: Order, shard_size: int | npt.ArrayLike, *, open_shards: int, start: int = 0, stop: int | None = None
 ) -> int:
-    """Count how often an order opens a shard, where only the `open_shards` used last stay open.
+    """Count how often an order opens a shard if only the last `open_shards` shards used stay open.
 
-    It is what orders for data in shards are chosen by: the least is one opening a shard and epoch.
+    Choose an order for data in shards by this number. The least is one opening per shard and epoch.
 
     Args:
         order: Any order.

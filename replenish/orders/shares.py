@@ -33,12 +33,12 @@ def whole_shares(weights: npt.NDArray[np.float64]) -> list[int]:
 class Quotas:
     """The class of every place of every batch.
 
-    A class with the share q/Q of a place, times B places, gets the whole part in every batch. What is left of all
-    classes adds up to a whole number m of places: laid end to end, the fractional parts make a line of length m, and
-    the classes at the points u, u + 1, ..., u + m - 1 of it get one place more (systematic sampling), so that each
-    batch is full and each class within one of its share. From step to step u turns on a circle of Q points, by about
-    the golden section of it, and so comes to every point once in Q steps: up to any step each class has had its share
-    to within a few. Shares are whole numbers in any unit; the seed chooses where u begins.
+    A class with the share q/Q of a place, times B places, gets the whole part in every batch. The fractional parts of
+    all classes add up to a whole number m of places: laid end to end, they make a line of length m, and the classes at
+    its points u, u + 1, ..., u + m - 1 get one more place (systematic sampling), so that each batch is full and each
+    class within one of its share. From step to step u turns on a circle of Q points, by about the golden section of it,
+    and so comes to every point once in Q steps: up to any step each class has had its share to within a few. Shares are
+    whole numbers in any unit; the seed chooses where u begins.
 
     Example:
         >>> quotas = Quotas([1, 2], batch_size=2, seed=0)
@@ -61,7 +61,7 @@ class Quotas:
         self._turn = even_turn(self._circle)
 
     def classes(self, start: int, steps: int) -> Int64Array:
-        """Return the classes of the batches of so many steps from `start` on, one a row, in no special order."""
+        """Return the classes of the batches of `steps` steps from `start` on, one batch per row, unordered."""
         begin = (self._begin + start * self._turn) % self._circle  # in unbounded Python ints
         turned = (begin + np.arange(steps) * self._turn) % self._circle
         points = turned[:, np.newaxis] + np.arange(self._extra) * self._circle

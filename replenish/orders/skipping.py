@@ -16,15 +16,15 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class Skipping(CursorOrder):
-    """An order without some ranges of its steps: after a loss spike, say.
+    """An order without some ranges of its steps, for example after a loss spike.
 
-    Step s is the order's step s as far as nothing is skipped, and jumps over each range of steps (a, b): a, a + 1, ...,
-    b - 1. The ranges are in the config, so that a resumed run, `what` and `when` follow them. A state that was saved
-    with the order itself, or with fewer ranges, is accepted as long as no step before it is affected.
+    Before the first range, step s is the order's step s. Each range (a, b) skips the steps a, a + 1, ..., b - 1. The
+    ranges are in the config, so that a resumed run, `what` and `when` follow them. A state that was saved with the
+    order itself, or with fewer ranges, is accepted as long as no step before it is affected.
 
     Ranges are numbered by the steps of `order`. To skip more steps of an order that skips some already, give it as
-    `order`: the ranges are then numbered by its own steps, those that a training log shows, and both kinds are put
-    together.
+    `order`: the ranges are then numbered by its own steps, which a training log shows. Both lists of ranges are then
+    combined.
 
     Args:
         order: One of the library's orders.
@@ -55,7 +55,7 @@ class Skipping(CursorOrder):
         self._map = _Jumps(self.ranges)
 
     def original_step(self, step: int) -> int:
-        """Return which step of `order` is step `step` here."""
+        """Return the step of `order` that is step `step` here."""
         return self._map.original(checks.step(step))
 
     @property
@@ -104,7 +104,7 @@ class Skipping(CursorOrder):
         return self.order._same_before(config, self._map.original(max(0, step - 1)) + 1 if step else 0)
 
     def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`: the order's counts, less the skipped."""
+        """Return how often each sample was drawn in the steps before `step`: the order's minus the skipped ones."""
         end = self.original_step(step)
         counts = counts_before(self.order, end)
         for a, b in self.ranges:
@@ -138,7 +138,7 @@ class _Jumps:
         self._starts = [a - skipped for (a, _), skipped in zip(ranges, self._skipped, strict=False)]
 
     def original(self, step: int) -> int:
-        """Return where `step` is if the skipped steps are counted too."""
+        """Return the number of `step` when skipped steps are counted too."""
         return step + self._skipped[bisect_right(self._starts, step)]
 
     def next_jump(self, step: int) -> int | None:
@@ -153,7 +153,7 @@ class _Jumps:
 
 
 class _SkippingCursor(Cursor):
-    """The order's own cursor, asked for other steps."""
+    """The order's own cursor, at the steps that are not skipped."""
 
     def __init__(self, skipping: Skipping) -> None:
         self._map = skipping._map
@@ -186,7 +186,7 @@ def _checked(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the ranges in ascending order, those that overlap or touch as one."""
+    """Return the ranges in ascending order; ranges that overlap or touch become one."""
     joined: list[tuple[int, int]] = []
     for start, stop in sorted(ranges):
         if joined and start <= joined[-1][1]:

@@ -17,20 +17,20 @@ WITHIN: dict[str, type[CursorOrder]] = {"reshuffling": RandomReshuffling, "srs":
 
 
 class Stratified(CursorOrder):
-    """Every batch has of each class its share, rounded down or up; within a class the samples are shuffled.
+    """Every batch has each class's share, rounded down or up. Within a class the samples are shuffled.
 
     Each class has its own order, which is read one sample at a time: reshuffled, or SRS with a pool of the class's
-    size. A class with the share w has the whole part of B w places in each batch, and one more in such steps that its
+    size. A class with the share w has the whole part of B w places in each batch, and one more at such steps that its
     count up to any step stays within a few of its share. The seed chooses these steps. The places of the classes in a
     batch are shuffled, so that equal parts of it serve several processes. If B divides all class sizes evenly, an epoch
     has every sample once. With `weights` the classes have other shares than their sizes: small classes then go through
     their samples more often, without independent draws.
 
-    Steps in a row cost O(batch_size) each. A jump costs what it costs in every class: all samples once for
+    Consecutive steps cost O(batch_size) each. A jump costs what it costs in every class: all samples once for
     reshuffling, N (ln N + 3) draws for SRS.
 
     Args:
-        num_samples, batch_size, seed: As of `RandomReshuffling`.
+        num_samples, batch_size, seed: As for `RandomReshuffling`.
         labels: The class of each sample, a whole number.
         weights: The shares of the classes: None for their sizes, `"balanced"` for equal ones, or an array with one
             non-negative number for each class, in the order of the labels.
@@ -84,7 +84,7 @@ class Stratified(CursorOrder):
         return _Strata(self, self._quotas, streams)
 
     def _orders(self) -> list[CursorOrder]:
-        """Return the order of each class, which draws one sample at a step."""
+        """Return the order of each class, which draws one sample per step."""
         return [
             WITHIN[self.within](len(members), 1, seed=derived_seed(self.seed, "class", number))
             for number, members in enumerate(self._members)
@@ -113,7 +113,7 @@ def _shares(
 
 
 class _ClassStream:
-    """The samples of a class in the order in which they are drawn, by the number of the draw."""
+    """The samples of a class in the order in which they are drawn, by draw number."""
 
     def __init__(self, order: CursorOrder, members: Int64Array) -> None:
         self._reader = SampleReader(order)
@@ -131,11 +131,11 @@ class _Strata(Cursor):
         self._quotas = quotas
         self._streams = streams
         self._batch_size = order.batch_size
-        # A class of a block costs some microseconds, however few draws it has there: more classes, larger blocks.
+        # Each class costs some microseconds per block, however few its draws: more classes need larger blocks.
         draws = min(order.num_samples, max(DRAWS_PER_BLOCK, 256 * len(streams)))
         self._steps = -(-draws // order.batch_size)
         self._words = KeyedWords(order.seed, Purpose.STRATA)
-        # A block's number and the counts before it: one pair, so that an interrupt cannot part them.
+        # A block's number and the counts before it: one pair, so that an interrupt cannot separate them.
         self._counted = (0, [0] * len(streams))
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:

@@ -1,4 +1,4 @@
-"""What people ask when a loss spikes: how often was a sample seen before, and when."""
+"""How often a sample was drawn before, and at which steps: what people ask when a loss spikes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from replenish.orders.protocol import Order, check_order
 def counts_before(order: Order, step: int) -> Int64Array:
     """Return how often each sample was drawn in the steps before `step`, exactly.
 
-    Any step of SRS costs what it costs to go there, since draws = copies inserted - copies in the pool; any step of an
-    order whose epochs have every sample once, or of stratified batches, costs a part of an epoch. All others are drawn
-    from the start.
+    For SRS this costs as much as a jump to `step`, since draws = copies inserted - copies in the pool. For an order
+    whose epochs have every sample once, and for stratified batches, it costs a part of an epoch. For all other orders,
+    every step before `step` is drawn.
 
     Args:
         order: Any order.
@@ -48,7 +48,7 @@ def add_visits(counts: Int64Array, order: Order, start: int, stop: int) -> None:
 
 
 def _in_blocks(order: Order, start: int, stop: int) -> Iterator[Int64Array]:
-    """Yield the batches from `start` to `stop`, many at a time where the order has them so: one step a row."""
+    """Yield the batches from `start` to `stop`, one step per row, many steps at a time where the order can."""
     blocks: Callable[[int, int], Iterator[Int64Array]] | None = getattr(order, "blocks", None)
     if blocks is None:
         return (batch.reshape(1, -1) for batch in order.batches(start, stop))
@@ -56,22 +56,22 @@ def _in_blocks(order: Order, start: int, stop: int) -> Iterator[Int64Array]:
 
 
 def visits_of(order: Order) -> Callable[[int], Int64Array]:
-    """Return what says of a step how often each sample of its batch was drawn before: `order.visits`, or `Visits`.
+    """Return a function from a step to the earlier draws of each sample in its batch: `order.visits`, or `Visits`.
 
-    The library's orders all have the method; an order of your own need not.
+    All orders of the library have the method. Your own orders do not need it.
     """
     own: Callable[[int], Int64Array] | None = getattr(order, "visits", None)
     return Visits(order).at if own is None else own
 
 
 class Visits:
-    """How often each sample of a batch was drawn before, by counting; steps in a row cost O(batch_size) each.
+    """How often each sample of a batch was drawn before, by counting. Consecutive steps cost O(batch_size) each.
 
-    It is what `order.visits` is made of where nothing cheaper is known, and serves orders of your own, which need not
-    have that method. A sample that a batch holds twice is visited twice: the earlier places of its batch count.
+    `order.visits` uses it where nothing cheaper is known. It also works for your own orders, which do not need that
+    method. A sample that a batch holds twice is visited twice: earlier places of the same batch count.
 
     Args:
-        order: Any order. See `counts_before` for what a step costs that does not follow on the last.
+        order: Any order. A step that does not follow the last one costs what `counts_before` costs.
 
     Example:
         >>> from replenish import IndependentDraws
@@ -86,7 +86,7 @@ class Visits:
     def __init__(self, order: Order) -> None:
         self.order = check_order(order)
         self._lock = ForkSafeLock()
-        # The counts before a step, and the step: one pair, so that an interrupt cannot part them.
+        # The counts before a step, and the step: one pair, so that an interrupt cannot separate them.
         self._counted: tuple[int, Int64Array] | None = None
 
     def at(self, step: int) -> Int64Array:
@@ -106,7 +106,7 @@ class Visits:
 
 
 def earlier_in(batch: Int64Array) -> Int64Array:
-    """Return how often each entry stands at earlier places."""
+    """Return for each entry how often its value occurs at earlier places."""
     by_sample = np.argsort(batch, kind="stable")
     in_order = batch[by_sample]
     first = np.searchsorted(in_order, in_order, side="left")
@@ -118,7 +118,7 @@ def earlier_in(batch: Int64Array) -> Int64Array:
 def steps_of(order: Order, sample: int, start: int = 0, stop: int | None = None) -> Int64Array:
     """Return the steps at which a sample was seen: those from `start` to `stop` whose batch has it.
 
-    All steps between are drawn, at some tens of nanoseconds a sample.
+    Every step from `start` to `stop` is drawn, at some tens of nanoseconds per sample.
 
     Args:
         order: Any order.
