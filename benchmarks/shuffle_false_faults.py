@@ -59,7 +59,7 @@ def main() -> None:
     options.add_argument("streams", nargs="?", type=int, default=1000)
     options.add_argument("--write", action="store_true")
     chosen = options.parse_args()
-    lines = ["| order | warnings | faults | which |", "|---|---|---|---|"]
+    clean, others = [], []
     for name, make in HEALTHY.items():
         levels: Counter[str] = Counter()
         which: Counter[str] = Counter()
@@ -67,13 +67,18 @@ def main() -> None:
             found = shuffle_quality(make(seed), N)
             levels[found.level] += 1
             which.update(finding.name for finding in found.findings if finding.level != "ok")
-        named = ", ".join(f"{each} {times}" for each, times in which.items()) or "none"
-        lines.append(f"| {name} | {levels['warning']} | {levels['fault']} | {named} |")
-        print(lines[-1], flush=True)
-    text = "\n".join(lines) + (
-        f"\n\n{chosen.streams:,} streams per order, each with another seed: N = {N:,}, B = {B}, 3 epochs. Measured at "
-        f"commit {commit()} by `python benchmarks/shuffle_false_faults.py {chosen.streams}`."
+        named = ", ".join(f"{each} {times}" for each, times in which.items())
+        if named:
+            others.append(f"{name}: {levels['warning']} warnings, {levels['fault']} faults ({named})")
+        else:
+            clean.append(name)
+        print(name, named or "none", flush=True)
+    text = (
+        f"{chosen.streams:,} streams per order, each with another seed: N = {N:,}, B = {B}, 3 epochs. No warning and no "
+        f"fault: {'; '.join(clean)}."
     )
+    text += "".join(f" {each.capitalize()}." for each in others)
+    text += f" Measured at commit {commit()} by `python benchmarks/shuffle_false_faults.py {chosen.streams}`."
     print(text)
     if chosen.write:
         write_between("docs/shuffles.md", "false faults", text)

@@ -331,9 +331,9 @@ def line(result: dict[str, Any]) -> str:
     """Return a row of the Markdown table."""
     spread = result["spread"]
     error = statistics.stdev(spread) / len(spread) ** 0.5
-    worst = list(result["findings"].items())  # in the order of the battery
-    shown = "; ".join(f"{name} {effect:.3g} ({times}/{SEEDS})" for name, (effect, times, _) in worst[:3])
-    more = f"; {len(worst) - 3} more" if len(worst) > 3 else ""
+    worst = list(result["findings"])  # in the order of the battery
+    shown = ", ".join(worst[:3])
+    more = f", {len(worst) - 3} more" if len(worst) > 3 else ""
     levels = ", ".join(f"{level} {times}/{SEEDS}" for level, times in result["levels"].items())
     name = result["name"] + (" (local)" if result["local"] else "")
     mean = statistics.mean(spread)
@@ -367,7 +367,7 @@ def main() -> None:
             if chosen.keep:
                 chosen.keep.write_text(json.dumps(kept, indent=1))
     ordered = [kept[key] for row in rows() if (key := f"{row.name}|{row.call}|{row.num_samples}") in kept]
-    heads = "shuffle|version|call|N|variance of a batch's mean index|p|judgement|effects that are not ok (seeds)"
+    heads = "shuffle|version|call|N|variance of a batch's mean index|p|judgement|findings that are not ok"
     text = "\n".join([f"| {heads.replace('|', ' | ')} |", "|---|---|---|---|---|---|---|---|", *map(line, ordered)])
     absent = [row.name for row in rows() if f"{row.name}|{row.call}|{row.num_samples}" not in kept]
     text += (

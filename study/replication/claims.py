@@ -1,4 +1,4 @@
-"""The claims, one by one: what is said, in our words; which comparisons test it; and what they make of it."""
+"""The claims: their titles, which comparisons test them, and what these make of them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim: its title, the statement with its number, and what was done here to test it.
+    """A claim: its title, and what was done here to test it.
 
     The rule makes the verdict of the comparisons that it rests on; `ours` is a claim of this project, not of the paper.
     """
 
     name: str
     title: str
-    statement: str
     test: str
     comparisons: tuple[str, ...]
     rule: Callable[[Sequence[Judged]], str]
@@ -79,19 +78,14 @@ CLAIMS = (
     Claim(
         "gain",
         "SRS lowers the test error",
-        "WRN-SRS ends at 12.34 % on CIFAR-100, WRN with the same schedule at 19.42 % (table 3).",
-        "The primary comparison, on networks that learn 2,500 images by heart.",
+        "SRS minus reshuffling: the primary comparison",
         ("primary",),
         _if("better"),
     ),
     Claim(
         "rate",
         "What SRS does, a larger learning rate does",
-        "On a quadratic, SRS gives the weights in flat directions the variance that reshuffling gives them at √3 times "
-        "the learning rate. (√3 is a limit for many steps per epoch. With 50 steps and momentum 0.9, as here, the "
-        "factor is 2.0, which was found after the runs: the contrasts are those that were stated.)",
-        "The curve of SRS against the learning rate should be that of reshuffling, one factor of √3 to the left. Two "
-        "contrasts are 0 if it is. The two that compare rates say whether the setting can tell.",
+        "reshuffling at two pairs of rates, then SRS minus reshuffling at √3 times its rate",
         ("rate-low", "rate-high", "shift-low", "shift-high"),
         _shifted,
         ours=True,
@@ -99,45 +93,35 @@ CLAIMS = (
     Claim(
         "replacement",
         "Replacement sampling is worse than reshuffling",
-        "Drawing each mini-batch from all samples is worse than training over epochs (introduction; no number).",
-        "Batched replacement minus reshuffling at learning rate 0.1.",
+        "batched replacement minus reshuffling",
         ("replacement",),
         _if("worse"),
     ),
     Claim(
         "unit",
         "The gain needs batch norm after the addition",
-        "With the original residual unit SRS gains 0.20 points (19.25 % to 19.05 %), with batch norm after the "
-        "addition 7.08 (table 2).",
-        "The difference with the original unit minus the one with batch norm after the addition. Above 0: SRS gains "
-        "less with the original unit.",
+        "the effect of SRS with the original unit, minus that with batch norm after the addition",
         ("unit-interaction",),
         _if("worse"),
     ),
     Claim(
         "images",
         "The gain is larger with fewer images a class",
-        "On CIFAR-10, with ten times the images a class, WRN-SRS gains 0.31 points (4.37 % to 4.06 %), on CIFAR-100 "
-        "7.08 (table 2).",
-        "The same images with 20 coarse labels, five times the images a class: the difference there minus the one with "
-        "100 labels. Above 0: SRS gains less with more images a class.",
+        "the effect of SRS with 20 coarse labels of the same images, minus that with 100 labels",
         ("coarse-interaction",),
         _if("worse"),
     ),
     Claim(
         "recipe",
         "SRS lowers the test error with the paper's augmentation",
-        "All of the paper's networks are trained on random crops and mirror images.",
-        "SRS minus reshuffling with crops and mirror images; such a network need not learn its images by heart.",
+        "SRS minus reshuffling, with crops and mirror images",
         ("augmented",),
         _if("better"),
     ),
     Claim(
         "mini",
         "SRS and reshuffling end level at the scale mini",
-        "Our first result, rows 3 and 4 of table 3 at the scale mini: SRS 0.23 points below reshuffling, 95 % interval "
-        "\u22121.46 to +0.99, n = 5, with a short batch at the end of every epoch of reshuffling.",
-        "The same with batches of 50, which divide the epoch.",
+        "rows 4 and 3 of table 3 in batches of 50, which divide the epoch",
         ("mini",),
         _level,
         ours=True,
@@ -145,8 +129,7 @@ CLAIMS = (
     Claim(
         "control",
         "The method finds nothing where there is nothing",
-        "Two arms that differ in nothing but the random order of one kind must not differ.",
-        "Reshuffling minus reshuffling with the same initial weights and another order.",
+        "reshuffling minus reshuffling with equal weights and another order",
         ("control",),
         _control,
         ours=True,

@@ -10,7 +10,6 @@ from replenish.lab.show import Table
 from replenish.lab.show.markdown import table_lines
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED, RULE
-from study.replication.claims import CLAIMS
 from study.replication.evidence import Evidence
 from study.replication.exploratory import exploratory_table
 from study.replication.figures import forest, losses_picture, rates_picture
@@ -19,7 +18,7 @@ from study.replication.paper_claims import paper_claims, paper_claims_table
 from study.replication.plan import ARMS, SECONDARY
 from study.replication.power import cost_sentence, known_deviations, power_table
 from study.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
-from study.replication.text import claim_line, headline, recommendations
+from study.replication.text import headline, recommendations
 from study.replication.training_loss import losses_sentence, losses_table
 
 #: The picture that goes with the headline.
@@ -55,7 +54,6 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
         "claims": _lines(claims_table(first)),
         "paper-claims": _lines(paper_claims_table(paper_claims(evidence, first, table3))),
         "exploratory": _lines(exploratory_table(evidence)),
-        "claim-by-claim": "\n".join(claim_line(claim, first) for claim in CLAIMS),
         "comparisons": f"{_lines(comparisons_table(first))}\n\n{holm}",
         "second-reading": _lines(second_reading_table(first, second)),
         "training-loss": f"{losses_sentence(evidence)}\n\n{_lines(losses_table(evidence))}",

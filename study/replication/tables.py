@@ -20,6 +20,7 @@ def claims_table(judgement: Judgement) -> Table:
     columns = (
         Column("claim", lambda claim: claim.title, numeric=False),
         Column("whose", lambda claim: "ours" if claim.ours else "paper", numeric=False),
+        Column("our test", lambda claim: claim.test, numeric=False),
         Column("effect here", lambda claim: _claim_effect(claim, judgement), "points, 95 % interval", numeric=False),
         Column("verdict here", lambda claim: claim.verdict(judgement), numeric=False),
     )

@@ -1,11 +1,11 @@
-"""The study's results in sentences: the headline, recommendations, and the effects behind each claim."""
+"""The study's results in sentences: the headline and the recommendations."""
 
 from __future__ import annotations
 
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED
-from study.replication.claims import CLAIMS, FAILED, HELD, NOT_OBSERVED, NOT_TESTABLE, Claim
+from study.replication.claims import CLAIMS, HELD
 from study.replication.judgement import Judged, Judgement
 from study.replication.plan import MARGIN
 
@@ -48,8 +48,7 @@ def _found(judgement: Judgement) -> str:
 def recommendations(judgement: Judgement) -> list[str]:
     """Return what a practitioner can do, as sentences in Markdown, from what has been judged only."""
     found = [
-        "Test it on your own data: `replenish compare YOUR_FOLDER` trains the same network from the same weights with "
-        "each order; `replenish compare --command` does it with your own script.",
+        "Test it on your own data: `replenish compare YOUR_FOLDER`, or `replenish compare --command` with your script.",
     ]
     low, high = judgement["rate-low"], judgement["rate-high"]
     if any(judged.sign and not judged.equivalent for judged in (low, high)):
@@ -61,8 +60,8 @@ def recommendations(judgement: Judgement) -> list[str]:
     if judgement.primary.complete and judgement.primary.equivalent:
         found.append("If your pipeline already uses SRS, this result is no reason to change it: nothing was lost here.")
     found.append(
-        "The paper's own size is open: no independent run of it is known to us. [One pair of runs on a GPU]"
-        "(#the-cheapest-decisive-experiment) is the first step to settle it."
+        "The paper's own size is open. [One pair of runs on a GPU](#the-cheapest-decisive-experiment) is the first step "
+        "to settle it."
     )
     return found
 
@@ -77,33 +76,6 @@ def interval_words(effect: Difference, coverage: float = 0.95) -> str:
     """Return an interval: "−0.10 to +0.34"."""  # noqa: RUF002
     interval = effect.interval(coverage)
     return "no interval" if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
-
-
-def claim_line(claim: Claim, judgement: Judgement) -> str:
-    """Return a claim as an item of a list in Markdown: the claim, our test, the verdict."""
-    who = "We" if claim.ours else "The paper"
-    return (
-        f"- **{claim.title}.** *{who}:* {claim.statement} *Our test:* {claim.test} "
-        f"**Verdict here: {claim.verdict(judgement)}.**{_explained(claim, judgement)}"
-    )
-
-
-def _explained(claim: Claim, judgement: Judgement) -> str:
-    verdict = claim.verdict(judgement)
-    found = [judgement[name] for name in claim.comparisons]
-    if claim.name == "control" and found[0].complete and found[0].effect is not None:
-        deviation = found[0].effect.deviation
-        floor = "" if deviation is None else f" By chance only, pairs scatter by {deviation:.2f} points."
-        return f"{floor} Ten pairs are too few to show an equivalence, which is not needed here."
-    if claim.name == "rate" and verdict == FAILED:
-        return " Where SRS should be level with reshuffling at √3 times its rate, it is not."
-    if claim.name == "rate" and verdict == NOT_TESTABLE and all(judged.testable for judged in found):
-        return f" The rate itself changes the error by less than {MARGIN:g} points, so the setting cannot tell."
-    if claim.name in ("unit", "images") and verdict == NOT_OBSERVED:
-        return " At this size the difference between SRS and reshuffling does not depend on it as the paper says."
-    if verdict == NOT_OBSERVED and found[0].equivalent:
-        return f" Whatever difference there is, at this size it is below {MARGIN:g} points."
-    return ""
 
 
 def _place(effect: Difference) -> str:

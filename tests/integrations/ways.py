@@ -218,13 +218,20 @@ def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
 
 
 def table() -> str:
-    """Return what docs/integrations/index.md shows: for each stack the exact ways, and a table of the others."""
+    """Return what docs/integrations/index.md shows: the ways of each stack by their result.
+
+    What to write instead of a way that raises is in the error, so only the other remedies are shown.
+    """
     lines = []
     for stack, ways in WAYS.items():
-        same = [f"{way} ({remedy})" if remedy else way for way, (result, remedy) in ways.items() if result == EXACT]
-        lines += [f"### {stack}", "", f"Exact: {' · '.join(same)}.", ""]
-        lines += ["| not exact | result | write |", "|---|---|---|"]
-        others = {way: found for way, found in ways.items() if found[0] != EXACT}
-        lines += [f"| {way} | {result} | {remedy} |" for way, (result, remedy) in others.items()]
-        lines += [""]
+        lines += [f"### {stack}", ""]
+        for result in (EXACT, REFUSED, WARNED, LOST):
+            found = [
+                f"{way} ({remedy})" if remedy and result != REFUSED else way
+                for way, (outcome, remedy) in ways.items()
+                if outcome == result
+            ]
+            if found:
+                lines.append(f"- {result.capitalize()}: {' · '.join(found)}.")
+        lines.append("")
     return "\n".join(lines)
