@@ -162,7 +162,7 @@ def main() -> None:
         first_batch(largest, 9)
         return
     tables = [
-        epochs(sizes, [64, 128, 1024], rounds),
+        epochs(sizes, [64, 1024], rounds),
         first_batch(largest, 9),
         memory(largest, 3),
         jumps(rounds),

@@ -1,7 +1,7 @@
 """What an order costs at N = 10^6, 10^9 and 10^12: memory, first batch, time per index, a far jump; beside the peers.
 
     python benchmarks/scale.py --sizes            print the table (some minutes)
-    python benchmarks/scale.py --sizes --write    also write it to docs/orders.md
+    python benchmarks/scale.py --sizes --write    also write it to docs/benchmarks.md
     python benchmarks/scale.py --quality          shuffle_quality of computed permutations, from 10^3 to 10^12
 
 Each way is measured in a process of its own, so that its memory is its own, and the ways take turns, round by round.

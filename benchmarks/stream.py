@@ -2,7 +2,7 @@
 
     python benchmarks/stream.py            print the tables (about two minutes)
     python benchmarks/stream.py --quick    fewer rounds
-    python benchmarks/stream.py --write    also write them to docs/streams.md
+    python benchmarks/stream.py --write    also write them to docs/benchmarks.md
 
 Both read the same list of ints through a buffer of M = 10,000 and give batches of 64 until the list ends. The peer is
 `shuffle(10_000, initial=10_000)` with `batched(64)` in a `DataPipeline`; it is left out if it is not installed. Times
@@ -139,14 +139,14 @@ def memory(counts: list[int]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--write", action="store_true", help="write the tables to docs/streams.md")
+    parser.add_argument("--write", action="store_true", help="write the tables to docs/benchmarks.md")
     options = parser.parse_args()
     rounds = 2 if options.quick else 7
     tables = [speed(rounds), resume(rounds), memory([10**5, 10**6, 4 * 10**6])]
     text = f"{describe(rounds)} {RATIOS} Peer: {version()}.\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print(text)
     if options.write:
-        write_between("docs/streams.md", "benchmarks/stream.py", text)
+        write_between("docs/benchmarks.md", "benchmarks/stream.py", text)
 
 
 if __name__ == "__main__":
