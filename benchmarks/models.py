@@ -2,7 +2,7 @@
 
     python benchmarks/models.py               # print the tables; some minutes, most of them for torch.compile
     python benchmarks/models.py --no-compile
-    python benchmarks/models.py --write       # also write them to docs/benchmarks.md, and the table of networks to docs/models.md
+    python benchmarks/models.py --write       # also write them; the table of networks to docs/models.md
     python benchmarks/models.py --table       # only write the table of networks there
 
 A step is forward, backward and SGD with momentum on a batch of 64 images of 32x32 pixels, on one thread. All

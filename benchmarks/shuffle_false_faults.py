@@ -74,8 +74,8 @@ def main() -> None:
             clean.append(name)
         print(name, named or "none", flush=True)
     text = (
-        f"{chosen.streams:,} streams per order, each with another seed: N = {N:,}, B = {B}, 3 epochs. No warning and no "
-        f"fault: {'; '.join(clean)}."
+        f"{chosen.streams:,} streams per order, each with another seed: N = {N:,}, B = {B}, 3 epochs. No warning and "
+        f"no fault: {'; '.join(clean)}."
     )
     text += "".join(f" {each.capitalize()}." for each in others)
     text += f" Measured at commit {commit()} by `python benchmarks/shuffle_false_faults.py {chosen.streams}`."

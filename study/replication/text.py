@@ -60,8 +60,8 @@ def recommendations(judgement: Judgement) -> list[str]:
     if judgement.primary.complete and judgement.primary.equivalent:
         found.append("If your pipeline already uses SRS, this result is no reason to change it: nothing was lost here.")
     found.append(
-        "The paper's own size is open. [One pair of runs on a GPU](#the-cheapest-decisive-experiment) is the first step "
-        "to settle it."
+        "The paper's own size is open. [One pair of runs on a GPU](#the-cheapest-decisive-experiment) is the first "
+        "step to settle it."
     )
     return found
 
