@@ -72,7 +72,7 @@ def picture(found: dict[str, Group]) -> str:
 def sentences(results: Path) -> list[str]:
     """Return what each comparison allows to be said; the first is SRS against reshuffling, all else equal."""
     section = scale_section(SCALE, read_runs(results), configs(SCALE))
-    return [escape(found.said) for found in section.findings]
+    return [escape(found.full_sentence) for found in section.findings]
 
 
 def study() -> Evidence:

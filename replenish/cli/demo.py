@@ -31,7 +31,7 @@ def demo(runs: options.RunsFolder = Path("runs/demo"), seeds: options.Seeds = "3
     from replenish.lab.jobs import plan
     from replenish.lab.report import by_experiment, short_table3, write_report
     from replenish.lab.runs import read_runs
-    from replenish.lab.show.terminal import print_table
+    from replenish.lab.show.table import print_table
 
     console = output()
     with errors_as_sentences():

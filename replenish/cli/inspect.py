@@ -28,7 +28,6 @@ def inspect(
         typer.Option(help="one more order to measure, such as jitter", autocompletion=options.complete_orders),
     ] = None,
     option: options.OrderOptions = None,
-    png: Annotated[Path | None, typer.Option(help="also draw what was measured to this file")] = None,
     html: Annotated[Path | None, typer.Option(help="also write a page with tables and charts to this file")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -40,8 +39,6 @@ def inspect(
     from replenish.lab.inspect import inspect_orders
 
     with errors_as_sentences():
-        if png is not None:
-            check_place("--png", png, ".png")
         if html is not None:
             check_place("--html", html, ".html", ".htm")
         with working("") as status:
@@ -57,7 +54,7 @@ def inspect(
                 progress=status.update,
             )
     from replenish.lab.inspect.tables import tables
-    from replenish.lab.show.terminal import print_table
+    from replenish.lab.show.table import print_table
 
     if as_json:
         print_json({table.name: table.records for table in tables(inspection)})
@@ -66,11 +63,6 @@ def inspect(
         for table in tables(inspection):
             print_table(table, console)
     with errors_as_sentences():
-        if png is not None:
-            from replenish.lab.inspect.page import picture
-
-            write_atomically(png, picture(inspection))
-            typer.echo(f"drawn to {png}", err=as_json)
         if html is not None:
             from replenish.lab.inspect.page import page
 

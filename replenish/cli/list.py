@@ -75,7 +75,7 @@ def list_orders(
 
 def _show(table: Table, markdown: bool, as_json: bool) -> None:
     from replenish.lab.show.markdown import table_lines
-    from replenish.lab.show.terminal import print_table
+    from replenish.lab.show.table import print_table
 
     if as_json:
         print_json(table.records)

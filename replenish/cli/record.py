@@ -31,8 +31,7 @@ def number_and_source(name: str, first: str, second: str | None) -> tuple[int, P
 
 def print_step(path: Path, step: int, loader: int | None, as_json: bool) -> None:
     """Print which samples were in a batch."""
-    from replenish.lab.show.table import Column, Table
-    from replenish.lab.show.terminal import print_table
+    from replenish.lab.show.table import Column, Table, print_table
 
     record, place = _record(path, loader)
     batches = [batch.tolist() for batch in record.batch(step, place)]
@@ -56,8 +55,7 @@ def print_step(path: Path, step: int, loader: int | None, as_json: bool) -> None
 
 def print_steps(path: Path, sample: int, loader: int | None, start: int, stop: int | None, as_json: bool) -> None:
     """Print in which batches a sample was."""
-    from replenish.lab.show.table import Column, Table
-    from replenish.lab.show.terminal import print_table
+    from replenish.lab.show.table import Column, Table, print_table
 
     record, place = _record(path, loader)
     end = record.steps_of_loader(place) if stop is None else stop

@@ -60,8 +60,7 @@ def what(
 
 
 def _print(found: OrderSource, step: int, samples: list[dict[str, Any]]) -> None:
-    from replenish.lab.show.table import Column, Table
-    from replenish.lab.show.terminal import print_table
+    from replenish.lab.show.table import Column, Table, print_table
 
     titles = {
         "place": "place",

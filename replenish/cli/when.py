@@ -52,8 +52,7 @@ def when(
         told = {**known, "start": start, "stop": end, "order": found.order.config(), "steps": steps}
         print_json(told)
         return
-    from replenish.lab.show.table import Column, Table
-    from replenish.lab.show.terminal import print_table
+    from replenish.lab.show.table import Column, Table, print_table
 
     columns = [
         Column("step", "{:,}".format),

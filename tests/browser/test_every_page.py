@@ -12,7 +12,7 @@ from made_runs import experiments, mini_config, write_run, write_table3
 
 from replenish.lab.explain import pages as explain
 from replenish.lab.inspect import Inspection, inspect_orders
-from replenish.lab.inspect.charts import figures
+from replenish.lab.inspect.page import figures
 from replenish.lab.inspect.page import page as inspection_page
 from replenish.lab.report import write_report
 from replenish.measure.trace import compute_trace
@@ -111,7 +111,7 @@ def test_the_lines_are_where_the_data_are(open_page: Any, paths: dict[str, Path]
         assert len(drawn) == len(chart.series)
         for corners, series in zip(drawn, chart.series, strict=True):
             points = [tuple(map(float, corner.split("H")[0].split())) for corner in re.split("[ML]", corners)[1:]]
-            shift = chart.part / 2 if series.kind == "law" else 0.0
+            shift = chart.step_width / 2 if series.kind == "law" else 0.0
             known = list(series.known())
             (low, high), (_, top, _) = chart.x_ends, chart.y_ends
             near = {"rel": 0.02} if chart.log else {"abs": (high - low) / 1000}

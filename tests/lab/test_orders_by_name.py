@@ -127,7 +127,7 @@ def test_inspect(name: str) -> None:
     assert {table.columns[-1].title for table in (draws, noise, shuffles)} == {name}
     told = [row[name] for row in noise.records]
     assert all(re.fullmatch(r"(no gaps|\d+\.\d+( %)?) \((no law|\d+\.\d+( %)?)\)", cell) for cell in told), told
-    assert f"reshuffling, replacement sampling and {name}" in page(inspection, ["replenish", "inspect"])
+    assert f"reshuffling, replacement and {name}" in page(inspection, ["replenish", "inspect"])
 
 
 def test_inspect_refuses() -> None:

@@ -22,13 +22,11 @@ from replenish.lab.show import (
     Series,
     Table,
 )
-from replenish.lab.show.chart import values_table
-from replenish.lab.show.finding import common_reach, finding_svg
+from replenish.lab.show.chart import common_reach, values_table
 from replenish.lab.show.markdown import page_markdown
 from replenish.lab.show.page import page_html
-from replenish.lab.show.png import figures_png
-from replenish.lab.show.svg import chart_svg, swatch
-from replenish.lab.show.terminal import print_findings, print_table
+from replenish.lab.show.svg import chart_svg, finding_svg, swatch
+from replenish.lab.show.table import print_table
 from replenish.lab.statistics import Interval, paired_difference
 from replenish.lab.verdict import Rule, decide
 from replenish.palette import look_of
@@ -196,15 +194,8 @@ def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     (table, _), written = page.sections[0].blocks, io.StringIO()
     assert isinstance(table, Table)
     print_table(table, Console(file=written, width=100))
-    print_findings(page.sections[0].findings, Console(file=written, width=100))
     assert NASTY in written.getvalue()
-    assert f"sentence {NASTY}" in " ".join(written.getvalue().split())
     narrow = io.StringIO()
     print_table(table, Console(file=narrow, width=30))
     assert "also shows:" in " ".join(narrow.getvalue().split())  # and what the others are
     assert narrow.getvalue().count("│") < written.getvalue().count("│")
-
-
-def test_png_draws_every_kind() -> None:
-    named = Chart("named", "x", "y", (Series("n", [0, 1], [4.0, 2.0], kind="points"),), x_names=("a", "b"))
-    assert figures_png([FIGURE, Figure("b", "B", "", (named,))], "both").startswith(b"\x89PNG")

@@ -7,7 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from replenish.lab.comparing.answer import Answer
-from replenish.lab.show.finding import sides
+from replenish.lab.show.svg import sides
 from replenish.lab.verdict import Verdict
 from replenish.palette import COLOURS, look_of
 

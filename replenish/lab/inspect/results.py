@@ -2,56 +2,110 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from replenish import SequencedReplacement, checks, theory
-from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, measure
-from replenish.lab.inspect.independent_copies import ExpectedGaps, Floats, IndependentCopies, part_edges
-from replenish.lab.inspect.noise import OrderNoise, measure_noise
-from replenish.lab.inspect.shuffle import OrderShuffle, measure_shuffles
+from replenish.checks import Floats
+from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, ShuffleQuality, measure, shuffle_quality
+from replenish.measure.gaps import MeasuredGaps, gaps_of
+from replenish.measure.reading import read_draws
+from replenish.measure.spectrum import MeasuredSpectrum, spectrum_of
 from replenish.orders import build_order
+from replenish.orders.cursor import CursorOrder
 
+T = TypeVar("T")
 DEFAULT_CLASSES = 10
-#: What SRS is set beside.
+#: What SRS is compared with.
 COMPARED = ("reshuffling", "replacement")
-# A mean over time is taken over so many of its steps, for M = N: what changes does so smoothly, over an epoch. A larger
-# pool changes more slowly, and each look costs as much more as it has more copies.
-_STEPS_LOOKED_AT = 200
-_EPOCHS_LOOKED_AT = 10
+#: How much the spectra may cost, in time and in memory.
+_MOST_DRAWS, _MOST_VALUES = 2**24, 2**26
+_FEWEST_STEPS, _BANDS = 8, 24
+#: How many draws the shuffle battery judges, and how many batches of an epoch its chart shows.
+_JUDGED_DRAWS, _SHOWN_BATCHES = 2**18, 200
+#: A copy that is still in the pool with a smaller probability is taken to be gone.
+_NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
 class Laws:
-    """The closed forms of SRS for what `Measurement` measures, from step 0 on."""
+    """The closed forms of SRS, by `replenish.theory`.
 
-    unseen: Floats  # the part of the samples that each epoch leaves out; exact for the first
-    unseen_in_the_long_run: float  # what it tends to for small steps
-    never_seen: Floats  # the part that no epoch up to this one had
-    counts: Floats  # which part of the samples is drawn 0, 1, 2, ... times in all epochs
-    count_spread: float  # the variance of the draws over samples, exactly
-    gaps: ExpectedGaps  # the gaps between two draws of a sample, in the long run
-    equal_pairs: float  # pairs of equal samples in a batch, on average over all steps
-    without_copy: float  # the part of the samples that have no copy in the pool at the end
-    copy_spread: float  # the variance over samples of their copies in the pool at the end, exactly
-    mean_age: float  # the mean age of a slot's content at the end, in effective epochs, exactly
-    # The most and the least copies of a sample over an epoch, as multiples of the mean, in the long run.
+    "In the limit" is long after the start and for small steps.
+
+    Attributes:
+        unseen_first: The share of the samples that the first epoch leaves out, exactly.
+        unseen: The share that an epoch leaves out in the limit.
+        never_seen: The share that no epoch has, exactly.
+        count_spread: The variance over samples of the draws in all epochs, exactly.
+        equal_pairs: Pairs of equal samples in a batch, in the limit.
+        swing: The most and the fewest copies of a sample over an epoch as multiples of the mean, in the limit.
+        class_rates: The rate of class 0 over the parts of an epoch in the limit, for sorted data that are refilled in
+            their order.
+        class_spread: `ClassMeasurement.spread` for the same data.
+    """
+
+    unseen_first: float
+    unseen: float
+    never_seen: float
+    count_spread: float
+    equal_pairs: float
     swing: tuple[float, float]
-    # The rate of class 0 over the parts of an epoch, for sorted data that are refilled in their order.
     class_rates: Floats
-    class_spread: float  # `ClassMeasurement.spread` for the same
+    class_spread: float
+
+
+@dataclass(frozen=True)
+class OrderNoise:
+    """The noise of one order in bands of frequencies, and the gaps between two visits of a sample.
+
+    Attributes:
+        order: The order.
+        spectrum: The measured noise.
+        gaps: The measured gaps.
+        law: The law of the noise in the same bands, without its lines; None where none is known.
+        gap_law: The law of the gaps; None where none is known.
+    """
+
+    order: CursorOrder
+    spectrum: MeasuredSpectrum
+    gaps: MeasuredGaps
+    law: list[float] | None
+    gap_law: theory.GapLaw | None
+
+    @property
+    def cycles(self) -> list[float]:
+        """The frequencies of the bands, in cycles per effective epoch."""
+        steps = self.order.num_samples / self.order.batch_size
+        return [float(f"{each:.4g}") for each in self.spectrum.frequencies * steps]
+
+
+@dataclass(frozen=True)
+class OrderShuffle:
+    """What the shuffle battery found in one order, and the mean index of some batches of epoch 0, as a share of N."""
+
+    quality: ShuffleQuality
+    steps: list[int]
+    means: list[float]
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect_orders` found: the measurements of SRS and the orders beside it, by name, from step 0 on.
+    """What `inspect_orders` found.
 
-    The one with the sequence `identity` is from a step on at which its pool has settled. All orders are variants of
-    the first; the noise of each is empty where there is none to be measured.
+    Attributes:
+        order: SRS with its default sequence; the other orders have its sizes and seed.
+        epochs: How many effective epochs were run.
+        classes: How many equal classes the sorted dataset has.
+        found: The measurements from step 0 on, by order.
+        identity: The measurement of SRS with the sequence `identity`, once its pool has settled.
+        laws: The closed forms of SRS.
+        noise: Noise and gaps by order; empty for fewer than two samples or too few steps.
+        shuffles: The quality of each order's shuffle; empty for a single sample.
     """
 
     order: SequencedReplacement
@@ -84,11 +138,18 @@ def inspect_orders(
     options: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda doing: None,
 ) -> Inspection:
-    """Run SRS and what it is compared with for some effective epochs, and work out the closed forms.
+    """Run SRS and what it is compared with for some effective epochs, and compute the closed forms.
 
-    The samples have equal classes, one after the other, so that the dataset is sorted: 10 if none are given, or N if
-    that is less. `other` is one more of `replenish.orders.registry.ORDERS` to measure beside them, built with
-    `options`; `progress` is told what is being done.
+    Args:
+        num_samples: The number of samples N, sorted by class.
+        batch_size: The batch size B.
+        pool_size: Slots of the pool; N by default.
+        epochs: How many effective epochs to run.
+        classes: How many equal classes the data have; by default 10, or N if that is less.
+        seed: The seed of all orders.
+        other: One more of `replenish.orders.registry.ORDERS` to measure.
+        options: The options of `other`.
+        progress: Called with a few words before each part of the work.
 
     Example:
         >>> inspection = inspect_orders(1000, 10, epochs=2)
@@ -112,91 +173,82 @@ def inspect_orders(
         progress(f"running {name}")
         found[name] = measure(each, epochs, labels=labels)
     progress("running SRS with data sorted by class")
-    pool = IndependentCopies(order.num_samples, order.batch_size, order.pool_size)
+    settled = _settled_step(order)
     in_order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=order.pool_size, sequence="identity")
-    identity = measure(in_order, epochs, start=pool.settled, labels=labels)
+    identity = measure(in_order, epochs, start=settled, labels=labels)
     progress("measuring the noise")
-    noise = measure_noise(orders, {"SRS": pool.settled}, epochs)
+    noise = _measure_noise(orders, {"SRS": settled}, epochs)
     progress("judging the shuffles")
-    shuffles = measure_shuffles(orders)
+    shuffles = {name: _judge_shuffle(each) for name, each in orders.items() if each.num_samples > 1}
     progress("working out the closed forms")
-    return Inspection(order, epochs, classes, found, identity, _laws(pool, epochs, classes), noise, shuffles)
+    return Inspection(order, epochs, classes, found, identity, _laws(order, epochs, classes), noise, shuffles)
 
 
-def _laws(pool: IndependentCopies, epochs: int, classes: int) -> Laws:
-    sizes = {"num_samples": pool.num_samples, "batch_size": pool.batch_size, "pool_size": pool.pool_size}
-    per_epoch, k = pool.steps_per_epoch, pool.pool_size / pool.num_samples
-    end = epochs * per_epoch
-    settled = pool.settled // per_epoch
-    unseen = [theory.unseen_fraction(**sizes)]
-    for epoch in range(1, epochs):
-        # Once settled, epochs are alike.
-        alike = epoch > settled + 1
-        unseen.append(unseen[-1] if alike else pool.unseen(epoch * per_epoch, (epoch + 1) * per_epoch))
-    never_seen = unseen[:1]
-    for epoch in range(1, epochs):
-        never_seen.append(pool.unseen(0, (epoch + 1) * per_epoch) if never_seen[-1] > 1e-12 else 0.0)
-    expected = theory.expected_copies(step=end, **sizes)
-    rates, class_spread = _class_rates(pool, epochs, classes)
+def _settled_step(order: SequencedReplacement) -> int:
+    """Return a step at which nothing of the first pool is left and the sequence begins anew."""
+    n, b, m = order.num_samples, order.batch_size, order.pool_size
+    lifetime = 1 if b == m else math.ceil(math.log(_NEGLIGIBLE) / math.log1p(-b / m))
+    rounds = -(-(m + lifetime * b) // n)
+    return -(-(rounds * n - m) // b)
+
+
+def _laws(order: SequencedReplacement, epochs: int, classes: int) -> Laws:
+    n, b, m = order.num_samples, order.batch_size, order.pool_size
+    k, steps = m / n, epochs * order.steps_per_epoch
+    # Averages over the samples of class 0, for eight phases in each part of an epoch.
+    phases = (np.arange(8 * PARTS_PER_EPOCH) + 0.5) / (8 * PARTS_PER_EPOCH)
+    since_insertion = (phases[:, np.newaxis] - (np.arange(64) + 0.5) / 64 / classes) % 1
+    rates = np.vectorize(theory.limit_copies)(since_insertion, k).mean(axis=1) / k
+    # A rate that is off by d makes a class's count in a batch off by d B / classes. The mean square of this, relative
+    # to the variance of the count in a good shuffle, is d^2 B / (classes - 1).
+    spread = 1 + (b - 1) * float(((rates - 1) ** 2).mean()) / (classes - 1) if classes > 1 else math.nan
     return Laws(
-        unseen=np.array(unseen),
-        unseen_in_the_long_run=theory.limit_unseen_fraction(k),
-        never_seen=np.array(never_seen),
-        counts=pool.counts(end),
-        count_spread=theory.count_spread(step=end, **sizes),
-        gaps=pool.gaps(epochs),
-        equal_pairs=_equal_pairs(pool, end),
-        without_copy=float(pool.copies(end)[1][:, 0].mean()),
-        # The copies add up to M, so their mean is M/N for every seed: see `theory.count_spread`.
-        copy_spread=float((theory.count_variance(step=end, **sizes) + (expected - k) ** 2).mean()),
-        mean_age=_mean_age(pool, end),
+        unseen_first=theory.unseen_fraction(n, b, pool_size=m),
+        unseen=theory.limit_unseen_fraction(k),
+        never_seen=theory.unseen_fraction(n, b, steps, pool_size=m),
+        count_spread=theory.count_spread(n, b, steps, pool_size=m),
+        equal_pairs=theory.limit_equal_pairs(n, b, pool_size=m),
         swing=(theory.limit_copies(0, k) / k, theory.limit_copies(1, k) / k),
-        class_rates=rates,
-        class_spread=class_spread,
+        class_rates=rates.reshape(PARTS_PER_EPOCH, 8).mean(axis=1),
+        class_spread=spread,
     )
 
 
-def _equal_pairs(pool: IndependentCopies, end: int) -> float:
-    """Return the mean over the steps before `end` of `theory.expected_equal_pairs`."""
-    n, b, m = pool.num_samples, pool.batch_size, pool.pool_size
-    number = min(end, max(20, min(_STEPS_LOOKED_AT, _STEPS_LOOKED_AT * n // m)))
-    pairs = 0.0
-    for step in (2 * np.arange(number) + 1) * end // (2 * number):
-        copies = theory.expected_copies(n, b, int(step), pool.places, pool_size=m)
-        variance = theory.count_variance(n, b, int(step), pool.places, pool_size=m)
-        pairs += float((variance - copies + copies**2).mean()) / 2  # of copies of one sample in the pool
-    return pairs / number * n * (b / m) * ((b - 1) / max(m - 1, 1))
+def _measure_noise(orders: Mapping[str, CursorOrder], starts: Mapping[str, int], epochs: int) -> dict[str, OrderNoise]:
+    """Measure the noise and the gaps of each order, from a step at which it has settled."""
+    first = next(iter(orders.values()))
+    epochs = min(epochs, _MOST_DRAWS // first.num_samples)
+    if first.num_samples < 2 or epochs * first.steps_per_epoch < _FEWEST_STEPS:
+        return {}
+    numbers = int(np.clip(_MOST_VALUES // (epochs * first.num_samples), 4, 64))
+    found = {}
+    for name, order in orders.items():
+        draws = read_draws(order, epochs, start=starts.get(name, 0))
+        spectrum = spectrum_of(draws, numbers).in_bands(_BANDS)
+        law = _known(theory.noise_spectrum, order, spectrum.frequencies)
+        found[name] = OrderNoise(
+            order,
+            spectrum,
+            gaps_of(draws),
+            None if law is None else law.continuous.tolist(),
+            _known(theory.visit_gaps, order),
+        )
+    return found
 
 
-def _mean_age(pool: IndependentCopies, step: int) -> float:
-    """Return the mean number of draws that a slot's content has escaped, in effective epochs."""
-    stays = 1 - pool.batch_size / pool.pool_size
-    # A slot keeps its content for `a` draws with probability stays^a: sum it over a = 1 ... step.
-    return pool.pool_size / pool.batch_size * stays * (1 - stays**step) / pool.steps_per_epoch
+def _known(law: Callable[..., T], *arguments: Any) -> T | None:
+    """Return a law, or None where there is none in closed form."""
+    try:
+        return law(*arguments)
+    except theory.NoLawError:
+        return None
 
 
-def _class_rates(pool: IndependentCopies, epochs: int, classes: int) -> tuple[Floats, float]:
-    """Return what `ClassMeasurement` has for sorted data in its own order: the rates of class 0, and the spread.
-
-    The rate of a class is the copies that its samples have in the pool, over the mean. Where it is off by a part d, the
-    count in a batch is so by d B / classes; the mean square of this over that of a batch without it,
-    B (1 - 1 / classes) / classes, is d^2 B / (classes - 1), of which chance would have had d^2 / (classes - 1).
-    """
-    n, b, m = pool.num_samples, pool.batch_size, pool.pool_size
-    size = -(-n // classes)
-    number = min(size, 64)
-    places = (2 * np.arange(number) + 1) * size // (2 * number)
-    number = min(epochs, max(1, min(_EPOCHS_LOOKED_AT, _EPOCHS_LOOKED_AT * n // m)))
-    rates = np.full((number, PARTS_PER_EPOCH, 2), np.nan)
-    edges = part_edges(pool.steps_per_epoch, 1)
-    for row, epoch in enumerate(np.linspace(0, epochs - 1, number).round().astype(int)):
-        for part, (start, stop) in enumerate(pairwise(edges.tolist())):
-            if start == stop:
-                continue
-            for side in range(2):  # two of its steps, as far from its middle
-                inside = start + round((stop - 1 - start) * (1 + 2 * side) / 4)
-                step = int(pool.settled + epoch * pool.steps_per_epoch + inside)
-                rates[row, part, side] = theory.expected_copies(n, b, step, places, pool_size=m).mean() * n / m
-    # One class has nothing to be spread: `measure` says nan too.
-    spread = 1 + (b - 1) * float(np.nanmean((rates - 1) ** 2)) / (classes - 1) if classes > 1 else float("nan")
-    return rates.mean(axis=(0, 2)), spread
+def _judge_shuffle(order: CursorOrder) -> OrderShuffle:
+    steps = min(order.steps_per_epoch, max(1, _JUDGED_DRAWS // order.batch_size))
+    every = math.ceil(steps / _SHOWN_BATCHES)
+    batches = enumerate(order.batches(0, steps))
+    kept = [(step, batch) for step, batch in batches if step % every == 0 and len(batch)]
+    means = [round(float((batch.mean() + 0.5) / order.num_samples), 4) for _, batch in kept]
+    quality = shuffle_quality(order, order.num_samples, max_draws=_JUDGED_DRAWS)
+    return OrderShuffle(quality, [step for step, _ in kept], means)

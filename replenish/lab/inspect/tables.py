@@ -1,160 +1,186 @@
-"""The tables of `replenish inspect`: the closed forms of SRS beside what was measured.
-
-A line is one declaration: its label, what the law says, and what is read from a measurement.
-"""
+"""The tables of `replenish inspect`: the closed forms of SRS beside what was measured."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from operator import methodcaller
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from replenish.diagnostics import PARTS_PER_EPOCH, Measurement, PoolMeasurement
-from replenish.lab.inspect.noise import noise_table
-from replenish.lab.inspect.results import Inspection
-from replenish.lab.inspect.shuffle import shuffle_table
+from replenish.checks import Floats
+from replenish.diagnostics import Measurement
+from replenish.lab.inspect.results import Inspection, OrderNoise, OrderShuffle
 from replenish.lab.show import Column, Table
 
-LONG_RUN = "~ long after the start; the first epochs differ a little"
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of a table: what it is, what the closed form says, and how a measurement is read; "" for nothing."""
-
-    label: str
-    law: str
-    read: Callable[[Measurement], str]
+_SHORT, _LONG = 0.1, 2.0  # gaps in effective epochs
+_CORRELATIONS = ("successive batches", "drift", "epochs", "seeds")
 
 
 def tables(inspection: Inspection) -> tuple[Table, ...]:
     """Return all tables, as the terminal and the page show them."""
-    first = (draws_table(inspection), class_table(inspection))
-    noise = (noise_table(inspection.noise),) if inspection.noise else ()
-    return (*first, *noise, *((shuffle_table(inspection.shuffles),) if inspection.shuffles else ()))
+    found = [draws_table(inspection), class_table(inspection)]
+    found += [_noise_table(inspection.noise)] if inspection.noise else []
+    found += [_shuffle_table(inspection.shuffles)] if inspection.shuffles else []
+    return tuple(found)
+
+
+def _table(
+    name: str, title: str, heads: Iterable[str], rows: Sequence[tuple[str, ...]], caption: str, note: str = ""
+) -> Table:
+    """Return a table of rows that begin with their label."""
+    columns = [Column("", itemgetter(0), numeric=False)]
+    columns += [Column(head, itemgetter(place), note) for place, head in enumerate(heads, start=1)]
+    return Table(name, title, columns, [(row[0], row) for row in rows], caption)
 
 
 def draws_table(inspection: Inspection) -> Table:
     """Return what each order draws."""
     laws, epochs = inspection.laws, inspection.epochs
     in_all = "1 epoch" if epochs == 1 else f"{epochs} epochs"
-    lines = [_unseen(epoch, laws.unseen[epoch - 1]) for epoch in told_epochs(epochs)]
+
+    def row(label: str, law: str, read: Callable[[Measurement], str]) -> tuple[str, ...]:
+        return (label, law, *map(read, inspection.found.values()))
+
+    rows = []
+    for epoch in shown_epochs(epochs):
+        law = _percent(laws.unseen_first) if epoch == 1 else f"~ {_percent(laws.unseen)}"
+        measured = (_percent(each.unseen[epoch - 1]) for each in inspection.found.values())
+        rows.append((f"unseen in epoch {epoch}", law, *measured))
     if epochs > 1:
-        never = _percent(laws.never_seen[-1])
-        lines.append(Line(f"unseen in all {epochs} epochs", never, lambda m: _percent(m.never_seen[-1])))
-    lines += [
-        Line(f"draws of a sample in epoch {epochs}", "", lambda m: _range((m.smallest[-1], m.largest[-1]))),
-        Line(f"draws of a sample in {in_all}", "", lambda m: _range(m.counts)),
-        Line(f"variance of the draws in {in_all}", f"{laws.count_spread:.3f}", lambda m: f"{m.count_spread[-1]:.3f}"),
-        Line("mean gap between two draws of a sample", _gap(laws.gaps.mean, "~ "), lambda m: _gap(m.mean_gap)),
-        Line("median gap", _gap(median_gap(laws.gaps.shares), "~ "), lambda m: _gap(median_gap(m.gaps))),
-        Line("gaps of a single step", _share(laws.gaps.repeats, "~ "), lambda m: _share(m.repeats)),
-        Line("equal pairs in a batch", f"{laws.equal_pairs:.4f}", lambda m: f"{m.equal_pairs:.4f}"),
-        Line("samples without a copy in the pool", _percent(laws.without_copy), _of_pool(_without_copy)),
-        Line("most copies of a sample in the pool", "", _of_pool(lambda pool: str(len(pool.copies) - 1))),
-        Line("variance of the copies in the pool", f"{laws.copy_spread:.3f}", _of_pool(_copy_spread)),
-        Line("mean age of a slot's content", _gap(laws.mean_age), _of_pool(lambda pool: _gap(pool.mean_age))),
+        rows.append(
+            row(f"unseen in all {epochs} epochs", _percent(laws.never_seen), lambda m: _percent(m.never_seen[-1]))
+        )
+    rows += [
+        row(f"draws of a sample in epoch {epochs}", "", lambda m: _range((m.smallest[-1], m.largest[-1]))),
+        row(f"draws of a sample in {in_all}", "", lambda m: _range(m.counts)),
+        row(f"variance of the draws in {in_all}", f"{laws.count_spread:.3f}", lambda m: f"{m.count_spread[-1]:.3f}"),
+        row("equal pairs in a batch", f"~ {laws.equal_pairs:.4f}", lambda m: f"{m.equal_pairs:.4f}"),
     ]
-    columns = _columns("SRS, closed form", inspection.found)
-    return Table("draws", "What is drawn", columns, [(line.label, line) for line in lines], LONG_RUN)
+    caption = "Measured from step 0 on. ~ is a limit: long after the start, for small steps."
+    return _table("draws", "What is drawn", ["SRS, closed form", *inspection.found], rows, caption)
 
 
 def class_table(inspection: Inspection) -> Table:
     """Return how the classes of a sorted dataset are spread."""
     laws, found = inspection.laws, dict(inspection.found)
     every = {"SRS identity": inspection.identity, "SRS shuffled": found.pop("SRS"), **found}
-    lines = [
-        Line(
+    classes = [each.classes for each in every.values() if each.classes is not None]  # all were measured with labels
+    rows = [
+        (
             "mean square of class counts in a batch; 1 = good shuffle",
-            _number(laws.class_spread),
-            lambda m: "" if m.classes is None else _number(m.classes.spread),
+            *(
+                "" if math.isnan(spread) else f"{spread:.2f}"
+                for spread in (laws.class_spread, *(c.spread for c in classes))
+            ),
         ),
-        Line(
+        (
             "rate of the first class over an epoch; 1 = even",
-            lowest_to_highest(laws.class_rates),
-            lambda m: "" if m.classes is None else lowest_to_highest(m.classes.rates[:, 0]),
+            *map(lowest_to_highest, (laws.class_rates, *(c.rates[:, 0] for c in classes))),
         ),
     ]
     title = f"If the data are sorted in {inspection.classes} equal classes"
-    note = "Identity is measured from a step on at which its pool has settled."
-    columns = _columns("SRS identity, closed form", every)
-    return Table("classes-table", title, columns, [(line.label, line) for line in lines], note)
+    caption = "SRS identity refills the pool in the order of the data. It is measured once its pool has settled."
+    return _table("classes-table", title, ["SRS identity, closed form", *every], rows, caption)
 
 
-def _columns(law: str, measured: Mapping[str, Measurement]) -> list[Column]:
-    columns = [Column("", lambda line: line.label, numeric=False), Column(law, lambda line: line.law)]
-    return columns + [Column(order, methodcaller("read", found)) for order, found in measured.items()]
+def _noise_table(noise: Mapping[str, OrderNoise]) -> Table:
+    """Return the spectra and the gaps, each measured beside its law."""
+    orders = list(noise.values())
+    shown = [orders[0].cycles[band] for band in _shown_bands(orders[0].cycles)]
+    rows = [
+        (f"noise at {cycles:.3g} cycles per epoch", *(_noise_near(one, cycles) for one in orders)) for cycles in shown
+    ]
+    rows += [
+        ("variance of the gap between two visits", *map(_gap_variance, orders)),
+        ("gaps of a single step", *(_short_gaps(one, one.order.batch_size / one.order.num_samples) for one in orders)),
+        (f"gaps of at most {_SHORT:g} epochs", *(_short_gaps(one, _SHORT) for one in orders)),
+        ("gaps of at most 1 epoch", *(_short_gaps(one, 1.0) for one in orders)),
+        (f"gaps longer than {_LONG:g} epochs", *(_long_gaps(one, _LONG) for one in orders)),
+    ]
+    caption = (
+        "Noise is relative to that of independent draws. The closed forms hold long after the start. Gaps that are "
+        "longer than the run are not among those measured."
+    )
+    return _table("noise", "Noise and gaps", noise, rows, caption, note="measured (closed form)")
 
 
-def _unseen(epoch: int, law: float) -> Line:
-    return Line(f"unseen in epoch {epoch}", _percent(law), lambda found: _percent(found.unseen[epoch - 1]))
+def _shown_bands(cycles: list[float]) -> list[int]:
+    """Return some bands: the lowest, the highest, and those nearest to round numbers of cycles between them."""
+    wanted = [digit * 10.0**power for power in range(-3, 7) for digit in (1, 2, 5)]
+    inside = [cycles[0], *(each for each in wanted if cycles[0] < each < min(cycles[-1], 10)), cycles[-1]]
+    return sorted({_nearest(cycles, each) for each in inside})
 
 
-def told_epochs(epochs: int) -> list[int]:
-    """Return the epochs that a short table tells of: 1, 2, 5, 10, 20, ... and the last.
+def _nearest(cycles: list[float], wanted: float) -> int:
+    return int(np.argmin(np.abs(np.log(np.array(cycles) / wanted))))
+
+
+def _noise_near(one: OrderNoise, cycles: float) -> str:
+    band = _nearest(one.cycles, cycles)  # orders whose epochs have other numbers of steps have other bands
+    return f"{one.spectrum.density[band]:.3f} ({'no law' if one.law is None else f'{one.law[band]:.3f}'})"
+
+
+def _gap_variance(one: OrderNoise) -> str:
+    measured = "no gaps" if math.isnan(one.gaps.variance) else f"{one.gaps.variance:.3f}"
+    return f"{measured} ({'no law' if one.gap_law is None else f'{one.gap_law.variance:.3f}'})"
+
+
+def _long_gaps(one: OrderNoise, epochs: float) -> str:
+    """Return the share of gaps that are longer."""
+    law = "no law" if one.gap_law is None else _percent(float(one.gap_law.survival(epochs)))
+    return f"{_percent(float(one.gaps.survival(epochs)))} ({law})"
+
+
+def _short_gaps(one: OrderNoise, epochs: float) -> str:
+    """Return the share of gaps that are not longer."""
+    law = "no law" if one.gap_law is None else _percent(1 - float(one.gap_law.survival(epochs)))
+    return f"{_percent(1 - float(one.gaps.survival(epochs)))} ({law})"
+
+
+def _shuffle_table(shuffles: Mapping[str, OrderShuffle]) -> Table:
+    """Return the findings of the shuffle battery: effects, and levels where they are not ok."""
+    names = dict.fromkeys(each.name for one in shuffles.values() for each in one.quality.findings)
+    rows = [(name, *(_effect(one, name) for one in shuffles.values())) for name in names]
+    caption = (
+        "Each question of replenish.diagnostics.shuffle_quality: a ratio to a uniform shuffle (1 is the same), or a "
+        "correlation (with a sign; 0 is none)."
+    )
+    return _table("shuffle-table", "How uniform the shuffle is", shuffles, rows, caption)
+
+
+def _effect(one: OrderShuffle, name: str) -> str:
+    found = next((each for each in one.quality.findings if each.name == name), None)
+    if found is None or found.effect is None:
+        return ""
+    if name in _CORRELATIONS:
+        text = f"{found.effect:+.3f}".replace("-", "−")  # noqa: RUF001
+    else:
+        text = f"{found.effect:.3g}" if np.isfinite(found.effect) else "many"
+    return text if found.level == "ok" else f"{text} ({found.level})"
+
+
+def shown_epochs(epochs: int) -> list[int]:
+    """Return the epochs that a short table shows: 1, 2, 5, 10, 20, ... and the last.
 
     Example:
-        >>> told_epochs(12)
+        >>> shown_epochs(12)
         [1, 2, 5, 10, 12]
     """
     series = {digit * 10**power for power in range(len(str(epochs))) for digit in (1, 2, 5)}
     return sorted({epoch for epoch in series if epoch < epochs} | {epochs})
 
 
-def median_gap(histogram: npt.ArrayLike) -> float:
-    """Return the median in effective epochs of gaps counted by parts of an epoch; nan where there are none.
-
-    Example:
-        >>> median_gap([0] * 19 + [3, 3])
-        1.0
-    """
-    below = np.cumsum(np.asarray(histogram, dtype=np.float64))
-    if not below[-1] > 0:
-        return math.nan
-    part = int(np.searchsorted(below, below[-1] / 2))
-    before = below[part - 1] if part else 0.0
-    return float(part + (below[-1] / 2 - before) / (below[part] - before)) / PARTS_PER_EPOCH
-
-
-def lowest_to_highest(rates: npt.NDArray[np.float64]) -> str:
+def lowest_to_highest(rates: Floats) -> str:
     """Return the range of the rates that are known, in words."""
     known = rates[~np.isnan(rates)]
     return f"{known.min():.2f} to {known.max():.2f}"
 
 
-def _of_pool(read: Callable[[PoolMeasurement], str]) -> Callable[[Measurement], str]:
-    """Return what is read from the pool; "" for orders without one."""
-    return lambda found: "" if found.pool is None else read(found.pool)
-
-
-def _without_copy(pool: PoolMeasurement) -> str:
-    return _percent(pool.copies[0] / pool.copies.sum())
-
-
-def _copy_spread(pool: PoolMeasurement) -> str:
-    copies, samples = np.arange(len(pool.copies)), pool.copies.sum()
-    return f"{pool.copies @ (copies - pool.copies @ copies / samples) ** 2 / samples:.3f}"
-
-
 def _percent(part: float) -> str:
     # Two digits after the point would call a sample in a million none.
     return f"{100 * part:.1g} %" if 1e-9 < part < 5e-5 else f"{100 * part:.2f} %"
-
-
-def _share(part: float, mark: str = "") -> str:
-    return "" if math.isnan(part) else f"{mark}{100 * part:.3f} %"
-
-
-def _gap(epochs: float, mark: str = "") -> str:
-    return "" if math.isnan(epochs) else f"{mark}{epochs:.3f} epochs"
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2f}"
 
 
 def _range(values: npt.ArrayLike) -> str:

@@ -1,9 +1,8 @@
-"""The kit that shows things: tables, charts and pages as data, and how a terminal, Markdown, HTML and PNG have them."""
+"""Tables, charts and pages as data, and how they become terminal output, Markdown and HTML."""
 
-from replenish.lab.show.chart import Chart, Figure, Reference, Series, pairs_figure
-from replenish.lab.show.finding import Finding
+from replenish.lab.show.chart import Chart, Figure, Finding, Reference, Series, pairs_figure
 from replenish.lab.show.page import Fact, Notice, Page, Section
-from replenish.lab.show.table import NOTHING, Cell, Column, Origin, Row, Table
+from replenish.lab.show.table import NOTHING, Cell, Column, Origin, Row, Table, print_table
 
 __all__ = [
     "NOTHING",
@@ -22,4 +21,5 @@ __all__ = [
     "Series",
     "Table",
     "pairs_figure",
+    "print_table",
 ]

@@ -1,4 +1,4 @@
-"""Charts as data: axes, series, reference lines and intervals. Pages, pictures and tables draw the same ones."""
+"""Charts and findings as data, for every renderer: axes, series, reference lines, verdicts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from replenish.lab.show.table import NOTHING, Cell, Column, Table
+from replenish.lab.show.table import NOTHING, Column, Table
+from replenish.lab.verdict import Verdict
 from replenish.palette import DASHES, Look, free_look, look_of
 
 Values = Sequence[float | None]
 Kind = Literal["line", "steps", "points", "law", "join", "stray"]
-#: Rows of a table of values where a few are enough.
+#: How many rows of a table of values are shown where a few are enough.
 _FEW = 10
 
 
@@ -42,7 +43,7 @@ class Axis:
 
 
 def round_step(span: float, parts: int) -> float:
-    """Return the round number (1, 2 or 5 times a power of ten) that divides a span into at most so many parts.
+    """Return the least round number (1, 2 or 5 times a power of ten) that divides a span into at most `parts`.
 
     Example:
         >>> round_step(200, 5), round_step(0.7, 5)
@@ -57,7 +58,7 @@ def round_step(span: float, parts: int) -> float:
 
 
 def round_reach(values: Iterable[float]) -> float:
-    """Return how far an axis goes to either side of zero that all values can be drawn on.
+    """Return how far an axis must go to either side of zero to hold all values.
 
     Example:
         >>> round_reach([-0.4, 1.3])
@@ -102,26 +103,39 @@ def tick_label(value: float) -> str:
 
 @dataclass(frozen=True)
 class Series:
-    """Values along an axis."""
+    """Values along an axis.
 
-    name: str  # for the legend; unique within its chart
-    x: Sequence[float]  # where
-    y: Values  # how much; None where there is nothing
-    low: Values = ()  # where a band begins, such as the smallest over the seeds; empty for no band
-    high: Values = ()  # where it ends
-    # `line`; `steps` for values that hold from their x up to the next; `points` alone; `law` for a closed form; `join`
-    # for what connects points, which is in no legend; `stray` for a single run that did not finish, which is in no
-    # legend and sets no scale.
+    Attributes:
+        name: Its name in the legend, unique within its chart.
+        x: Where the values are.
+        y: The values; None where there is none.
+        low: The lower end of a band at each x, such as the smallest value over the seeds; empty for no band.
+        high: The upper end.
+        kind: `line`; `steps` for values that hold from their x up to the next; `points`; `law` for a closed form;
+            `join` for a line between points, without a place in the legend; `stray` for a single run that did not
+            finish, which is not in the legend and does not change the scale.
+        order: The data order, which decides colour and mark; "" for other things.
+        like: The name of another series that it shares its look with.
+        note: A smaller line in the legend.
+        thin: Whether it is secondary, and drawn thinner.
+        whiskers: Whether low and high are drawn as a vertical line at each x instead of a band.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Values
+    low: Values = ()
+    high: Values = ()
     kind: Kind = "line"
-    order: str = ""  # the data order that it belongs to, which gives it its colour and its mark; "" for something else
-    like: str = ""  # the name of another series whose look it has, such as that of a stray's own line
-    note: str = ""  # a smaller line in the legend
-    thin: bool = False  # whether it is secondary, to be drawn thinner
-    whiskers: bool = False  # whether low and high are the ends of an upright line at every x, not of a band
+    order: str = ""
+    like: str = ""
+    note: str = ""
+    thin: bool = False
+    whiskers: bool = False
 
     @property
-    def told(self) -> bool:
-        """Whether its values are read out: it has one at an x, and is no stray."""
+    def readable(self) -> bool:
+        """Whether its values can be listed: it has one value at each x, and is no stray."""
         return self.kind != "stray" and len(set(self.x)) == len(self.x)
 
     def known(self) -> Iterator[tuple[float, float]]:
@@ -137,7 +151,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A dotted line across at a height, or an upright one at an x, with what it is; `like` names a series."""
+    """A labelled horizontal line at a value, or a vertical one at an x; `like` names a series to share its look."""
 
     value: float
     label: str = ""
@@ -147,23 +161,37 @@ class Reference:
 
 @dataclass(frozen=True)
 class Chart:
-    """One pair of axes."""
+    """One pair of axes.
+
+    Attributes:
+        name: A name without spaces, unique within its figure.
+        x_label: What the horizontal axis shows, with its unit.
+        y_label: What the vertical axis shows.
+        series: What is drawn.
+        references: Lines to compare with.
+        x_range: The ends of the horizontal axis; None for the ends of the data.
+        x_names: Names in place of the numbers 0, 1, 2, ... on the horizontal axis.
+        from_zero: Whether the vertical axis includes 0.
+        whole: Whether only whole numbers make sense on the horizontal axis.
+        log: Whether the horizontal axis is logarithmic; all x are then above 0.
+        decimals: How many decimals a value is printed with; None for four digits.
+    """
 
     name: str
-    x_label: str  # what is along, with its unit
-    y_label: str  # what is up
+    x_label: str
+    y_label: str
     series: tuple[Series, ...]
-    references: tuple[Reference, ...] = ()  # lines to compare with
-    x_range: tuple[float, float] | None = None  # the ends of the axis along; None for those of the data
-    x_names: tuple[str, ...] = ()  # names in place of numbers at 0, 1, 2, ... along
-    from_zero: bool = True  # whether the axis up begins at 0
-    whole: bool = False  # whether only whole numbers make sense along
-    log: bool = False  # whether the axis along goes by logarithms; all x are then above 0
-    decimals: int | None = None  # how many a value is read with; None for four digits
+    references: tuple[Reference, ...] = ()
+    x_range: tuple[float, float] | None = None
+    x_names: tuple[str, ...] = ()
+    from_zero: bool = True
+    whole: bool = False
+    log: bool = False
+    decimals: int | None = None
 
     @property
-    def part(self) -> float:
-        """How much of the axis along a value stands for in steps; 0 where there are none."""
+    def step_width(self) -> float:
+        """How wide a value of a series of steps is; 0 without such a series."""
         for series in self.series:
             if series.kind == "steps":
                 return float(series.x[1] - series.x[0]) if len(series.x) > 1 else 1.0
@@ -171,25 +199,25 @@ class Chart:
 
     @property
     def x_ends(self) -> tuple[float, float]:
-        """The ends of the axis along, which all values lie between."""
+        """The ends of the horizontal axis."""
         if self.x_range is not None:
             return self.x_range
         if self.x_names:
             return -0.5, len(self.x_names) - 0.5
         every = [at for series in self.series for at in series.x] or [0.0]
-        first, last = min(every), max(every) + self.part
+        first, last = min(every), max(every) + self.step_width
         if self.log:
             return float(first / 1.1), float(last * 1.1)
-        air = 0.0 if self.part else (last - first) / 40 or 0.5
+        air = 0.0 if self.step_width else (last - first) / 40 or 0.5
         return float(first - air), float(last + air)
 
     @property
     def y_ends(self) -> tuple[float, float, float]:
-        """The ends of the axis up, round values which all others lie between, and the step of its marks."""
+        """The ends of the vertical axis, which are round numbers, and the step of its ticks."""
         drawn = [series for series in self.series if series.kind != "stray"]
         values = [value for series in drawn for _, value in series.known()]
         values += [end for series in drawn for _, *ends in series.band() for end in ends]
-        if not values:  # a run that diverges can reach anything: only where nothing else is there it sets the scale
+        if not values:  # a run that diverges can reach anything, so it sets the scale only if nothing else does
             values = [value for series in self.series for _, value in series.known()]
         values += [reference.value for reference in self.references if not reference.upright]
         low, high = min(values, default=0.0), max(values, default=1.0)
@@ -202,7 +230,7 @@ class Chart:
 
     @property
     def looks(self) -> dict[str, tuple[Look | None, int]]:
-        """The look of every series by its name, None for laws and joins; and which of `DASHES` it has."""
+        """The look of every series by name (None for laws and joins), and which of `DASHES` it has."""
         looks: dict[str, tuple[Look | None, int]] = {}
         used: dict[Look, int] = {}
         free = 0
@@ -219,7 +247,7 @@ class Chart:
         return looks
 
     def read(self, value: float | None) -> str:
-        """Return a value as it is read: in a tip, in a table."""
+        """Return a value as it is printed in tips and tables."""
         if value is None:
             return NOTHING
         return f"{value:.4g}" if self.decimals is None else f"{value:.{self.decimals}f}"
@@ -227,7 +255,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Figure:
-    """One chart, or several that share their series' names and so a legend."""
+    """One chart, or several with the same series, under one legend."""
 
     name: str
     title: str
@@ -236,14 +264,22 @@ class Figure:
 
     @property
     def legend(self) -> list[Series]:
-        """The series that a legend names."""
+        """The series that the legend names."""
         return [series for series in self.charts[0].series if series.kind not in ("stray", "join")]
 
 
 def pairs_figure(
     values: Mapping[str, Mapping[int, float]], orders: Mapping[str, str], label: str, name: str, caption: str
 ) -> Figure:
-    """Return every seed's value, by name and seed, a line joining those of one seed; `orders` gives each its look."""
+    """Return a figure of every seed's value, by name and seed, with a line that joins each seed's values.
+
+    Args:
+        values: The values by seed, by name.
+        orders: The data order of each name, which decides its colour.
+        label: What the values are.
+        name: The figure's name.
+        caption: The figure's caption.
+    """
     columns = list(values.values())
     joined = [
         Series(f"seed {seed}", range(len(columns)), [by_seed.get(seed) for by_seed in columns], kind="join")
@@ -258,8 +294,8 @@ def pairs_figure(
 
 
 def values_table(figure: Figure, *, few: bool = False) -> Table:
-    """Return the values of a figure, or of a few x: the ends, those of upright references and some between."""
-    kept = [(chart, series) for chart in figure.charts for series in chart.series if series.told]
+    """Return the values of a figure as a table; with `few`, at the ends, at vertical references and a few between."""
+    kept = [(chart, series) for chart in figure.charts for series in chart.series if series.readable]
     every_x = sorted({float(at) for _, series in kept for at in series.x})
     if few and len(every_x) > _FEW:
         marked = {float(each.value) for chart in figure.charts for each in chart.references if each.upright}
@@ -267,22 +303,62 @@ def values_table(figure: Figure, *, few: bool = False) -> Table:
         every_x = [at for at in every_x if at in marked | spaced]
     first = figure.charts[0]
     columns = [Column(first.x_label.capitalize(), lambda at: first.x_names[int(at)] if first.x_names else f"{at:g}")]
-    several = len(figure.charts) > 1
     for chart, series in kept:
-        group = chart.y_label if several else ""
+        group = chart.y_label if len(figure.charts) > 1 else ""
         columns.append(Column(series.name, _reader(chart, series), series.note, group=group))
     caption = "Mean (smallest to largest)." if any(series.low for _, series in kept) else first.y_label
     subjects = [(f"{at:g}", at) for at in every_x]
     return Table(f"{figure.name}-values", "Values", columns, subjects, caption)
 
 
-def _reader(chart: Chart, series: Series) -> Callable[[float], Cell]:
+def _reader(chart: Chart, series: Series) -> Callable[[float], str]:
     known, bands = dict(series.known()), {at: ends for at, *ends in series.band()}
 
-    def read(at: float) -> Cell:
+    def read(at: float) -> str:
         text = chart.read(known.get(at))
         if at in bands and at in known:
             text += f" ({chart.read(bands[at][0])} to {chart.read(bands[at][1])})"
-        return Cell(text)
+        return text
 
     return read
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict, and what the paper says about the same difference.
+
+    Attributes:
+        name: A name without spaces, unique within the page.
+        verdict: The verdict.
+        remark: Sentences about runs that are not in the numbers, or that were executed differently.
+        paper: The paper's difference, where it prints both errors.
+        paper_sentence: What the paper says, in words.
+        order: The order of the first side, for its colour.
+    """
+
+    name: str
+    verdict: Verdict
+    remark: str = ""
+    paper: float | None = None
+    paper_sentence: str = ""
+    order: str = "srs"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict and the remark."""
+        return f"{self.verdict.sentence} {self.remark}".strip()
+
+    @property
+    def full_sentence(self) -> str:
+        """The verdict, the remark, and what the paper says."""
+        return f"{self.sentence} {self.paper_sentence}".strip()
+
+
+def common_reach(findings: Iterable[Finding]) -> float:
+    """Return how far an axis must go to either side of zero to hold all findings."""
+    ends: list[float | None] = []
+    for finding in findings:
+        interval = finding.verdict.interval
+        ends += [finding.verdict.difference.mean, finding.paper, finding.verdict.rule.margin]
+        ends += [] if interval is None else [interval.low, interval.high]
+    return round_reach(end for end in ends if end is not None)

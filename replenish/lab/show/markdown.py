@@ -9,12 +9,12 @@ from replenish.lab.show.chart import Figure, values_table
 from replenish.lab.show.page import Page, Section
 from replenish.lab.show.table import Cell, Column, Table
 
-#: What Markdown or the HTML inside it would take for markup.
+#: Characters that Markdown, or HTML inside it, would read as markup.
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#&~!])")
 
 
 def page_markdown(page: Page, other: str) -> str:
-    """Return the page as Markdown, all escaped, with links to its other form: the file that has the figures."""
+    """Return the page as Markdown, escaped; `other` is the file name of the HTML page, which has the figures."""
     return "\n".join(_lines(page, other.replace(" ", "%20"))) + "\n"
 
 
@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return text as code, whatever backticks it holds, fit for a cell of a table too."""
+    """Return text as inline code that is valid in a table, whatever backticks it holds."""
     plain = " ".join(text.split()).replace("|", "\\|")
     longest = max((len(run) for run in re.findall("`+", plain)), default=0)
     fence, pad = "`" * (longest + 1), " " if longest else ""
@@ -71,7 +71,7 @@ def _section(section: Section, link: str) -> Iterator[str]:
     if section.findings:
         yield ""
     for finding in section.findings:
-        yield f"- {escape(finding.said)}"
+        yield f"- {escape(finding.full_sentence)}"
     for block in section.blocks:
         yield from ("", f"### {escape(block.title)}", "", escape(block.caption), "")
         if isinstance(block, Figure):

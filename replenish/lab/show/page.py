@@ -1,4 +1,4 @@
-"""Pages: sections of sentences, findings, tables and figures, as one HTML file that needs nothing but itself."""
+"""Pages: sections of sentences, findings, tables and figures, as one HTML file that needs no other file."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from replenish.lab.show.chart import Chart, Figure, values_table
-from replenish.lab.show.finding import Finding, common_reach, finding_svg
-from replenish.lab.show.svg import chart_svg, look_classes, swatch
+from replenish.lab.show.chart import Chart, Figure, Finding, common_reach, values_table
+from replenish.lab.show.svg import chart_svg, finding_svg, look_classes, swatch
 from replenish.lab.show.table import Table
 from replenish.palette import COLOURS, DASHES, HUES, look_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: Tables with at most so many rows become cards on a phone; longer ones scroll.
+#: Tables with at most this many rows become cards on a phone; longer ones scroll.
 _MOST_CARDS = 16
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One of the few numbers that say most, with what it is and what to set beside it."""
+    """One of the few numbers at the top of a page: its value, what it is, and what to compare it with."""
 
     value: str
     label: str
@@ -31,7 +30,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that a reader must not miss, with the runs that it is about."""
+    """A box that a reader must not miss."""
 
     title: str
     items: tuple[str, ...]
@@ -39,7 +38,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading of its own. `code` is a command to copy; a folded section opens with a click."""
+    """A part of a page under a heading. `code` is a command to copy; a folded section opens with a click."""
 
     name: str
     title: str
@@ -52,7 +51,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page; `card` is the name of a picture to show to others, beside it."""
+    """A whole page; `card` is the file name of its picture to share."""
 
     title: str
     lead: str
@@ -64,12 +63,12 @@ class Page:
 
 
 def page_html(page: Page, other: str = "") -> str:
-    """Return the page, all escaped, with a link to the file that has it as Markdown, if there is one."""
+    """Return the page as HTML, escaped; `other` is the file name of the same page as Markdown."""
     return environment().get_template("page.html").render(page=page, other=other)
 
 
 def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ()) -> Environment:
-    """Return the templates of a package and of the kit, which they can extend; its style names the orders' colours."""
+    """Return the templates of a package, which can extend this package's; CSS classes colour the given orders."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -82,11 +81,11 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
     )
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     made.globals.update(
-        # Styles and scripts as they are: braces in them mean nothing to a template.
+        # Styles and scripts are inserted as they are: their braces are not template syntax.
         raw=lambda name: Markup(made.loader.get_source(made, name)[0]) if made.loader else "",
-        # The pictures escape their text themselves.
+        # The pictures have escaped their text.
         chart_svg=lambda chart, figure: Markup(chart_svg(chart, figure)),
-        strip=lambda finding, reach: Markup(finding_svg(finding, reach)),
+        forest=lambda finding, reach: Markup(finding_svg(finding, reach)),
         swatch=lambda figure, series: Markup(swatch(figure, series)),
         palette=Markup(palette_css(orders)),
         cards=lambda table: len(table.rows) <= _MOST_CARDS,
@@ -97,13 +96,13 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
 
 
 def palette_css(orders: Sequence[str] = ()) -> str:
-    """Return the colours and dashes as style rules, light and dark, and of some orders by their names too."""
+    """Return the colours and dashes as style rules for light and dark, with a class for each given order."""
     named = {f"h{index}": hue for index, hue in enumerate(HUES)} | COLOURS
     grounds = ("".join(f"--{name}:{colours[side]};" for name, colours in named.items()) for side in range(2))
     light, dark = (f":root{{{each}}}" for each in grounds)
     rules = [f".h{index}{{--h:var(--h{index});color:var(--h)}}" for index in range(len(HUES))]
     rules += [f".d{index} .line{{stroke-dasharray:{dash}}}" for index, dash in enumerate(DASHES) if dash]
-    # Shades of one colour, beside the dashes: lines of one order stay of one colour, and can be followed.
+    # Lines of one order differ in their shade of its colour, beside their dashes.
     rules.append(".d1,.d3{color:color-mix(in srgb,var(--h) 55%,var(--ink))}")
     rules.append(".d2{color:color-mix(in srgb,var(--h) 65%,var(--soft))}")
     rules += [f".{order}{{--colour:var(--h{look_of(order).hue})}}" for order in orders]
@@ -111,21 +110,21 @@ def palette_css(orders: Sequence[str] = ()) -> str:
 
 
 def figure_data(figure: Figure) -> dict[str, Any]:
-    """Return a figure's values as plain data, for the page's script and for whoever wants them."""
+    """Return a figure's values as plain data, for the page's script."""
     return {"name": figure.name, "charts": [_chart_data(chart) for chart in figure.charts]}
 
 
 def _chart_data(chart: Chart) -> dict[str, Any]:
     series = [
-        {"name": each.name, "told": each.told, "look": look_classes(*chart.looks[each.name])}
+        {"name": each.name, "readable": each.readable, "look": look_classes(*chart.looks[each.name])}
         | {"x": list(each.x), "y": list(each.y)}
         | ({"low": list(each.low), "high": list(each.high)} if each.low else {})
         for each in chart.series
     ]
-    ends = {"x_ends": list(chart.x_ends), "part": chart.part, "log": chart.log, "x_label": chart.x_label}
+    ends = {"x_ends": list(chart.x_ends), "step_width": chart.step_width, "log": chart.log, "x_label": chart.x_label}
     return {"name": chart.name, **ends, "x_names": list(chart.x_names), "decimals": chart.decimals, "series": series}
 
 
 def _unbroken(sentence: str) -> str:
-    """Return a sentence in which "95 %" and "n = 5" stay on one line."""
+    """Return a sentence whose "95 %" and "n = 5" are not broken over two lines."""
     return re.sub(r"(?<=\d) (?=%)|(?<=\bn) (?==)|(?<==) (?=\d)", "\u00a0", sentence)

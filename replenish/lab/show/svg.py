@@ -1,23 +1,26 @@
-"""Charts as SVG: colours are the page's CSS variables, so that light and dark both look right; text is escaped."""
+"""Charts and findings as SVG. Colours are the page's CSS variables, for light and dark; text is escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from replenish.lab.show.chart import Axis, Chart, Figure, Reference, Series, log_ticks, tick_label, ticks
-from replenish.palette import MARKS, Look
+from replenish.lab.show.chart import Axis, Chart, Figure, Finding, Reference, Series, log_ticks, tick_label, ticks
+from replenish.lab.verdict import Verdict
+from replenish.palette import MARKS, Look, look_of
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
-#: The marks of a line beyond these would hide it.
+#: More marks would hide a line.
 _MARKS_PER_LINE = 8
+#: Characters of a name that fit beneath an axis, with an arrow and "better"; and of two names side by side.
+_LONGEST_NAME, _LONGEST_BESIDE = 44, 26
 
 Point = tuple[float, float]
 
 
 def chart_svg(chart: Chart, figure: str) -> str:
-    """Return a chart of a figure; the label of its axis up, its legend and its caption are left to the page."""
+    """Return a chart of a figure, without what the page writes: the vertical axis label, the legend and the caption."""
     low, high, step = chart.y_ends
     x, y = Axis(*chart.x_ends, LEFT, RIGHT, chart.log), Axis(low, high, BOTTOM, TOP)
     clip = f"clip-{figure}-{chart.name}"
@@ -51,12 +54,12 @@ def swatch(figure: Figure, series: Series) -> str:
 
 
 def look_classes(look: Look | None, dash: int = 0) -> str:
-    """Return the CSS classes of a look: its hue and its dashes; a law is drawn in the colour of text."""
+    """Return the CSS classes of a look: its hue and its dashes. A law has the colour of text."""
     return "law" if look is None else f"h{look.hue}" + (f" d{dash}" if dash else "")
 
 
 def mark(look: Look | None, x: float, y: float) -> str:
-    """Return a mark, by which series can be told apart without their colours."""
+    """Return a mark, which tells series apart without colour."""
     return f'<path class="mark" d="{mark_path(look, x, y)}"/>'
 
 
@@ -83,8 +86,8 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
             f"{tick_label(value)}</text>"
         )
     named = [(float(index), name) for index, name in enumerate(chart.x_names)]
-    # Names that would run into each other, on a phone with its larger letters too, stand on two levels, where the
-    # label of the axis would be.
+    # Names that would run into each other with a phone's larger letters are on two levels, in the place of the axis
+    # label.
     crowded = any(13 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
     marked = log_ticks(x.low, x.high) if chart.log else ticks(x.low, x.high, 6, whole=chart.whole)
     for value, label in named or [(tick, tick_label(tick)) for tick in marked]:
@@ -111,16 +114,16 @@ def _reference(reference: Reference, chart: Chart, x: Axis, y: Axis) -> str:
 
 
 def _level_labels(chart: Chart, y: Axis) -> Iterator[str]:
-    """Yield the names of the levels, over the lines that they may meet."""
+    """Yield the labels of horizontal references, drawn last so that no line covers them."""
     for reference in chart.references:
         if not reference.upright:
-            base = y.at(reference.value) + (-7 if label_above(chart, reference.value) else 16)
+            base = y.at(reference.value) + (-7 if _label_above(chart, reference.value) else 16)
             place = f'x="{RIGHT}" y="{number(base)}" text-anchor="end"'
             yield f'<text class="level" {place}>{escape(reference.label)}</text>'
 
 
-def label_above(chart: Chart, height: float) -> bool:
-    """Say on which side of a level its label, at the right end, meets fewer of the lines."""
+def _label_above(chart: Chart, height: float) -> bool:
+    """Say on which side of a reference its label, at the right end, meets fewer of the lines."""
     (left, right), (_, top, _) = chart.x_ends, chart.y_ends
     near = [
         value - height
@@ -148,12 +151,12 @@ def _band(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterato
 def _values(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterator[str]:
     known, look = list(series.known()), chart.looks[series.name][0]
     # A closed form goes smoothly through the middles of the parts that others step over.
-    shift = chart.part / 2 if series.kind in ("law", "points") else 0.0
+    shift = chart.step_width / 2 if series.kind in ("law", "points") else 0.0
     points = [(x.at(at + shift), y.at(value)) for at, value in known]
     if not points:
         return
     if series.kind == "steps":
-        ends = [x.at(at + chart.part) for at, _ in known]
+        ends = [x.at(at + chart.step_width) for at, _ in known]
         drawn = "L".join(f"{number(at)} {number(up)}H{number(end)}" for (at, up), end in zip(points, ends, strict=True))
         yield f'<path class="{_line_classes(series)}" d="M{drawn}"/>'
     elif series.kind != "points":
@@ -182,3 +185,51 @@ def _path(points: Sequence[Point]) -> str:
 def number(value: float) -> str:
     """Return a coordinate with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")
+
+
+# ---- Findings ----
+
+
+def finding_svg(finding: Finding, reach: float) -> str:
+    """Return a finding on an axis that goes to `reach` on either side: its interval, its mean, and the paper's."""
+    verdict, width, bottom, middle = finding.verdict, 400, 34, 17
+    labels = {value: tick_label(value).replace("-", "\u2212") for value in ticks(-reach, reach, 4)}
+    edge = max(16, 4.5 * max(map(len, labels.values())))  # half of a label, which may be at the end of the axis
+    x = Axis(-reach, reach, edge, width - edge)
+    read = escape(
+        f"{verdict.first} minus {verdict.second}: {verdict.numbers}"
+        + ("" if finding.paper is None else f"; reference {verdict.number(finding.paper)}")
+    )
+    parts = [f'<svg viewBox="0 0 {width} {bottom + 56}" class="chart forest" role="img" aria-label="{read}">']
+    if margin := verdict.rule.margin:
+        ends = [x.at(min(max(each, -reach), reach)) for each in (-margin, margin)]
+        wide = f'x="{number(ends[0])}" width="{number(ends[1] - ends[0])}"'
+        parts.append(f'<rect class="margin" {wide} y="4" height="{bottom - 4}"/>')
+    for value, label in labels.items():
+        at = number(x.at(value))
+        parts.append(f'<line class="{"grid" if value else "zero"}" x1="{at}" x2="{at}" y1="4" y2="{bottom}"/>')
+        parts.append(f'<text class="tick x" x="{at}" y="{bottom + 15}" text-anchor="middle">{label}</text>')
+    parts.append(f'<g class="h{look_of(finding.order).hue}"><title>{read}</title>')
+    parts.append(f'<rect class="reach" x="0" y="{middle - 12}" width="{width}" height="24"/>')
+    if finding.paper is not None:
+        parts.append(f'<path class="reference" d="M{number(x.at(finding.paper))} {middle - 8}l7 8l-7 8l-7 -8z"/>')
+    if (interval := verdict.interval) is not None:
+        between = f'x1="{number(x.at(interval.low))}" x2="{number(x.at(interval.high))}"'
+        parts.append(f'<line class="interval" {between} y1="{middle}" y2="{middle}"/>')
+    if verdict.difference.mean is not None:
+        parts.append(f'<circle class="mean" cx="{number(x.at(verdict.difference.mean))}" cy="{middle}" r="5"/>')
+    base = bottom + 34
+    left, right = sides(verdict)
+    below = base + (16 if len(left) + len(right) > _LONGEST_BESIDE else 0)
+    parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(left)} better</text>')
+    parts.append(f'<text x="{width - 2}" y="{below}" text-anchor="end">{escape(right)} better \u2192</text>')
+    return "".join(parts) + "</svg>"
+
+
+def sides(verdict: Verdict) -> tuple[str, str]:
+    """Return who is better left of zero and who is better right of it, in names that fit beneath an axis."""
+    first, second = (
+        name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+        for name in (verdict.first, verdict.second)
+    )
+    return (second, first) if verdict.rule.higher_is_better else (first, second)

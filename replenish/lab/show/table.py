@@ -1,4 +1,4 @@
-"""Tables: columns are declared once, each with its heading and how to get its cell from what a row is about.
+"""Tables: each column is declared once, with its heading and the function that makes its cell of a row's subject.
 
 All strings are plain text; every renderer escapes them in its own way.
 """
@@ -9,7 +9,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
 
 #: A value that is not there: a diverged loss, a cell without runs.
 NOTHING = "–"  # noqa: RUF001
@@ -23,36 +27,45 @@ class Cell:
     notes: tuple[str, ...] = ()
     muted: bool = False
     code: bool = False
-    level: str = ""  # "ok", "warning" or "fault": a coloured chip
+    level: str = ""  # "ok", "warning", "fault" or a verdict's outcome: a coloured chip
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, and its cell for what a row is about."""
+    """A column.
 
-    title: str  # the heading
-    cell: Callable[[Any], Cell | str]  # makes the cell, or its text, of a row's subject
-    note: str = ""  # a smaller line beneath the heading
-    group: str = ""  # columns that follow each other with one group share a heading above theirs
-    numeric: bool = True  # whether it holds numbers, which stand at the right
-    brief: bool = True  # whether a terminal that is too narrow for all columns shows it too
+    Attributes:
+        title: The heading.
+        cell: Makes the cell, or its text, of a row's subject.
+        note: A smaller line beneath the heading.
+        group: A heading above the headings of all neighbouring columns with the same group.
+        numeric: Whether it holds numbers, which are aligned right.
+        brief: Whether a terminal that is too narrow for all columns shows it.
+    """
+
+    title: str
+    cell: Callable[[Any], Cell | str]
+    note: str = ""
+    group: str = ""
+    numeric: bool = True
+    brief: bool = True
 
     @property
     def heading(self) -> str:
-        """The heading with that of its group."""
+        """The heading with its group's."""
         return f"{self.group}: {self.title}" if self.group else self.title
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row, with a name by which a reader of the page can find it."""
+    """A row, with a name that identifies it on the page."""
 
     name: str
     cells: tuple[Cell, ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The cells' values without what stands beneath them."""
+        """The cells' values without their notes."""
         return tuple(cell.text for cell in self.cells)
 
 
@@ -67,7 +80,16 @@ class Origin:
 
 @dataclass(frozen=True)
 class Table:
-    """What the columns make of the subjects of the rows, with remarks below and where its numbers come from.
+    """A table: the columns applied to the subject of each row.
+
+    Attributes:
+        name: A name without spaces, unique within the page.
+        title: The heading.
+        columns: The columns.
+        subjects: The name and the subject of each row.
+        caption: A sentence or two above the table.
+        remarks: Sentences beneath it.
+        origins: What made its numbers.
 
     Example:
         >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
@@ -75,13 +97,13 @@ class Table:
         ('3', '9')
     """
 
-    name: str  # a short name without spaces
-    title: str  # the heading
-    columns: Sequence[Column]  # how to make each cell
-    subjects: Sequence[tuple[str, Any]]  # what the rows are about, each with the name of its row
-    caption: str = ""  # a sentence or two
-    remarks: Sequence[str] = ()  # sentences beneath
-    origins: Sequence[Origin] = ()  # what made the numbers
+    name: str
+    title: str
+    columns: Sequence[Column]
+    subjects: Sequence[tuple[str, Any]]
+    caption: str = ""
+    remarks: Sequence[str] = ()
+    origins: Sequence[Origin] = ()
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -91,7 +113,7 @@ class Table:
 
     @property
     def records(self) -> list[dict[str, str]]:
-        """The values by the headings of their columns, row by row: for programs that do not look at tables.
+        """One dict per row, from column heading to value, for programs.
 
         Example:
             >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
@@ -103,7 +125,55 @@ class Table:
 
     @property
     def head_groups(self) -> list[tuple[str, int]]:
-        """The headings above the columns' own, with how many each spans; an empty list if there are none."""
+        """The group headings and how many columns each spans; an empty list if no column has a group."""
         if not any(column.group for column in self.columns):
             return []
         return [(head, len(list(columns))) for head, columns in itertools.groupby(self.columns, lambda c: c.group)]
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Print a table with its caption on a terminal.
+
+    If the terminal is too narrow for all columns, the brief ones are shown, and a line names the others.
+    """
+    from rich.measure import Measurement
+    from rich.text import Text
+
+    beneath = [table.caption]
+    shown = _rich_table(table, table.columns)
+    brief = [column for column in table.columns if column.brief]
+    natural = Measurement.get(console, console.options.update(width=10_000), shown).maximum
+    if len(brief) < len(table.columns) and natural > console.width:
+        shown = _rich_table(table, brief)
+        others = ", ".join(column.heading for column in table.columns if not column.brief)
+        beneath.append(f"A wider terminal, or a pipe, also shows: {others}.")
+    # rich would break its own title and caption to the width of a narrow table.
+    console.print(Text(table.title, "bold"), highlight=False)
+    console.print(shown)
+    for sentence in filter(None, beneath):
+        console.print(Text(sentence, "table.caption"), highlight=False)
+
+
+def _rich_table(table: Table, columns: Sequence[Column]) -> RichTable:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable()
+    kept = [index for index, column in enumerate(table.columns) if column in columns]
+    for index in kept:
+        column = table.columns[index]
+        head = Text(column.heading)
+        if column.note:
+            head.append(f"\n{column.note}", "dim")
+        # A name in two pieces could not be copied, so other columns are broken first.
+        whole = any(row.cells[index].code for row in table.rows)
+        shown.add_column(head, justify="right" if column.numeric else "left", no_wrap=whole, overflow="fold")
+    for row in table.rows:
+        cells = []
+        for cell in (row.cells[index] for index in kept):
+            text = Text(cell.text, "dim" if cell.muted else "")
+            for note in cell.notes:
+                text.append(f"\n{note}", "dim")
+            cells.append(text)
+        shown.add_row(*cells)
+    return shown

@@ -18,11 +18,11 @@ unfold();
 function readable(panel, chart) {
   const svg = panel.querySelector("svg.chart"), cursor = svg.querySelector(".cursor"), tip = panel.querySelector(".tip");
   const left = Number(svg.dataset.left), right = Number(svg.dataset.right), [low, high] = chart.x_ends;
-  const told = chart.series.filter((series) => series.told);
-  const everyX = [...new Set(told.flatMap((series) => series.x))].sort((a, b) => a - b);
+  const readables = chart.series.filter((series) => series.readable);
+  const everyX = [...new Set(readables.flatMap((series) => series.x))].sort((a, b) => a - b);
   if (!everyX.length) return;
   const placed = chart.log ? Math.log : (x) => x;
-  const along = (x) => left + ((placed(x + chart.part / 2) - placed(low)) / (placed(high) - placed(low))) * (right - left);
+  const along = (x) => left + ((placed(x + chart.step_width / 2) - placed(low)) / (placed(high) - placed(low))) * (right - left);
   const read = (value) => (chart.decimals === null ? String(Number(value.toPrecision(4))) : value.toFixed(chart.decimals));
   let shown = null;
 
@@ -33,7 +33,7 @@ function readable(panel, chart) {
     cursor.setAttribute("x2", at);
     cursor.removeAttribute("hidden");
     tip.replaceChildren(text("p", "x", chart.x_names[x] ?? `${chart.x_label} ${Number(x.toPrecision(6))}`));
-    for (const series of told) {
+    for (const series of readables) {
       const index = series.x.indexOf(x), value = index < 0 ? null : series.y[index];
       if (value === null) continue;
       const band = series.low && series.low[index] !== null ? ` (${read(series.low[index])}–${read(series.high[index])})` : "";
