@@ -12,7 +12,7 @@ from replenish.lab.show.page import page_html
 
 
 def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: str) -> str:
-    """Return the page as HTML that needs nothing else.
+    """Return the page as HTML that needs no other file.
 
     Args:
         audits: The name of each loader, and its audit.
@@ -28,12 +28,11 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
         if finding.level == FAULT
     )
     sections = [
-        Section(f"loader-{number}", place, (f"{one.subject}.",), blocks=(_table(number, one),))
-        for number, (place, one) in enumerate(audits)
+        Section(f"loader-{number}", place, blocks=(_table(number, one),)) for number, (place, one) in enumerate(audits)
     ]
     if others:
         sections.append(Section("others", "Not audited", tuple(others)))
-    again = f"replenish {__version__}. The loaders draw what they draw without an audit."
+    again = f"replenish {__version__}. An audit does not change what the loaders draw."
     sections.append(Section("again", "To make this page again", (again,), code=command))
     return page_html(
         Page(
@@ -55,10 +54,10 @@ def _table(number: int, one: Audit) -> Table:
     columns = (
         Column("question", lambda finding: finding.name, numeric=False),
         Column("level", lambda finding: Cell(finding.level, level=finding.level), numeric=False),
-        Column("what was found", lambda finding: finding.sentence, numeric=False),
-        Column("in numbers", _numbers, numeric=False),
+        Column("finding", lambda finding: finding.sentence, numeric=False),
+        Column("numbers", _numbers, numeric=False),
     )
-    return Table(f"findings-{number}", "Findings", columns, [(each.name, each) for each in one.findings])
+    return Table(f"findings-{number}", one.subject, columns, [(each.name, each) for each in one.findings])
 
 
 def _numbers(finding: Finding) -> Cell:

@@ -93,7 +93,6 @@ def test_table_3_holds_the_paper_and_the_folders(table3_runs: Path) -> None:
     assert row[5] == "60.80; n = 5; 60.03 to 61.57"
     # 60.6 60.4 61.9 60.5 60.6 minus 60.0 60.6 61.2 59.8 60.4: mean 0.4, interval by scipy.stats.ttest_rel
     assert row[6:8] == [f"{MINUS}7.08", f"+0.40; n = 5; {MINUS}0.09 to +0.89"]
-    assert row[9] == "+48.46"
     assert page.tables["mini-table3"][WRN][6:8] == ["\u2013", "\u2013"]
     assert list(page.tables["mini-table3"]) == list(TABLE3_ERRORS)
     assert (
@@ -141,10 +140,8 @@ def test_at_full_scale_ours_is_set_against_the_paper(tmp_path: Path) -> None:
         write_run(tmp_path, experiments()["full"][WRN].with_seed(seed), error + 7.0 + 0.1 * seed)
     page, _ = report_of(tmp_path)
     row = page.tables["full-table3"][SRS]
-    assert row[9] == f"+0.16; n = 5; {MINUS}0.35 to +0.67"
     assert row[2] == "(120, 150, 175)"
     assert "which lies inside this interval" in page.text
-    assert "not comparable" not in page.text
 
 
 def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> None:
@@ -160,7 +157,6 @@ def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> No
     assert row[5:8] == ["4.06", "29.90; n = 3; 27.66 to 32.14", "-0.31"]
     assert row[8] == "-1.10; n = 3; -1.35 to -0.85"
     assert row[9].startswith("29.90; n = 3")
-    assert row[10] == "+25.84"
     for text in (page.text, markdown):
         assert "No runs yet on CIFAR-10 of 20 rows: nin, all-cnn, dsn," in text
         assert "No runs yet on CIFAR-100" not in text  # data that no run has is not spoken of
@@ -272,7 +268,7 @@ def test_half_finished_and_diverged_runs_are_named_and_not_counted(table3_runs: 
         assert f"{config.slug}/seed5: after 7 of 40 epochs, the loss was not a number at step 300" in text
         assert f"{config.slug}/seed6: 9 of 40 epochs" in text
     lines = page.lines("mini-figure2", "test_error")
-    strays = {name.split(", ")[-1]: line for name, line in lines.items() if not line["told"]}
+    strays = {name.split(", ")[-1]: line for name, line in lines.items() if not line["readable"]}
     assert {status: line["x"][-1] for status, line in strays.items()} == {"diverged": 7, "unfinished": 9}
     assert {line["look"] for line in strays.values()} == {lines["WRN-SRS 120-150-175"]["look"]}
     assert "WRN-SRS 120-150-175 n = 5" in page.text
@@ -302,12 +298,11 @@ def test_samplers_of_a_user_are_compared_pair_by_pair(tmp_path: Path) -> None:
             write_run(tmp_path, config, error, result={"command": "replenish compare digits"})
     page, markdown = report_of(tmp_path)
     assert page.tables["orders-1-orders"]["srs"][1] == "3.17; n = 3; 2.65 to 3.68"
-    differences = page.tables["orders-1-differences"]
-    assert [row[0] for row in differences.values()] == ["srs minus reshuffling", "srs minus replacement"]
-    first, second = differences.values()
+    first, second = page.tables["verdicts-all"].values()
     # By scipy.stats.ttest_rel: p = 0.0131 and 0.3701; Holm doubles the smaller.
-    assert first[1:] == ["+0.50; n = 3; +0.25 to +0.75", "0.013", "0.026", "worse"]
-    assert second[2:] == ["0.370", "0.370", "undecided"]
+    assert first == ["srs against reshuffling", "worse", "+0.50; n = 3; +0.25 to +0.75", "0.013", "0.026"]
+    assert second[:2] == ["srs against replacement", "undecided"]
+    assert second[3:] == ["0.370", "0.370"]
     for text in (page.text, markdown):
         assert (
             "srs is worse than reshuffling: 0.50 points higher (95 % interval +0.25 to +0.75, n = 3 seeds, paired)"
@@ -338,9 +333,9 @@ def test_every_run_is_listed_with_what_made_it(table3_runs: Path) -> None:
     result = json.loads((table3_runs / path / "result.json").read_text())
     row = page.tables["runs"][path]
     assert row[1:7] == ["reshuffling", "3", "finished", "40 of 40", "59.80", "4 min"]
-    assert row[7:] == [result["weights_sha256"][:12], "abc1234", "A", result["command"]]
-    assert "processor A processor, cores 2" in page.tables["machines"]["A"][2]
-    assert "torch 2.13.0" in page.tables["machines"]["A"][4]
+    assert row[7:] == [result["weights_sha256"][:12], "abc1234", "1", result["command"]]
+    assert "processor A processor, cores 2" in page.tables["machines"]["1"][2]
+    assert "torch 2.13.0" in page.tables["machines"]["1"][4]
     made_by = "`replenish run table3 --scale mini --seeds 5` at commit `abc1234`: 20 runs"
     assert made_by in markdown
 
@@ -421,7 +416,7 @@ def test_a_stated_margin_is_honoured(tmp_path: Path) -> None:
 
     def verdict() -> str:
         page, _ = report_of(tmp_path)
-        return next(iter(page.tables["orders-1-differences"].values()))[-1]
+        return next(iter(page.tables["verdicts-all"].values()))[1]
 
     assert verdict() == "undecided"
     rule = tmp_path / "ours" / "rule.json"

@@ -1,1 +1,1 @@
-"""`replenish explain`: a trace of SRS shown in the terminal or as a page that plays it."""
+"""`replenish explain`: a trace of SRS in the terminal, or as a page that plays it."""

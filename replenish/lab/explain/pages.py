@@ -1,4 +1,4 @@
-"""The explorer and the noise page: HTML files that hold their style, scripts and numbers."""
+"""The explorer and the noise page: HTML files that need no other file."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from replenish.measure.trace import ORDERS, QUEUE_AHEAD, Trace
 from replenish.orders import registry
 from replenish.palette import look_of
 
-# Beyond these a page has tiles too small to read, or takes long to load: a million numbers are about 4 MB.
+# Larger pages have tiles too small to read, or load slowly: a million numbers are about 4 MB.
 MAX_SLOTS = 400
 MAX_STEPS = 2000
 MAX_NUMBERS = 1_000_000
 
-#: The orders whose laws the page has.
+#: The orders of the noise page.
 SHOWN = ("srs", "reshuffling", "replacement", "independent", "shuffle-once", "flip-flop")
-# Of a slider: its id, label, smallest, largest, step and first value. The first three are places in lists of values
-# that the script has, the others powers of ten.
+# Of a slider: its id, label, smallest, largest, step and first value. The first three are indices into lists in the
+# script, the others powers of ten.
 _SLIDERS = (
     ("n", "Samples, N", 0, 9, 1, 5),
     ("b", "Batch size, B", 0, 9, 1, 5),
@@ -46,13 +46,13 @@ _PANELS = (
 
 
 def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | None = None) -> None:
-    """Raise if a trace of these sizes is too large for a page; better said before it is computed."""
+    """Raise if a trace of these sizes is too large for a page, before it is computed."""
     slots = num_samples if pool_size is None else pool_size
     for name, value in (("num_samples", num_samples), ("pool_size", slots)):
         if value > MAX_SLOTS:
             raise ValueError(f"{name} should be at most {MAX_SLOTS} for a page, which shows them all, but got {value}")
-    # Of each step: the pool; the slots, the refill, its positions, three batches, the queue. Sizes below 1 are errors
-    # of the order that will be made, which says so.
+    # Each step has the pool; the slots, the refill, its positions and three batches; and the queue. The order itself
+    # refuses sizes below 1.
     largest = min(MAX_STEPS, MAX_NUMBERS // (max(1, slots) + 7 * max(1, batch_size) + QUEUE_AHEAD))
     if steps > largest:
         raise ValueError(
@@ -62,7 +62,7 @@ def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | 
 
 
 def explorer_page(trace: Trace) -> str:
-    """Return the page that plays a trace, whose sizes are limited: see `check_sizes`.
+    """Return the page that plays a trace; `check_sizes` limits its size.
 
     Example:
         >>> from replenish.measure.trace import compute_trace
@@ -85,7 +85,7 @@ def _sizes(trace: Trace) -> str:
 
 
 def noise_page() -> str:
-    """Return the laws of noise as a page with sliders: two orders, their spectra, and what they do to SGD.
+    """Return the page with sliders for the noise laws of two orders: their spectra, and what they do to SGD.
 
     Example:
         >>> page = noise_page()

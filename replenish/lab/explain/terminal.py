@@ -1,4 +1,4 @@
-"""A trace in the terminal: the paper's figure 1, four rows a step, marked so that it can be read without colour too."""
+"""A trace in the terminal: the paper's figure 1, four rows per step, readable without colour."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from replenish.draws import Int64Array
 from replenish.measure.trace import ORDERS, Step, Trace
 
 DRAWN, REFILLED, QUIET = "bold black on yellow", "bold black on green", "dim"
-# A pool that takes more lines than this is shown by the slots drawn alone.
+# Of a pool that takes more lines than this, only the slots drawn are shown.
 MAX_POOL_LINES = 4
 INDENT = 9  # "  batch  "
 
 
 def show(trace: Trace, console: Console) -> None:
-    """Print every step of a trace, as wide as the console is, and at the end how the three orders compare.
+    """Print every step of a trace, and at the end how the three orders compare.
 
     Example:
         >>> from replenish.measure.trace import compute_trace
@@ -41,7 +41,7 @@ def show(trace: Trace, console: Console) -> None:
 
 
 class _View:
-    """What all steps of a trace share: the width of a cell, how many fit a line, the console."""
+    """Prints the steps of one trace on one console."""
 
     def __init__(self, trace: Trace, console: Console) -> None:
         self._trace, self._console = trace, console
@@ -57,7 +57,7 @@ class _View:
         self._print(Text())
         drawn, refill = Text("[3]", DRAWN), Text("<0>", REFILLED)
         self._print(Text.assemble("  ", drawn, "  drawn: leaves its slot for the batch, and is not put back"))
-        self._print(Text.assemble("  ", refill, "  refill: the next of the queue goes into the slot that was left"))
+        self._print(Text.assemble("  ", refill, "  refill: the next of the queue goes into the empty slot"))
 
     def show_step(self, step: Step) -> None:
         drawn = step.slots.tolist()
@@ -67,7 +67,7 @@ class _View:
             self._print_cells("slot", [self._more if slot is None else self._cell(slot, QUIET) for slot in columns])
         self._print_pool(step.pool_before, columns, drawn, DRAWN, "[]")
         self._print_cells("batch", [self._cell(sample, DRAWN) for sample in step.batch.tolist()])
-        # The queue has no end: all of the refill, and of the rest what fits the line, up to the figure's N samples.
+        # The queue has no end: show the whole refill, then what fits the line, up to N samples.
         fitting = min(self._per_line - 1, max(self._trace.num_samples, len(drawn) + 4))
         queue = step.queue.tolist()[: max(len(drawn), fitting)]
         refill = [self._cell(sample, REFILLED, "<>") for sample in queue[: len(drawn)]]
@@ -83,7 +83,7 @@ class _View:
         self._console.print(table)
 
     def _slots_around(self, drawn: Sequence[int]) -> list[int | None]:
-        """Return the slots drawn, in the pool's order, with None where others are left out."""
+        """Return the slots drawn, in order, with None where others are left out."""
         columns: list[int | None] = []
         last = -1
         for slot in sorted(drawn):
@@ -92,7 +92,7 @@ class _View:
         return columns if last == self._trace.pool_size - 1 else [*columns, None]
 
     def _cell(self, content: object, style: str = "", around: str = "  ") -> Text:
-        """Return a sample as it is printed, with what stands around it: `[3]` is drawn, `<3>` from the queue."""
+        """Return a sample as it is printed: `[3]` is drawn, `<3>` comes from the queue."""
         return Text(f"{around[0]}{content}{around[1]}".center(self._digits + 2), style)
 
     def _print_pool(

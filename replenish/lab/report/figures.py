@@ -1,33 +1,23 @@
-"""Figures 2 and 3, and curves of any runs: what is measured every epoch, against the effective epoch."""
+"""Figures 2 and 3 and the curves of any runs, over effective epochs; and the errors of every seed."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from replenish.lab import paper
 from replenish.lab.report.grouping import Group
 from replenish.lab.show import Chart, Figure, Reference, Series, pairs_figure
 
 _CAPTION = (
-    "Lines are means over the seeds that finished, bands run from the smallest to the largest, and dashed uprights "
+    "Lines are means over the seeds that finished, bands run from the smallest to the largest, and vertical dashes "
     "mark where the learning rate drops."
 )
 _STRAYS = " Thin dotted lines are single runs that diverged or have not finished; they may leave the panel."
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """Something that a run measures every epoch: its name in the metrics, its label, and the decimals to read it."""
-
-    name: str
-    label: str
-    decimals: int
-
-
-#: One panel each; those that no run has are left out.
-QUANTITIES = (Quantity("train_loss", "Training loss", 3), Quantity("test_error", "Test error (%)", 2))
+#: One panel each, by the name in the metrics: its label and decimals. Those that no run has are left out.
+QUANTITIES = {"train_loss": ("Training loss", 3), "test_error": ("Test error (%)", 2)}
 
 
 def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) -> Figure | None:
@@ -50,24 +40,25 @@ def curves(
     charts = tuple(
         _chart(quantity, lines)
         for quantity in QUANTITIES
-        if any(line.get(quantity.name) is not None for run in measured for line in run.metrics)
+        if any(line.get(quantity) is not None for run in measured for line in run.metrics)
     )
     strays = _STRAYS if any(run.status != "finished" for run in measured) else ""
     return Figure(name, title, _CAPTION + strays + remark, charts) if charts else None
 
 
-def _chart(quantity: Quantity, lines: Mapping[str, Group]) -> Chart:
-    series = [one for label, group in lines.items() for one in _series(quantity.name, label, group)]
+def _chart(quantity: str, lines: Mapping[str, Group]) -> Chart:
+    y_label, decimals = QUANTITIES[quantity]
+    series = [one for label, group in lines.items() for one in _series(quantity, label, group)]
     return Chart(
-        quantity.name,
+        quantity,
         "effective epoch",
-        quantity.label,
+        y_label,
         tuple(series),
         tuple(_drops(lines)),
         x_range=(0.0, float(max(group.config.epochs for group in lines.values()))),
         from_zero=False,
         whole=True,
-        decimals=quantity.decimals,
+        decimals=decimals,
     )
 
 
@@ -98,7 +89,7 @@ def _series(quantity: str, label: str, group: Group) -> Iterator[Series]:
 
 
 def _drops(lines: Mapping[str, Group]) -> Iterator[Reference]:
-    """Yield the learning-rate drops: in the colour of a line if it is the only one to drop there."""
+    """Yield the learning-rate drops, in the colour of a line if no other line drops there."""
     lines_at: dict[float, list[str]] = {}
     for label, group in lines.items():
         for drop in group.config.decays:

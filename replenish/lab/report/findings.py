@@ -21,14 +21,14 @@ from replenish.lab.statistics import PERCENT, paired_difference
 from replenish.lab.verdict import Rule, Verdict, decide_together
 
 RULE, COMPARISONS = "rule.json", "compare-*.json"
-#: The field of a result that a report judges; rules about another metric do not apply.
+#: The number that a report judges; rules about another metric do not apply.
 FIELD = "test_error"
 PLAIN = Rule(possible=PERCENT, unit="points")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rule of each pair of groups: that of their comparison, else that of their folder, else without a margin."""
+    """The rule of each pair of groups: their comparison's, else their folder's, else one without a margin."""
 
     by_pair: Mapping[frozenset[str], Rule] = field(default_factory=dict)
     by_folder: Mapping[str, Rule] = field(default_factory=dict)
@@ -51,7 +51,7 @@ def read_rules(directory: str | os.PathLike[str]) -> Rules:
     """Return the rules that are stated below a directory.
 
     Raises:
-        ValueError: A file should state a rule, and does not.
+        ValueError: A file does not state a rule.
     """
     root = Path(directory)
     by_folder = {
@@ -91,7 +91,7 @@ def _rule(path: Path, values: Any) -> Rule:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two groups to be compared, and the paper's difference, if it has one; `about` if it says that of an error."""
+    """Two groups to compare, and the paper's difference if it has one; `about` if the paper gives it as "about"."""
 
     first: Group
     second: Group
@@ -121,7 +121,7 @@ def claims(groups: Mapping[str, Group]) -> list[Pair]:
 
 
 def order_pairs(orders: Mapping[str, Group]) -> list[Pair]:
-    """Return every SRS order of a recipe against all others; without SRS, all against reshuffling or the first."""
+    """Return each SRS order of a recipe against each other order; without SRS, all against reshuffling or the first."""
     tried = [group for group in orders.values() if group.config.order == "srs"]
     others = [group for group in orders.values() if group.config.order != "srs"]
     if not tried:
@@ -137,8 +137,8 @@ def findings(
 ) -> tuple[Finding, ...]:
     """Return the verdict on each pair, with p-values adjusted for all of them together.
 
-    If the pairs are comparable to the paper's, which they are at its own scale only, its difference can lie outside the
-    interval.
+    If the pairs are at the paper's own scale (`comparable`), the finding says whether the paper's difference is inside
+    the interval.
     """
     rules = rules or Rules()
     judged = decide_together(
@@ -150,7 +150,7 @@ def findings(
         Finding(
             name=f"{prefix}-{number}",
             verdict=verdict,
-            remark=" ".join(filter(None, [_doubt(verdict), left_out(pair), mixed_words(pair)])),
+            remark=" ".join(filter(None, [_doubt(verdict), _left_out(pair), mixed_words(pair)])),
             paper=pair.paper,
             paper_sentence=_paper_sentence(pair, verdict, comparable),
             order=pair.first.config.order,
@@ -163,7 +163,7 @@ def _doubt(verdict: Verdict) -> str:
     return f"{verdict.warning[0].upper()}{verdict.warning[1:]}." if verdict.warning else ""
 
 
-def left_out(pair: Pair) -> str:
+def _left_out(pair: Pair) -> str:
     """Return a sentence on the runs of a pair that have no error, or ""."""
     parts = [
         f"{count} {status} of {group.label}"
@@ -175,7 +175,7 @@ def left_out(pair: Pair) -> str:
 
 
 def mixed_words(pair: Pair) -> str:
-    """Return a sentence on what the runs of a pair were executed differently in, or ""."""
+    """Return a sentence on how the two sides of a pair were executed differently, or ""."""
     parts = [f"{name} ({one} and {two})" for name, (one, two) in mixed(pair.first, pair.second).items()]
     return f"The two sides were not executed alike: they differ in {', '.join(parts)}." if parts else ""
 
@@ -184,8 +184,8 @@ def _paper_sentence(pair: Pair, verdict: Verdict, comparable: bool) -> str:
     if pair.paper is None:
         return ""
     place = "above" if pair.paper > 0 else "below"
-    said = f"The paper reports {'about ' if pair.about else ''}{abs(pair.paper):.2f} points {place}"
+    sentence = f"The paper reports {'about ' if pair.about else ''}{abs(pair.paper):.2f} points {place}"
     if comparable and verdict.interval is not None:
         inside = verdict.interval.low <= pair.paper <= verdict.interval.high
-        return f"{said}, which lies {'inside' if inside else 'outside'} this interval."
-    return f"{said}." if comparable else f"{said}, at its own scale."
+        return f"{sentence}, which lies {'inside' if inside else 'outside'} this interval."
+    return f"{sentence}." if comparable else f"{sentence}, at its own scale."

@@ -15,7 +15,7 @@ from replenish.lab.show import Origin
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one config, which differ in their seeds alone."""
+    """The runs of one config, which differ only in their seeds."""
 
     label: str
     config: RunConfig
@@ -23,7 +23,7 @@ class Group:
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
-        """The runs that ended with an error to count."""
+        """The runs that ended with a test error."""
         return tuple(run for run in self.runs if run.status == "finished")
 
     def count(self, status: str) -> int:
@@ -44,8 +44,8 @@ class Group:
 def without_repeats(runs: Iterable[RunRecord]) -> tuple[list[RunRecord], list[str]]:
     """Return every run once, and a sentence on each folder that repeats another.
 
-    Two folders with equal configs are one run: counted twice it would pass for a second seed. One that finished
-    goes before one that did not; else the first path.
+    Two folders with equal configs are one run: counted twice it would pass for a second seed. A finished run is kept
+    rather than another, else the first path.
     """
     kept: dict[RunConfig, RunRecord] = {}
     remarks = []
@@ -63,14 +63,14 @@ def without_repeats(runs: Iterable[RunRecord]) -> tuple[list[RunRecord], list[st
 
 
 def by_experiment(runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig]) -> dict[str, Group]:
-    """Return the groups of the experiments, configs of any seed by name, that have runs; one run can serve several."""
+    """Return the runs of each experiment that has any, by name; a run can belong to several."""
     by_config: dict[RunConfig, list[RunRecord]] = {}
     for run in runs:
         by_config.setdefault(run.config.with_seed(0), []).append(run)
     groups = {}
     for name, config in experiments.items():
         plain = config.with_seed(0)
-        # The first records are of epochs that end on a short batch; they stand where there are no others.
+        # The first records are of epochs that end on a short batch; they count where there are no others.
         for made in (plain, dataclasses.replace(plain, drop_last=False)):
             if made in by_config:
                 groups[name] = Group(name, made, _by_seed(by_config[made]))
@@ -79,7 +79,7 @@ def by_experiment(runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig
 
 
 def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
-    """Return, for each recipe, the groups of its orders, as `ORDER_NAMES` has them: srs, reshuffling, ..."""
+    """Return, for each recipe, the runs of each order, in the sequence of `ORDER_NAMES`."""
     recipes: dict[RunConfig, dict[RunConfig, list[RunRecord]]] = {}
     for run in runs:
         config = run.config.with_seed(0)
@@ -94,7 +94,7 @@ def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
 
 
 def order_name(config: RunConfig) -> str:
-    """Return a short name of the order, with what is not as in the paper.
+    """Return a short name of the order, with what differs from the paper.
 
     Example:
         >>> order_name(RunConfig(order="srs", pool_size=100)), order_name(RunConfig(order="reshuffling"))
@@ -109,7 +109,7 @@ def order_name(config: RunConfig) -> str:
 
 
 def mixed(first: Group, second: Group) -> dict[str, tuple[Any, Any]]:
-    """Return in what two groups' runs of equal seeds were executed otherwise, with one such pair of values each."""
+    """Return how the runs of equal seeds of two groups were executed differently: a pair of values by name."""
     found: dict[str, tuple[Any, Any]] = {}
     others = {run.config.seed: run for run in second.finished}
     for run in first.finished:
@@ -123,17 +123,17 @@ def mixed(first: Group, second: Group) -> dict[str, tuple[Any, Any]]:
 
 
 def _executed(run: RunRecord) -> dict[str, Any]:
-    """Return what of a run's execution can change its result, as far as its record tells."""
+    """Return what is recorded about a run's execution that can change its result."""
     hardware, versions = run.told("hardware") or {}, run.told("versions") or {}
     names = ("processes", "device", "threads", "compile", "precision")
-    told = {name: hardware[name] for name in names if name in hardware}
+    found = {name: hardware[name] for name in names if name in hardware}
     if "torch" in versions:
-        told["torch"] = versions["torch"]
+        found["torch"] = versions["torch"]
     if initial := run.told("initial_sha256"):
-        told["initial weights"] = initial[:8]
+        found["initial weights"] = initial[:8]
     samples = (run.told("data") or {}).get("train_images", 0)
-    told["short batches"] = bool(not run.config.drop_last and samples % run.config.batch_size)
-    return told
+    found["short batches"] = bool(not run.config.drop_last and samples % run.config.batch_size)
+    return found
 
 
 def origins(groups: Iterable[Group]) -> tuple[Origin, ...]:

@@ -1,8 +1,7 @@
-"""What was run, on what and how long: every run, every machine, and the runs that a reader must know of."""
+"""What was run, on which machines and how long, and the runs that a reader must know of."""
 
 from __future__ import annotations
 
-import string
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from replenish.lab.report.text import duration, percent
 from replenish.lab.runs import RunRecord, finite
 from replenish.lab.show import NOTHING, Cell, Column, Fact, Notice, Section, Table
 
-#: What a run ran on, by the names in its result.
+#: The fields of a result that say where it was run.
 _SURROUNDINGS = ("machine", "hardware", "versions")
 
 
@@ -26,7 +25,7 @@ def facts(runs: Sequence[RunRecord]) -> tuple[Fact, ...]:
 
 
 def notices(runs: Sequence[RunRecord], repeats: Sequence[str]) -> tuple[Notice, ...]:
-    """Return the runs that diverged, that have not ended, and that are there twice."""
+    """Return the runs that diverged, that have not ended, and that are in two folders."""
     found = {
         "Diverged: counted as diverged, in no mean": [_diverged(run) for run in runs if run.status == "diverged"],
         "Not finished yet: in no number below": [
@@ -43,10 +42,10 @@ def _diverged(run: RunRecord) -> str:
 
 
 def inventory(runs: Sequence[RunRecord]) -> Section:
-    """Return the section that lists every run and the surroundings that they ran in."""
+    """Return the section that lists every run and every machine."""
     counts = Counter(_surroundings(run.result) for run in runs if run.result is not None)
     kinds = sorted(counts)
-    letters = {kind: _letters(number) for number, kind in enumerate(kinds)}
+    numbers = {kind: str(number) for number, kind in enumerate(kinds, start=1)}
     columns = (
         Column("Folder", lambda run: Cell(run.path, code=True), numeric=False),
         Column("Order", lambda run: order_name(run.config), numeric=False),
@@ -58,10 +57,7 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
         Column("Weights", lambda run: _code(run, "weights_sha256", 12), "sha256", numeric=False),
         Column("Commit", lambda run: _code(run, "commit"), numeric=False),
         Column(
-            "Machine",
-            lambda run: NOTHING if run.result is None else letters[_surroundings(run.result)],
-            "see below",
-            numeric=False,
+            "Machine", lambda run: NOTHING if run.result is None else numbers[_surroundings(run.result)], "see below"
         ),
         Column("Command", lambda run: _code(run, "command"), numeric=False),
     )
@@ -69,14 +65,14 @@ def inventory(runs: Sequence[RunRecord]) -> Section:
     tables = [Table("runs", "Every run", columns, every, f"{len(runs):,} runs, by folder.")]
     if kinds:
         machine = (
-            Column("Machine", lambda kind: letters[kind], numeric=False),
+            Column("Machine", lambda kind: numbers[kind], numeric=False),
             Column("Runs", lambda kind: f"{counts[kind]:,}"),
             Column("What it is", lambda kind: kind[0], numeric=False),
             Column("How it was used", lambda kind: kind[1], numeric=False),
             Column("Versions", lambda kind: kind[2], numeric=False),
         )
         caption = "What the runs that ended ran on."
-        named = [(letters[kind], kind) for kind in kinds]
+        named = [(numbers[kind], kind) for kind in kinds]
         tables.append(Table("machines", "Machines and versions", machine, named, caption))
     return Section("what-was-run", "What was run", blocks=tuple(tables))
 
@@ -94,15 +90,5 @@ def _code(run: RunRecord, name: str, length: int | None = None) -> Cell:
 
 
 def _surroundings(result: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(_plain(result.get(name)) for name in _SURROUNDINGS)
-
-
-def _plain(values: object) -> str:
-    if isinstance(values, dict):
-        return ", ".join(f"{name} {value}" for name, value in values.items()) or NOTHING
-    return NOTHING if values is None else str(values)
-
-
-def _letters(number: int) -> str:
-    letter = string.ascii_uppercase[number % 26]
-    return letter if number < 26 else f"{letter}{number // 26}"
+    parts = (result.get(name) or {} for name in _SURROUNDINGS)
+    return tuple(", ".join(f"{name} {value}" for name, value in part.items()) or NOTHING for part in parts)

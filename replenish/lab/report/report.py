@@ -1,4 +1,4 @@
-"""From run folders to the two files of a report: its sections, and the page that they make."""
+"""The two files of a report, made from run folders: its sections, and the page of them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,10 @@ from replenish.lab.report.figures import curves, paper_figure, seeds_figure
 from replenish.lab.report.findings import Rules, claims, findings, order_pairs, read_rules
 from replenish.lab.report.grouping import Group, by_experiment, by_recipe, without_repeats
 from replenish.lab.report.inventory import facts, inventory, notices
-from replenish.lab.report.tables import (
-    FULL_SCALE,
-    difference_cell,
-    differences_table,
-    experiments_table,
-    paper_tables,
-)
-from replenish.lab.report.text import data_words, recipe_titles, recipe_words
+from replenish.lab.report.tables import FULL_SCALE, difference_cell, experiments_table, paper_tables
+from replenish.lab.report.text import data_words, p_words, recipe_titles, recipe_words
 from replenish.lab.runs import RunRecord, read_runs
-from replenish.lab.show import Column, Figure, Page, Section, Table
+from replenish.lab.show import Cell, Column, Figure, Page, Section, Table
 from replenish.lab.show.markdown import page_markdown
 from replenish.lab.show.page import page_html
 from replenish.lab.verdict import signed
@@ -42,7 +36,7 @@ _METHOD = (
     "for all comparisons of its table by Holm's method, is below 0.05. It is equivalent if its interval lies within "
     "the margin that was stated for the runs, and undecided otherwise. Without a stated margin nothing is equivalent.",
 )
-#: The groups of experiments that a table or a figure of the paper shows; any other has a table of its own.
+#: The kinds of experiments that are shown as a table or a figure of the paper.
 PAPER = ("table2", "table3", "figure2", "figure3")
 
 
@@ -57,13 +51,13 @@ class Report:
 def make_report(
     runs: Sequence[RunRecord], experiments: Experiments, *, rules: Rules | None = None, page_name: str = PAGE_NAME
 ) -> Report:
-    """Return the report of some runs: a function of them alone, whatever their order.
+    """Return the report of some runs, which depends on nothing else and not on their order.
 
     Args:
         runs: What `read_runs` read.
-        experiments: The configs of the paper's experiments, by scale and name. A run belongs to every experiment whose
-            config it has, apart from the seed; runs of none are compared by recipe.
-        rules: By which rule each pair is judged; by default without a margin.
+        experiments: The configs of the paper's experiments, by scale and name. A run belongs to every experiment with
+            its config, whatever the seed; the other runs are compared by recipe.
+        rules: The rule of each pair; by default one without a margin.
         page_name: The file name that the page will have, ending in `.html`; the Markdown links to it.
 
     Raises:
@@ -119,7 +113,7 @@ def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rule
         if groups := by_experiment(kept, configs):
             of_experiments |= {group.config.with_seed(0) for group in groups.values()}
             sections.append(experiments_section(scale, groups, rules))
-    # A recipe of the experiments only is in their section; with an order of its own it has a section.
+    # A recipe has a section unless all its runs are in the section of the experiments.
     others = [
         orders for orders in by_recipe(kept) if any(group.config not in of_experiments for group in orders.values())
     ]
@@ -129,15 +123,15 @@ def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rule
     first = [verdicts_section(sections)] if any(section.findings for section in sections) else []
     sections += [inventory(kept), Section("how", "How the numbers are made", paragraphs=_METHOD)]
     lead = (
-        "The verdicts come first, then every table and figure in sections to open. All is made from the run folders; "
-        "rows that do not reproduce the paper are shown like the others."
+        "The verdicts come first, then every table and figure in sections to open. All of it is made from the run "
+        "folders, and rows that do not reproduce the paper are shown like the others."
     )
     folded = [replace(section, folded=len(sections) > 3) for section in sections]
     return Page(_TITLE, lead, "Replenish · report", facts(kept), (*first, *folded), notices(kept, repeats))
 
 
 def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig]) -> Section:
-    """Return the section of one scale alone: the paper's tables, figures and claims over its experiments' runs."""
+    """Return the section of one scale: the paper's tables, figures and claims over its experiments' runs."""
     groups = by_experiment(without_repeats(runs)[0], experiments)
     if not groups:
         raise ValueError(f"runs should hold a run of an experiment at the scale {scale}, but got none")
@@ -146,13 +140,11 @@ def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[st
 
 def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | None = None) -> Section:
     """Return the section of the experiments that have runs at a scale."""
-    pairs = claims(groups)
-    made = findings(pairs, f"{scale}-finding", rules, comparable=scale == FULL_SCALE)
+    made = findings(claims(groups), f"{scale}-finding", rules, comparable=scale == FULL_SCALE)
     blocks: list[Table | Figure | None] = [
         *paper_tables(groups, scale),
         *_other_experiments(groups, scale),
         _table3_seeds(groups, scale),
-        differences_table(made, pairs, f"{scale}-differences") if made else None,
         *_paper_figures(groups, scale),
     ]
     return Section(
@@ -165,17 +157,17 @@ def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | 
 
 
 def _paper_figures(groups: Mapping[str, Group], scale: str) -> Iterator[Figure | None]:
-    """Yield figures 2 and 3, which share runs; figure 3 is left out where it would show again what figure 2 shows."""
-    told: set[RunConfig] = set()
+    """Yield figures 2 and 3; figure 3 is left out if all its runs are in figure 2 too."""
+    shown: set[RunConfig] = set()
     for figure in (paper.FIGURE2, paper.FIGURE3):
-        new = {groups[name].config for name, _ in figure.lines if name in groups} - told
-        told |= new
+        new = {groups[name].config for name, _ in figure.lines if name in groups} - shown
+        shown |= new
         if new:
             yield paper_figure(figure, groups, scale)
 
 
 def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
-    """Return every seed of the rows of table 3 that have runs, by names that are short enough for an axis."""
+    """Return every seed of the rows of table 3 that have runs, under names that are short enough for an axis."""
     rows = {
         f"{row.method.removeprefix('WRN-')}, {row.batch_size}, {row.schedule[0]}": groups[row.name]
         for row in paper.TABLE3
@@ -185,7 +177,7 @@ def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
 
 
 def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Table | Figure | None]:
-    """Yield a table and curves of every group of experiments that the paper does not have."""
+    """Yield a table and curves for each kind of experiment that the paper does not have."""
     others: dict[str, dict[str, Group]] = {}
     for name, group in groups.items():
         kind, _, rest = name.partition("/")
@@ -198,36 +190,35 @@ def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Tabl
 
 def verdicts_section(sections: Sequence[Section]) -> Section:
     """Return the section that opens a report: the verdict with the most seeds, and a table of all."""
-    found = [(section, finding) for section in sections for finding in section.findings]
-    section, most = max(found, key=lambda pair: pair[1].verdict.difference.n)
-    several = len({section.name for section, _ in found}) > 1
+    found = [finding for section in sections for finding in section.findings]
+    titles = {finding.name: section.title for section in sections for finding in section.findings}
+    most = max(found, key=lambda finding: finding.verdict.difference.n)
+    several = len(set(titles.values())) > 1
     columns = [
-        *([Column("Runs", lambda pair: pair[0].title, numeric=False)] if several else []),
-        Column("First", lambda pair: pair[1].verdict.first, numeric=False),
-        Column("Second", lambda pair: pair[1].verdict.second, numeric=False),
-        Column("First minus second", lambda pair: difference_cell(pair[1].verdict.difference), "points, n, 95 %"),
-        Column("Verdict", lambda pair: pair[1].verdict.outcome, "on the first", numeric=False),
+        Column("Comparison", lambda f: f"{f.verdict.first} against {f.verdict.second}", numeric=False),
+        *([Column("Runs", lambda f: titles[f.name], numeric=False)] if several else []),
+        Column("Verdict", lambda f: Cell(f.verdict.outcome, level=f.verdict.outcome), "on the first", numeric=False),
+        Column("Difference", lambda f: difference_cell(f.verdict.difference), "first minus second, points"),
+        Column("p", lambda f: p_words(f.verdict.difference.p_value), "paired t-test"),
+        Column("p, Holm", lambda f: p_words(f.verdict.adjusted_p), "with the other rows of these runs"),
     ]
-    if any(finding.paper is not None for _, finding in found):
-        columns.append(Column("Paper", lambda pair: signed(pair[1].paper), "points"))
+    if any(finding.paper is not None for finding in found):
+        columns.append(Column("Paper", lambda f: signed(f.paper), "points"))
     caption = (
-        "A negative difference is a lower test error of the first. The verdict takes the stated margin and the number "
-        "of comparisons into account."
+        "Test error at the last epoch, seed by seed, with 95 % intervals; below zero the first is better. The verdict "
+        "takes the stated margin and the number of comparisons into account."
     )
-    table = Table("verdicts-all", "Every verdict", columns, [(pair[1].name, pair) for pair in found], caption)
-    blocks = (table,) if len(found) > 1 else ()
-    said = (f"The comparison with the most seeds: {section.title}.",) if several else ()
-    return Section("verdicts", "Verdicts", said, findings=(replace(most, name="most-seeds"),), blocks=blocks)
+    table = Table("verdicts-all", "Every verdict", columns, [(finding.name, finding) for finding in found], caption)
+    intro = (f"The comparison with the most seeds: {titles[most.name]}.",) if several else ()
+    return Section("verdicts", "Verdicts", intro, findings=(replace(most, name="most-seeds"),), blocks=(table,))
 
 
 def orders_section(orders: Mapping[str, Group], name: str, title: str = "", rules: Rules | None = None) -> Section:
-    """Return the section of one recipe and its orders: what was found, a table of them, their curves and seeds."""
-    pairs = order_pairs(orders)
-    made = findings(pairs, f"{name}-finding", rules)
+    """Return the section of one recipe and its orders: findings, a table, curves and every seed."""
+    made = findings(order_pairs(orders), f"{name}-finding", rules)
     config = next(iter(orders.values())).config
     blocks = [
         experiments_table(orders, f"{name}-orders"),
-        differences_table(made, pairs, f"{name}-differences") if made else None,
         curves(orders, name=f"{name}-curves"),
         seeds_figure(orders, f"{name}-seeds"),
     ]
@@ -245,16 +236,16 @@ def _scale_words(scale: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
     data = "; ".join(sorted({data_words(config) for config in configs}))
     networks = ", ".join(sorted({config.model for config in configs}))
     epochs = ", ".join(str(count) for count in sorted({config.epochs for config in configs}))
-    said = f"Data: {data}. Networks: {networks}. Effective epochs: {epochs}."
+    setting = f"Data: {data}. Networks: {networks}. Effective epochs: {epochs}."
     if any(not config.drop_last for config in configs):
-        said += (
+        setting += (
             " Some runs are from before short batches were dropped: where B does not divide N, reshuffling ended its "
             "epochs on a short batch there, and SRS did not."
         )
     if scale == FULL_SCALE:
-        return (said,)
+        return (setting,)
     return (
-        said,
+        setting,
         "This is not the paper's scale: data, networks or epochs are smaller, so our errors cannot be set against the "
         "paper's. Differences between rows can, and they speak for this scale alone.",
     )

@@ -1,21 +1,17 @@
-"""The tables of a report: which experiments are in them, and their columns.
-
-A column is one declaration: its heading and its cell for an experiment. A new number of the results is one more column.
-"""
+"""The tables of a report: which experiments are in them, and their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from replenish.lab import paper
 from replenish.lab.config import RunConfig
 from replenish.lab.paper import published_error
-from replenish.lab.report.findings import Pair
 from replenish.lab.report.grouping import Group, origins
-from replenish.lab.report.text import dataset_name, duration, p_words, percent, schedule_words, span
-from replenish.lab.show import NOTHING, Cell, Column, Finding, Table
+from replenish.lab.report.text import dataset_name, duration, percent, schedule_words, span
+from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import PERCENT, Difference, mean_with_interval, paired_difference
 from replenish.lab.verdict import signed
 
@@ -34,7 +30,7 @@ TABLE2: list[PaperRow] = [
 def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
     """Yield tables 3 and 2, each over the rows whose experiments have runs at the scale.
 
-    They share runs: table 2 is left out where it would say again what table 3 says.
+    Table 2 is left out if all its runs are in table 3 too.
     """
     full = scale == FULL_SCALE
     scale_words = "" if full else f"; ours at the scale {scale}, so only differences within the table compare"
@@ -42,21 +38,21 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
         (
             "Table 3: WRN and WRN-SRS with different configurations",
             TABLE3,
-            (*TABLE3_COLUMNS, *results("WRN, 64, (120, 150, 175)", full)),
+            (*TABLE3_COLUMNS, *results("WRN, 64, (120, 150, 175)")),
             "the paper's is on CIFAR-100",
         ),
         (
             "Table 2: test error of the methods",
             TABLE2,
-            (*TABLE2_COLUMNS, *results("WRN 28-10", full)),
+            (*TABLE2_COLUMNS, *results("WRN 28-10")),
             "differences are to WRN 28-10 on the same data",
         ),
     )
-    told: set[RunConfig] = set()
+    shown: set[RunConfig] = set()
     for title, rows, shown_columns, said in tables:
         entries = _entries(rows, groups, full)
-        new = {entry.group.config for entry in entries} - told
-        told |= new
+        new = {entry.group.config for entry in entries} - shown
+        shown |= new
         if new:
             yield Table(
                 f"{scale}-{rows[0][0].split('/')[0]}",
@@ -73,7 +69,7 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
 
 
 def short_table3(groups: Mapping[str, Group]) -> Table:
-    """Return table 3 in few columns: the paper's beside ours, all of WRN-10-1, and the differences in each."""
+    """Return table 3 in few columns: the paper's errors beside ours, and the differences in each."""
     return Table(
         "short-table3",
         "Table 3 in miniature: test error, %",
@@ -98,26 +94,15 @@ def experiments_table(groups: Mapping[str, Group], name: str, title: str = "Test
     )
 
 
-def differences_table(made: Sequence[Finding], pairs: Sequence[Pair], name: str) -> Table:
-    """Return the findings as a table: what was subtracted from what, and how sure it is."""
-    return Table(
-        name,
-        "Paired differences",
-        differences_columns(any(finding.paper is not None for finding in made)),
-        [(finding.name, finding) for finding in made],
-        caption="Test error at the last epoch, in points, seed by seed; below zero the first is better.",
-        origins=origins(group for pair in pairs for group in (pair.first, pair.second)),
-    )
-
-
 def _entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: bool = False) -> list[Entry]:
     entries: dict[tuple[str, RunConfig], Entry] = {}
     for name, row, data, against in rows:
         if name in groups:
             reference = None if name == against else groups.get(against)
-            # A scale with data of its own has the same runs for both datasets: told once.
-            told = (row.name, groups[name].config)
-            entries.setdefault(told, Entry(name, groups[name], row, data, against, reference, comparable))
+            # A smaller scale has the same runs for both of the paper's datasets: they get one row.
+            entries.setdefault(
+                (row.name, groups[name].config), Entry(name, groups[name], row, data, against, reference, comparable)
+            )
     return list(entries.values())
 
 
@@ -132,15 +117,18 @@ def _rows_without_runs(rows: Sequence[PaperRow], groups: Mapping[str, Group]) ->
             yield f"No runs yet{data and f' on {data}'} of {len(missing)} rows: {', '.join(missing)}."
 
 
-BEST_EPOCH = "(chosen on the test set, for information)"
-
-
 @dataclass(frozen=True)
 class Entry:
-    """What a row is about: an experiment or an order, its runs, and the experiment that it is compared with.
+    """The subject of a row: an experiment or an order, and its runs.
 
-    It has its row in the paper's table and the paper's name of its data, if there are any; `reference` are the runs of
-    what it is compared with, unless it is that itself; `comparable`, whether runs are at the paper's own scale.
+    Attributes:
+        name: The name of the experiment or of the order.
+        group: Its runs.
+        row: Its row in the paper's table.
+        data: The paper's name of its data.
+        against: The name of the experiment that it is compared with.
+        reference: The runs of that experiment; None if it is this one.
+        comparable: Whether the runs are at the paper's own scale.
     """
 
     name: str
@@ -157,35 +145,32 @@ class Entry:
         return published_error(self.name)
 
     def paper_difference(self, without: str = NOTHING) -> str:
-        """Return the paper's error minus the one that it is compared with."""
+        """Return the paper's error minus the paper's error of what it is compared with."""
         other = published_error(self.against)
         if self.printed is None or other is None or self.name == self.against:
             return without
         return signed(self.printed - other)
 
 
-def estimated(
-    title: str,
-    note: str,
-    number: str = "test_error",
-    **options: Any,
-) -> Column:
-    """Return a column of a number of the results: its mean, n, the interval, and the runs that are not in it."""
-    muted = options.pop("muted", False)
-
-    def cell(entry: Entry) -> Cell:
-        group, values = entry.group, entry.group.by_seed(number)
-        missing = () if muted else _not_counted(group)
-        if not values:
-            return Cell(NOTHING, () if muted else ("n = 0", *missing), muted=muted)
-        found = mean_with_interval(values.values(), PERCENT)
-        return Cell(percent(found.value), (f"n = {found.n}", span(found.interval), *missing), muted=muted)
-
-    return Column(title, cell, note, **options)
+def _mean_cell(group: Group, number: str) -> Cell:
+    """Return the mean of a number of the results, n and the interval."""
+    values = group.by_seed(number)
+    if not values:
+        return Cell(NOTHING, ("n = 0",))
+    found = mean_with_interval(values.values(), PERCENT)
+    return Cell(percent(found.value), (f"n = {found.n}", span(found.interval)))
 
 
-def _not_counted(group: Group) -> tuple[str, ...]:
-    return tuple(f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status)))
+def _error_cell(entry: Entry) -> Cell:
+    """Return the mean test error, n, the interval, and the runs that are not in it."""
+    found, group = _mean_cell(entry.group, "test_error"), entry.group
+    missing = (f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status)))
+    return replace(found, notes=(*found.notes, *missing))
+
+
+def _best_cell(entry: Entry) -> Cell:
+    found = _mean_cell(entry.group, "best_test_error")
+    return replace(found, notes=found.notes if entry.group.by_seed("best_test_error") else (), muted=True)
 
 
 def difference(entry: Entry) -> Cell:
@@ -204,52 +189,37 @@ def difference_cell(found: Difference) -> Cell:
     return Cell(signed(found.mean), (f"n = {found.n}", ends or "no interval"))
 
 
-def minus_paper(entry: Entry) -> Cell:
-    """Return our mean minus the paper's error; at the paper's own scale with the interval, elsewhere in grey."""
-    if entry.printed is None or not entry.group.errors:
-        return Cell(NOTHING, muted=True)
-    found, printed = mean_with_interval(entry.group.errors.values(), PERCENT), entry.printed
-    text = signed(found.value - printed)
-    if not entry.comparable:
-        return Cell(text, muted=True)
-    if found.interval is None:
-        return Cell(text, (f"n = {found.n}", "no interval"))
-    low, high = signed(found.interval.low - printed), signed(found.interval.high - printed)
-    return Cell(text, (f"n = {found.n}", f"{low} to {high}"))
-
-
 def here(printed: str, used: str) -> Cell:
-    """Return a setting as the paper prints it, and beneath it as it was here, where that differs."""
+    """Return a setting as the paper prints it, and as it was here where that differs."""
     return Cell(printed, () if printed == used else (f"here {used}",))
 
 
 def method(entry: Entry) -> Cell:
-    """Return the paper's name of a row; at another scale than its own, also the network and data used here."""
+    """Return the paper's name of a row; at another scale, also the network and data used here."""
     config = entry.group.config
     return Cell(entry.row.method, () if entry.comparable else (f"here {config.model} on {dataset_name(config)}",))
 
 
 def data(entry: Entry) -> Cell:
-    """Return the data of the paper's row; beneath them ours, where they are others."""
+    """Return the data of the paper's row, and ours where they differ."""
     used = entry.group.config.dataset
     return Cell(entry.data, () if entry.name.endswith(f"/{used}") else (f"here {dataset_name(entry.group.config)}",))
 
 
 def schedule(entry: Entry) -> Cell:
-    """Return the paper's decays; beneath them ours, where they are others."""
+    """Return the paper's decays, and ours where they differ."""
     printed, config = entry.row.schedule, entry.group.config
     notes = () if config.decays == tuple(map(float, printed)) else (f"here {schedule_words(config)}",)
     return Cell(f"({', '.join(map(str, printed))})", notes)
 
 
 def parameters(entry: Entry) -> Cell:
-    """Return the paper's number of parameters; beneath it ours."""
+    """Return the paper's number of parameters, and ours."""
     counts = [run.told("parameters") for run in entry.group.runs]
     numbers = " or ".join(f"{count:,}" for count in sorted({count for count in counts if isinstance(count, int)}))
     return Cell(entry.row.parameters or NOTHING, (f"here {numbers}",) if numbers else ())
 
 
-#: What the rows of the paper's tables are.
 TABLE2_COLUMNS = (
     Column("Method", method, numeric=False),
     Column("Data", data, numeric=False),
@@ -263,25 +233,23 @@ TABLE3_COLUMNS = (
     Column("LR schedule", schedule, numeric=False),
     Column("Decay", lambda e: here(f"{e.row.decay:g}", f"{e.group.config.decay_factor:g}")),
 )
-OURS = estimated("Ours", "mean at the last epoch, n, 95 % interval")
-BEST = estimated("Best epoch", BEST_EPOCH, number="best_test_error", muted=True, brief=False)
+OURS = Column("Ours", _error_cell, "mean at the last epoch, n, 95 % interval")
+BEST = Column("Best epoch", _best_cell, "(chosen on the test set, for information)", brief=False)
 
 
-def results(minus: str, comparable: bool) -> tuple[Column, ...]:
-    """Return what the paper and our runs say of a row; `minus` names the row that differences are taken to."""
-    note = "mean, n, interval" if comparable else "not comparable at this scale"
+def results(minus: str) -> tuple[Column, ...]:
+    """Return what the paper and our runs say about a row; `minus` names the row that is subtracted."""
     return (
         Column("Paper", lambda e: percent(e.printed), "error, %"),
         OURS,
         Column("Paper", lambda e: e.paper_difference(), group=f"Minus {minus}"),
         Column("Ours", difference, "mean of pairs, n, 95 % interval", group=f"Minus {minus}"),
         BEST,
-        Column("Ours − paper", minus_paper, note, brief=False),  # noqa: RUF001
     )
 
 
 def _short_mean(entry: Entry) -> str:
-    """Return the mean alone: means can be subtracted, and the interval that says something is that of the pairs."""
+    """Return the mean without an interval: that of the paired difference is the one that matters."""
     errors = entry.group.errors.values()
     return percent(mean_with_interval(errors).value) if errors else NOTHING
 
@@ -315,20 +283,7 @@ def _time(entry: Entry) -> str:
 #: One row for each order, or each experiment that no table of the paper has.
 EXPERIMENTS_COLUMNS = (
     Column("Order", lambda e: e.name, numeric=False),
-    estimated("Mean", "n, 95 % interval"),
+    Column("Mean", _error_cell, "n, 95 % interval"),
     BEST,
-    Column("Time", _time, "a run, mean"),
+    Column("Time", _time, "mean per run"),
 )
-
-
-def differences_columns(with_paper: bool) -> list[Column]:
-    """Return the columns of a table of findings."""
-    paper = Column("Paper", lambda f: signed(f.paper), "points")
-    return [
-        Column("First minus second", lambda f: f"{f.verdict.first} minus {f.verdict.second}", numeric=False),
-        *([paper] if with_paper else []),
-        Column("Ours", lambda f: difference_cell(f.verdict.difference), "mean of pairs, n, 95 % interval"),
-        Column("p", lambda f: p_words(f.verdict.difference.p_value), "paired t-test"),
-        Column("p, Holm", lambda f: p_words(f.verdict.adjusted_p), "all rows together"),
-        Column("Verdict", lambda f: f.verdict.outcome, numeric=False),
-    ]

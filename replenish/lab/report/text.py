@@ -1,7 +1,8 @@
-"""Configs and numbers in words: what was trained on what, how long, and numbers as they are printed."""
+"""Configs and numbers as text."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath, PureWindowsPath
@@ -9,6 +10,10 @@ from pathlib import PurePosixPath, PureWindowsPath
 from replenish.lab.config import RunConfig
 from replenish.lab.show import NOTHING
 from replenish.lab.statistics import Interval
+
+#: The fields of a config that are not in the title of a recipe, or have a place of their own there; and all others.
+_NOT_IN_TITLES = {"dataset", "model", "order", "pool_size", "sequence", "seed", "test_every", "clean_every", "held_out"}
+_TITLE_FIELDS = [field.name for field in dataclasses.fields(RunConfig) if field.name not in _NOT_IN_TITLES]
 
 
 def percent(value: float | None) -> str:
@@ -29,7 +34,7 @@ def p_words(value: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it.
+    """Return a time in a suitable unit.
 
     Example:
         >>> duration(41.2), duration(600), duration(7380)
@@ -44,7 +49,7 @@ def duration(seconds: float) -> str:
 
 
 def dataset_name(config: RunConfig) -> str:
-    """Return the dataset without the folders above it, which say something about a machine and not about the data."""
+    """Return the dataset's name without the folders above it, which are of a machine and not of the data."""
     plain = config.dataset.rstrip("/\\") or config.dataset
     return PureWindowsPath(PurePosixPath(plain).name).name or plain
 
@@ -54,18 +59,18 @@ def data_words(config: RunConfig) -> str:
 
     Example:
         >>> data_words(RunConfig(dataset="cifar100", images_per_class=50, image_size=16))
-        'cifar100, 50 images a class, reduced to 16 x 16 pixels'
+        'cifar100, 50 images per class, reduced to 16 x 16 pixels'
     """
     parts = [dataset_name(config)]
     if config.images_per_class is not None:
-        parts.append(f"{config.images_per_class:,} images a class")
+        parts.append(f"{config.images_per_class:,} images per class")
     if config.image_size is not None:
         parts.append(f"reduced to {config.image_size} x {config.image_size} pixels")
     return ", ".join(parts)
 
 
 def schedule_words(config: RunConfig) -> str:
-    """Return when the learning rate drops, or how it goes if there are no such epochs.
+    """Return the epochs at which the learning rate drops, or the schedule if there are none.
 
     Example:
         >>> schedule_words(RunConfig(epochs=40)), schedule_words(RunConfig(epochs=40, schedule="cosine"))
@@ -78,7 +83,7 @@ def schedule_words(config: RunConfig) -> str:
 
 
 def recipe_words(config: RunConfig) -> str:
-    """Return what every order of a recipe was trained with, in a sentence.
+    """Return a recipe in a sentence.
 
     Example:
         >>> recipe_words(RunConfig(dataset="digits", model="wrn-10-1", epochs=40, pad=0, flip=False))
@@ -93,44 +98,40 @@ def recipe_words(config: RunConfig) -> str:
 
 
 def recipe_titles(configs: Sequence[RunConfig]) -> list[str]:
-    """Return a title for each recipe, with what is unusual among them and not what most of them share.
+    """Return a title for each recipe: its data, its network, and its fields that most of the recipes do not share.
 
     Example:
         >>> some = [RunConfig(dataset="digits", model="wrn-10-1", learning_rate=rate) for rate in (0.1, 0.2)]
         >>> recipe_titles(some)
         ['digits, wrn-10-1: learning rate 0.1', 'digits, wrn-10-1: learning rate 0.2']
     """
-    parts = [_title_parts(config) for config in configs]
     usual = {}
-    for name in parts[0] if parts else ():
-        text, count = Counter(each[name] for each in parts).most_common(1)[0]
-        usual[name] = text if count > 1 or len(parts) == 1 else ""
-    found = []
-    for config, each in zip(configs, parts, strict=True):
-        unusual = [text for name, text in each.items() if text != usual[name]]
-        found.append(": ".join(filter(None, [f"{dataset_name(config)}, {config.model}", ", ".join(unusual)])))
-    # Recipes that differ in a field without a phrase have equal titles, and so their folders' digests.
-    repeated = {title for title, count in Counter(found).items() if count > 1}
+    for name in _TITLE_FIELDS:
+        for value, count in Counter(getattr(config, name) for config in configs).most_common(1):
+            usual[name] = [value] if count > 1 or len(configs) == 1 else []
+    titles = []
+    for config in configs:
+        values = {name: getattr(config, name) for name in _TITLE_FIELDS}
+        unusual = [
+            f"{name.replace('_', ' ')} {_value_text(value)}"
+            for name, value in values.items()
+            if value not in usual[name]
+        ]
+        titles.append(": ".join(filter(None, [f"{dataset_name(config)}, {config.model}", ", ".join(unusual)])))
+    # Recipes whose titles are equal are told apart by the digest of their config.
+    repeated = {title for title, count in Counter(titles).items() if count > 1}
     return [
         f"{title} ({config.slug.rpartition('-')[2]})" if title in repeated else title
-        for title, config in zip(found, configs, strict=True)
+        for title, config in zip(titles, configs, strict=True)
     ]
 
 
-def _title_parts(config: RunConfig) -> dict[str, str]:
-    """Return what a title can say about a recipe, by field."""
-    images = "all images" if config.images_per_class is None else f"{config.images_per_class} images a class"
-    return {
-        "images": images,
-        "image_size": f"{config.image_size} pixels" if config.image_size else "full size",
-        "batch_size": f"batches of {config.batch_size}",
-        "learning_rate": f"learning rate {config.learning_rate:.4g}",
-        "schedule": f"rate drops at {schedule_words(config)}" if config.decays else schedule_words(config),
-        "augmented": _augmented_words(config),
-        "optimizer": _optimizer_words(config),
-        "order_number": f"order number {config.order_number}",
-        "short": "short batches kept" if not config.drop_last else "short batches dropped",
-    }
+def _value_text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_value_text, value))
+    if isinstance(value, bool) or value is None:
+        return {True: "on", False: "off", None: "default"}[value]
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _augmented_words(config: RunConfig) -> str:
@@ -141,7 +142,6 @@ def _augmented_words(config: RunConfig) -> str:
 
 
 def _rate_words(config: RunConfig) -> str:
-    """Return how the learning rate goes."""
     if config.schedule == "cosine":
         course = "down to 0 along a cosine"
     else:
@@ -151,7 +151,6 @@ def _rate_words(config: RunConfig) -> str:
 
 
 def _optimizer_words(config: RunConfig) -> str:
-    """Return what turns gradients into steps, and what holds weights back."""
     momentum = f"{'Nesterov momentum' if config.nesterov else 'momentum'} {config.momentum:g}"
     words = ["AdamW" if config.optimizer == "adamw" else momentum, f"weight decay {config.weight_decay:g}"]
     words += [f"label smoothing {config.label_smoothing:g}"] if config.label_smoothing else []
