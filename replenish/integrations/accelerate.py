@@ -16,8 +16,8 @@ except ModuleNotFoundError as error:
         "replenish.integrations.accelerate needs Accelerate: pip install 'replenish[accelerate]'"
     ) from error
 
-from replenish.integrations.loader_sampler import sampler_of
 from replenish.torch import Progress as Progress
+from replenish.torch.progress import sampler_of
 
 
 def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> tuple[DataLoader[Any], Progress]:

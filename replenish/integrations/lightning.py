@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
     raise ImportError("replenish.integrations.lightning needs Lightning: pip install 'replenish[lightning]'") from error
 
 from replenish import checks
-from replenish.integrations.loader_sampler import sampler_of
+from replenish.torch.progress import sampler_of
 from replenish.torch.step_sampler import StepSampler
 from replenish.torch.stream import PooledIterableDataset
 

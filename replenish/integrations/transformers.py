@@ -21,10 +21,10 @@ except ModuleNotFoundError as error:
     ) from error
 
 from replenish import state
-from replenish.integrations.loader_sampler import sampler_of
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
-from replenish.torch.batch_samplers import OrderBatchSampler
+from replenish.torch.progress import sampler_of
+from replenish.torch.samplers import OrderBatchSampler
 from replenish.torch.stream import PooledIterableDataset
 
 STATE_FILE = "replenish.json"

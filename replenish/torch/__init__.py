@@ -7,13 +7,13 @@ position to the end of the epoch. See docs/howto/resume.md.
 from typing import TYPE_CHECKING, Any
 
 try:
-    from replenish.torch.batch_samplers import OrderBatchSampler as OrderBatchSampler
-    from replenish.torch.batch_samplers import ReshufflingBatchSampler as ReshufflingBatchSampler
-    from replenish.torch.batch_samplers import SRSBatchSampler as SRSBatchSampler
-    from replenish.torch.index_sampler import SRSSampler as SRSSampler
     from replenish.torch.progress import Progress as Progress
     from replenish.torch.reorder import reorder as reorder
-    from replenish.torch.using import using as using
+    from replenish.torch.samplers import OrderBatchSampler as OrderBatchSampler
+    from replenish.torch.samplers import ReshufflingBatchSampler as ReshufflingBatchSampler
+    from replenish.torch.samplers import SRSBatchSampler as SRSBatchSampler
+    from replenish.torch.samplers import SRSSampler as SRSSampler
+    from replenish.torch.shuffle_patch import using as using
     from replenish.torch.warm import warm as warm
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "torch":

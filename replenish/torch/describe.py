@@ -25,8 +25,8 @@ Kind = Literal[
     "sequential", "shuffling", "replacement", "subset", "weighted", "distributed", "order", "stream", "other"
 ]
 
-# Classes with an `__iter__` of their own that draw as torch's class does, by the module that has them. They are looked
-# up where that module is imported. Under another name they would count as "other", which everybody leaves alone.
+# Classes that draw as torch's class does by their own `__iter__`, looked up in their modules if these are imported. If
+# one is renamed, its samplers count as "other", which all callers leave alone.
 _SAME_DRAWS: dict[type, tuple[tuple[str, str], ...]] = {
     BatchSampler: (("torchdata.stateful_dataloader.sampler", "BatchSampler"),),
     DistributedSampler: (("torchdata.stateful_dataloader.sampler", "StatefulDistributedSampler"),),

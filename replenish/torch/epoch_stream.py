@@ -1,8 +1,9 @@
-"""The epochs of an order, handed out one by one to the passes over a loader."""
+"""The epochs of an order in place of a loader's shuffling: the sizes that they keep, and one epoch per pass."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,61 @@ from replenish.locks import ForkSafeLock
 from replenish.orders.cursor import Cursor
 from replenish.orders.rebatched import FittedOrder
 from replenish.sharding import share_of
+from replenish.torch.describe import LoaderDescription
 from replenish.torch.loader_record import LoaderRecord
-from replenish.torch.pass_sizes import PassSizes
+from replenish.torch.step_sampler import INDICES_PER_CONVERSION
 
-# Indices are converted to lists in groups of this size: more Python ints than fit the cache cost twice as much each.
-INDICES_PER_CONVERSION = 8192
+
+@dataclass(frozen=True)
+class PassSizes:
+    """The sizes of one pass over a shuffling loader. Batches of a step are counted over all processes."""
+
+    num_samples: int  # the samples to choose from
+    batch_size: int  # the samples of a step
+    steps: int  # the steps of a pass
+    last_batch_size: int  # the samples of the last of them
+    num_replicas: int  # the processes that divide every batch by the sampler itself
+    rank: int  # which of them this is
+    list_size: int | None  # the indices that the sampler yields at a time; None: one, and not in a list
+
+
+def sizes_of(found: LoaderDescription, parts: int, *, everything: bool) -> PassSizes | str:
+    """Return the sizes of a pass, or the reason why an order cannot stand in for the sampler, in a few words.
+
+    Args:
+        found: The sampler that is to be replaced.
+        parts: How many processes take its batches in turn, each step one of each.
+        everything: Whether samplers that do not shuffle are replaced as well.
+    """
+    if found.kind == "stream":
+        return "an IterableDataset gives samples in its own order"
+    if found.kind == "replacement":
+        return "its RandomSampler draws with replacement, which is not shuffling"
+    if not found.shuffles:
+        if found.kind not in ("sequential", "distributed"):
+            return f"it has a sampler of its own, {found.sampler_name}"
+        if not everything:
+            return "it does not shuffle"
+    num_samples, each = _population(found), len(found.sampler)
+    if each > num_samples:
+        return f"its RandomSampler goes through {num_samples:,} samples more than once in an epoch"
+    list_size = found.batch_size or 1
+    items = each // list_size * list_size if found.drop_last else each
+    if items == 0:
+        return "it drops its only batch, which is short"
+    replicas, rank = (found.num_replicas, found.rank) if found.kind == "distributed" else (1, 0)
+    size = min(list_size * parts, items)
+    steps = -(-items // size)
+    if size * replicas > num_samples:
+        return f"its batch of {size * replicas:,} is larger than its {num_samples:,} samples"
+    last = (items - (steps - 1) * size) * replicas
+    return PassSizes(num_samples, size * replicas, steps, last, replicas, rank, found.batch_size)
+
+
+def _population(found: LoaderDescription) -> int:
+    if found.indices is not None:
+        return len(found.indices)
+    return len(found.sampler.dataset if found.kind == "distributed" else found.sampler.data_source)
 
 
 class EpochStream:
@@ -83,11 +134,9 @@ class EpochStream:
     def _order_for(self, sizes: PassSizes) -> FittedOrder:
         if self._order is None or sizes != self._sizes:
             self._order, self._sizes, self._spare_cursor = self._make_order(sizes), sizes, None
-        drawn = self.record.drawn
-        if drawn is None or len(drawn) < sizes.num_samples:
-            self.record.drawn = np.zeros(sizes.num_samples, dtype=bool)
-            if drawn is not None:
-                self.record.drawn[: len(drawn)] = drawn
+        missing = sizes.num_samples - len(self.record.drawn)
+        if missing > 0:
+            self.record.drawn = np.pad(self.record.drawn, (0, missing))
         return self._order
 
     def _lists(
@@ -95,27 +144,17 @@ class EpochStream:
     ) -> Iterator[Any]:
         """Yield this process's indices of some steps, and mark those that are drawn."""
         rows = block[:, share_of(block.shape[1], sizes.num_replicas, sizes.rank)]
-        length = sizes.list_size or 1
-        if rows.shape[1] % length == 0:  # processes may take the parts of a step in turn
-            rows = rows.reshape(-1, length)
-        group = max(1, INDICES_PER_CONVERSION // rows.shape[1])
+        length, size = sizes.list_size or 1, rows.shape[1]
+        group = max(1, INDICES_PER_CONVERSION // size)
         for first in range(0, len(rows), group):
             part = rows[first : first + group]
-            indices, place = part.ravel(), 0
-            lists = part.tolist()
-            if rows.shape[1] > length:  # the last step, in parts of which the last is short
-                lists = [each[start : start + length] for each in lists for start in range(0, len(each), length)]
-            final = len(lists) - 1 if is_last and first + group >= len(rows) else -1
-            for number, each in enumerate(lists):
-                self._mark(indices[place : place + len(each)], is_final=number == final)
-                place += len(each)
-                chosen = each if choices is None else [choices[index] for index in each]
-                yield chosen if sizes.list_size else chosen[0]
-
-    def _mark(self, indices: npt.NDArray[np.int64], *, is_final: bool) -> None:
-        drawn = self.record.drawn
-        assert drawn is not None
-        drawn[indices] = True
-        if is_final and self.record.left_early is not None:
-            with self._lock.lock:
-                self.record.left_early -= 1
+            for number, (row, indices) in enumerate(zip(part, part.tolist(), strict=True), first + 1):
+                for start in range(0, size, length):  # processes may take the parts of a step in turn
+                    stop = start + length
+                    self.record.drawn[row[start:stop]] = True
+                    if is_last and number == len(rows) and stop >= size and self.record.left_early is not None:
+                        with self._lock.lock:
+                            self.record.left_early -= 1
+                    each = indices[start:stop]
+                    chosen = each if choices is None else [choices[index] for index in each]
+                    yield chosen if sizes.list_size else chosen[0]

@@ -1,8 +1,8 @@
-"""The one place that changes torch: sees the DataLoaders that are made, and stands between them and their samplers.
+"""The only place that changes torch: sees the DataLoaders that are made, and replaces what their samplers draw.
 
-Two public methods are wrapped, and given back at the end: `__init__` of `DataLoader`, and `__iter__` of the classes of
-the samplers that somebody asks to replace or to observe. The objects stay what they are, so frameworks that look at a
-loader's sampler, exchange it or wrap it see torch's own.
+Two public methods are wrapped, and restored at the end: `__init__` of `DataLoader`, and `__iter__` of the classes of
+the samplers that somebody asks to replace. The objects stay what they are, so frameworks that look at a loader's
+sampler, exchange it or wrap it see torch's own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ class LoaderHook:
     """Sees loaders, and replaces the iteration of their samplers until it is removed.
 
     Example:
-        >>> drawn = []
-        >>> with LoaderHook(lambda loader: hook.observe(loader, lambda number, item: drawn.append(item))) as hook:
-        ...     for batch in DataLoader(range(4), batch_size=2):
-        ...         pass
-        >>> drawn
-        [[0, 1], [2, 3]]
+        >>> def backwards(sampler, own):
+        ...     return reversed(list(own()))
+        >>> with LoaderHook(lambda loader: hook.replace_iter(loader.batch_sampler, backwards)) as hook:
+        ...     [batch.tolist() for batch in DataLoader(range(4), batch_size=2)]
+        [[2, 3], [0, 1]]
     """
 
     def __init__(self, seen: Callable[[DataLoader[Any]], None] | None = None) -> None:
@@ -51,7 +50,7 @@ class LoaderHook:
         self.remove()
 
     def remove(self) -> None:
-        """Give everything back; passes that have begun continue."""
+        """Restore torch's methods; passes that have begun continue."""
         self.active = False
         for kind, before in reversed(self._inits):
             kind.__init__ = before
@@ -81,26 +80,6 @@ class LoaderHook:
         except (TypeError, AttributeError):
             return False
         return True
-
-    def observe(self, loader: DataLoader[Any], drew: Callable[[int, Any], None]) -> bool:
-        """Call `drew(pass_number, item)` with each item that a loader draws from its sampler, before it is used.
-
-        An item is a list of indices, or an index if the loader makes no batches. Passes count from 0, from the first
-        item on; a loader with workers draws ahead of the training.
-
-        Returns:
-            Whether the sampler can be observed; see `replace_iter`.
-        """
-        passes = 0
-
-        def draw(sampler: Any, own: Own) -> Iterator[Any]:
-            nonlocal passes
-            number, passes = passes, passes + 1
-            for item in own():
-                drew(number, item)
-                yield item
-
-        return self.replace_iter(loader.sampler if loader.batch_sampler is None else loader.batch_sampler, draw)
 
     def _wrapped_init(self, make: Any) -> Any:
         @functools.wraps(make)

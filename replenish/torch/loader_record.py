@@ -1,4 +1,4 @@
-"""What happened to a loader of a script whose shuffling an order replaces, and the line that says so."""
+"""What happened to a loader whose shuffling an order may replace, and the line that reports it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 @dataclass(eq=False)
 class LoaderRecord:
-    """One loader, or several of which each continued where the one before had ended."""
+    """One loader, or several where each continued the one before."""
 
     dataset: str  # the class of its dataset
     num_samples: int | None = None  # the samples it chooses from; None if its dataset has no length
@@ -25,12 +25,13 @@ class LoaderRecord:
     epochs: tuple[int, int] | None = None  # the first and the last epoch of the order that they drew
     evaluations: int = 0  # how many passes began with gradients off, and kept the loader's own order
     pickled: bool = False  # whether it was pickled: in another process it has torch's order
-    drawn: npt.NDArray[np.bool_] | None = field(default=None, repr=False)  # which samples this process has drawn
+    # Which samples this process has drawn.
+    drawn: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
 
     @property
     def distinct(self) -> int:
         """How many distinct samples this process has drawn. Loaders with workers draw ahead of the training."""
-        return 0 if self.drawn is None else int(np.count_nonzero(self.drawn))
+        return int(np.count_nonzero(self.drawn))
 
     @property
     def replaced(self) -> bool:

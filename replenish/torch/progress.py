@@ -1,4 +1,4 @@
-"""The steps trained, counted by the training loop, for frameworks that save objects with a `state_dict`."""
+"""The steps trained, counted by the training loop, and the sampler of a loader whose batches count as steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
+from replenish.torch.samplers import SRSSampler
 from replenish.torch.step_sampler import StepSampler
 
 if TYPE_CHECKING:
@@ -68,5 +69,35 @@ class Progress:
         self.sampler.load_state_dict(state_dict)
         self.step = int(state_dict["step"])
 
-    def _step(self) -> int:
+    def _step(self) -> int:  # not a lambda: workers get the dataset pickled
         return self.step
+
+
+def sampler_of(loader: Any) -> StepSampler[Any] | PooledIterableDataset[Any]:
+    """Return the sampler or stream of `replenish.torch` that a loader draws from, if its batches count as steps.
+
+    Raises:
+        TypeError: The loader has none.
+        ValueError: A batch is not a step, or batches come in another order than they were drawn in.
+    """
+    from replenish.torch.stream import PooledIterableDataset
+
+    found = [getattr(loader, name, None) for name in ("batch_sampler", "sampler")]
+    stream = getattr(loader, "dataset", None)
+    candidates = [*found, stream] if loader.batch_size is None else found
+    sampler = next((each for each in candidates if isinstance(each, StepSampler | PooledIterableDataset)), None)
+    if sampler is None:
+        raise TypeError(
+            f"loader should have a sampler of replenish.torch, but its batch sampler is a {type(found[0]).__name__}"
+        )
+    if isinstance(sampler, SRSSampler) and loader.batch_size != sampler.share_size:
+        raise ValueError(
+            f"batch_size should be {sampler.share_size}, the sampler's share of a step, so that a batch is one step, "
+            f"but got {loader.batch_size}"
+        )
+    if not getattr(loader, "in_order", True):  # an argument of DataLoader since torch 2.6
+        raise ValueError(
+            "in_order should be True, since the batches trained are counted in the order in which they are drawn, but "
+            "got False"
+        )
+    return sampler

@@ -10,10 +10,9 @@ from torch.utils.data import DataLoader
 from replenish.orders.building import build_order
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.registry import ORDERS
-from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler
 from replenish.torch.describe import LoaderDescription, describe_loader
-from replenish.torch.replicas import current_replicas
-from replenish.torch.step_sampler import StepSampler
+from replenish.torch.samplers import OrderBatchSampler, SRSBatchSampler
+from replenish.torch.step_sampler import StepSampler, current_replicas
 
 Loader = TypeVar("Loader")
 

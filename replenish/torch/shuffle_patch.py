@@ -4,24 +4,66 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import MethodType
 from typing import Any
 
 import torch
 import torch.distributed
-from torch.utils.data import DataLoader
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
 from replenish import checks
 from replenish.draws import derived_seed
 from replenish.orders.building import build_order, check_fittable
 from replenish.orders.rebatched import FittedOrder
 from replenish.torch.describe import LoaderDescription, describe_loader, describe_sampler
-from replenish.torch.epoch_stream import EpochStream
-from replenish.torch.fastai_shuffle import describe_fastai, replace_shuffle_fn, why_not
+from replenish.torch.epoch_stream import EpochStream, PassSizes, sizes_of
 from replenish.torch.loader_hook import LoaderHook, Own
 from replenish.torch.loader_record import LoaderRecord
-from replenish.torch.pass_sizes import PassSizes, sizes_of
+
+
+@contextmanager
+def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any) -> Iterator[ShufflePatch]:
+    """Give an order to every loader made inside that shuffles, also by Lightning, Accelerate or Transformers.
+
+    A loader shuffles if it has `shuffle=True`, a `RandomSampler` without replacement, a `SubsetRandomSampler`, a
+    `DistributedSampler` that shuffles, or a `BatchSampler` over these; or if it is fastai's, with `shuffle=True`. A
+    loader keeps its length and its batch sizes. Every `iter()` of it draws a new epoch, as torch's shuffling does: also
+    after a pass that was left early, and with several passes at once. A higher `set_epoch` skips epochs. There is no
+    resume: for that, use a sampler.
+
+    Other loaders are left alone, and so are loaders made before. Passes that begin with gradients switched off keep
+    torch's order, since an evaluation wants every sample once. At the end, loaders get torch's shuffling back.
+
+    Args:
+        order: A name of `replenish.orders.registry.ORDERS`.
+        seed: The seed of the first loader trained on; further loaders have seeds derived from it.
+        everything: Whether loaders that do not shuffle get the order, too.
+        **options: Options of the order, such as `pool_size` or `sequence` of SRS.
+
+    Yields:
+        The patch, whose `records` and `summaries()` say what happened to each loader.
+
+    Raises:
+        RuntimeError: At the end, if no loader could get the order.
+
+    Example:
+        >>> with using("srs", seed=3) as patch:
+        ...     batches = list(DataLoader(range(10), batch_size=4, shuffle=True))
+        >>> [len(batch) for batch in batches]
+        [4, 4, 2]
+        >>> patch.records[0].order, patch.records[0].seed, patch.records[0].passes
+        ('srs', 3, 1)
+    """
+    patch = ShufflePatch(order, seed, options, everything=everything)
+    with patch.hook:
+        yield patch
+    if not any(record.order for record in patch.records):
+        found = "; ".join(patch.summaries()) or "no DataLoader was made"
+        raise RuntimeError(f"using({order!r}) should have a loader that shuffles to give the order to, but {found}")
 
 
 class ShufflePatch:
@@ -37,7 +79,7 @@ class ShufflePatch:
         everything: Whether loaders that do not shuffle get the order as well.
         first_epoch: The epoch of the first pass over each loader.
         changed: Called when a record has changed.
-        draws_alone: Returns whether other processes may train beside this one on draws of their own.
+        draws_alone: Returns whether other processes may train beside this one on their own draws.
 
     Attributes:
         records: What happened to each loader.
@@ -76,7 +118,7 @@ class ShufflePatch:
             return
         found = describe_loader(loader)
         sampler = found.sampler if found.batch_sampler is None else found.batch_sampler
-        known = self._loaders.get(sampler) if found.kind != "stream" else None
+        known = None if found.kind in ("stream", "other") else self._loaders.get(sampler)
         state = _ShuffledLoader(loader, found, next(self._events)) if known is None else known
         state.divide(loader, found)  # Accelerate makes another loader around the same batch sampler
         if known is not None:
@@ -84,12 +126,10 @@ class ShufflePatch:
         sizes = sizes_of(found, state.parts, everything=self.everything)
         if not isinstance(sizes, str):
             self._make_order(sizes, self.seed)  # an order that does not fit fails before the training
-            if self.hook.replace_iter(
+            self.hook.replace_iter(
                 sampler, lambda sampler, own: self._draw(state, sampler, own), lambda: self._note_pickled(state)
-            ):
-                self._loaders[sampler] = state
-            else:
-                sizes = f"it has a sampler of its own, {found.sampler_name}"
+            )
+            self._loaders[sampler] = state
         self._add_record(state.record, sizes)
 
     def remove(self) -> None:
@@ -107,13 +147,14 @@ class ShufflePatch:
             if any(record.summary == known.summary for known in self.records):  # made again, in each epoch perhaps
                 return
         else:
-            record.order = self._description()
+            shown = {
+                name: value if isinstance(value, (int, str)) else f"of {len(value):,}"
+                for name, value in self.options.items()
+            }
+            record.order = ", ".join([self.order, *(f"{name} {value}" for name, value in shown.items())])
             record.num_samples, record.batch_size = sizes.num_samples, sizes.batch_size if sizes.list_size else None
         self.records.append(record)
         self._changed()
-
-    def _description(self) -> str:
-        return ", ".join([self.order, *(f"{name} {_short(value)}" for name, value in self.options.items())])
 
     def _draw(self, state: _ShuffledLoader, sampler: Any, own: Own) -> Iterator[Any]:
         """Yield a pass over a sampler. Evaluations, which want every sample once, keep the sampler's own order."""
@@ -174,21 +215,25 @@ class ShufflePatch:
         return FittedOrder(order, sizes.steps, sizes.last_batch_size)
 
     def _see_fastai(self, loader: Any) -> None:
-        found = describe_fastai(loader, loader.n or 1)
-        state = _ShuffledLoader(loader, found, next(self._events))
-        reason = why_not(loader, _world_size())
-        if reason is None:
-            sizes = sizes_of(found, 1, everything=False)
-            replace_shuffle_fn(loader, lambda loader, indices: self._draw_fastai(state, loader, indices))
+        """Give the order to a loader of fastai's class: it replaces `shuffle_fn`, the permutation of one pass."""
+        state = _ShuffledLoader(loader, _describe_fastai(loader, loader.n or 1), next(self._events))
+        reason = _why_not_fastai(loader)
+        sizes = self._fastai_sizes(loader, loader.n) if reason is None else reason
+        if not isinstance(sizes, str):
             state.record.left_early = None  # fastai asks for all indices of a pass at its start
-        self._add_record(state.record, sizes if reason is None else reason)
 
-    def _draw_fastai(self, state: _ShuffledLoader, loader: Any, indices: list[Any]) -> Iterator[Any] | None:
-        found = describe_fastai(loader, len(indices))
-        sizes = sizes_of(found, 1, everything=False)
-        if not self.hook.active or not torch.is_grad_enabled() or isinstance(sizes, str):
-            return None
-        return itertools.chain.from_iterable(self._stream_for(state).draw(sizes, indices))
+            def shuffle_fn(loader: Any, indices: list[Any]) -> list[Any]:
+                sizes = self._fastai_sizes(loader, len(indices))
+                if not self.hook.active or not torch.is_grad_enabled() or isinstance(sizes, str):
+                    return type(loader).shuffle_fn(loader, indices)
+                return list(itertools.chain.from_iterable(self._stream_for(state).draw(sizes, indices)))
+
+            # A method, not a function: `loader.new()`, which makes the loaders of predictions, would copy a function.
+            loader.shuffle_fn = MethodType(shuffle_fn, loader)
+        self._add_record(state.record, sizes)
+
+    def _fastai_sizes(self, loader: Any, num_samples: int) -> PassSizes | str:
+        return sizes_of(_describe_fastai(loader, num_samples), 1, everything=False)
 
 
 class _ShuffledLoader:
@@ -216,9 +261,24 @@ class _ShuffledLoader:
         return self._loader() is not None
 
 
-def _short(value: Any) -> Any:
-    """Return an option as the summary shows it: an array by its length."""
-    return value if isinstance(value, (int, str)) else f"of {len(value):,}"
+def _describe_fastai(loader: Any, num_samples: int) -> LoaderDescription:
+    """Describe a pass over a fastai loader as that of torch's loader with equal sizes."""
+    return describe_sampler(BatchSampler(RandomSampler(range(num_samples)), loader.bs or 1, bool(loader.drop_last)))
+
+
+def _why_not_fastai(loader: Any) -> str | None:
+    """Return the reason why an order cannot replace the shuffling of a fastai loader; None if it can."""
+    plain = sys.modules["fastai.data.load"].DataLoader
+    if not loader.shuffle:
+        return "it does not shuffle"
+    if _world_size() > 1:
+        return "fastai divides its epochs among processes, not its batches"
+    if loader.bs is None or not loader.n:
+        return "it makes no batches of a dataset with a length"
+    names = ("get_idxs", "sample", "shuffle_fn")
+    if any(getattr(type(loader), name) is not getattr(plain, name) or name in vars(loader) for name in names):
+        return f"a {type(loader).__name__} chooses its samples in its own way"
+    return None
 
 
 def _world_size() -> int:

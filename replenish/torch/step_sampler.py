@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import torch
+import torch.distributed
 from torch.utils.data import Sampler
 
 from replenish import checks, state
 from replenish.locks import ForkSafeLock
 from replenish.orders.cursor import Cursor, CursorOrder
 from replenish.orders.protocol import Order
-from replenish.sharding import check_shares, share_of
-from replenish.torch.replicas import current_replicas
+from replenish.sharding import check_replicas, check_shares, share_of
 
 Item = TypeVar("Item", int, list[int])
 
@@ -31,11 +31,11 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     Args:
         order: The samples of every global batch.
-        steps_per_epoch: The steps of one epoch; None means the order's.
         num_replicas: The number of processes; None means torch.distributed's when a pass begins, or 1 without it.
         rank: The number of this process; None means torch.distributed's when a pass begins, or 0 without it.
 
     Attributes:
+        steps_per_epoch: The steps of one epoch.
         ignores_set_epoch: Whether `set_epoch` does nothing. Adapters set it for frameworks whose epoch numbers do not
             count the run's epochs.
         expected_start: If not None, returns the step at which a pass must begin; any other start raises.
@@ -43,11 +43,9 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     places_per_step = 1  # positions are counted in places: steps, or the indices of the global batches for `SRSSampler`
 
-    def __init__(
-        self, order: Order, *, steps_per_epoch: int | None = None, num_replicas: int | None, rank: int | None
-    ) -> None:
+    def __init__(self, order: Order, *, num_replicas: int | None, rank: int | None) -> None:
         self.order = order
-        self.steps_per_epoch = order.steps_per_epoch if steps_per_epoch is None else steps_per_epoch
+        self.steps_per_epoch = order.steps_per_epoch
         self._replicas = (num_replicas, rank)
         check_shares(order, self.num_replicas)
         self.ignores_set_epoch = False
@@ -55,12 +53,12 @@ class StepSampler(Sampler[Item], Generic[Item]):
         self._lock = ForkSafeLock()
         self._spare_cursor: Cursor | None = None
         self._next: int | None = 0  # where the next pass begins; None: unknown
-        self._set_by: str | None = None  # "set_epoch", "seek", or None if it is the start or the end of a pass
         self._latest: Pass[Item] | None = None  # the pass that began last
-        self._moved = True  # whether the position was set since that pass began
+        self._set_by: str | None = None  # "set_epoch" or "seek" if one was called since that pass began
         self._undrawn = True  # whether nothing was drawn, from any pass, since the position was set
-        self._chain_start = 0  # where the passes began that led to the latest one without a gap
-        self._last_saved = 0  # the last step that `state_dict` was given since then
+        self._lowest = (
+            0  # a state must not name an earlier step: the start of the passes without a gap, or the last state
+        )
 
     def __iter__(self) -> Iterator[Item]:
         return Pass(self)
@@ -82,7 +80,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         Assigning to it calls `set_epoch`.
         """
         with self._lock.lock:
-            place = self._next if self._moved or self._latest is None else self._latest.start
+            place = self._next if self._set_by or self._latest is None else self._latest.start
         return (place or 0) // self._places_per_epoch
 
     @epoch.setter
@@ -103,11 +101,10 @@ class StepSampler(Sampler[Item], Generic[Item]):
             ValueError: A step was drawn in part, or it is not known from which pass the loader draws.
         """
         with self._lock.lock:
-            latest = self._latest
-            if self._next is not None and (self._undrawn or latest is None or latest.exhausted):
+            if self._undrawn and self._next is not None:
                 place = self._next
-            elif latest is not None and not self._moved:
-                place = latest.start + latest.drawn
+            elif self._latest is not None and self._set_by is None:
+                place = self._latest.start + self._latest.drawn
             else:
                 raise ValueError("set_epoch and seek should be called between passes, but a pass is under way")
             step, rest = divmod(place, self.places_per_step)
@@ -150,7 +147,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
             latest, end = self._latest, start + self._places_per_epoch
             if latest is not None and not latest.exhausted and not start <= latest.start < end:
                 latest.overtaken_by = epoch
-            self._next, self._set_by, self._moved, self._undrawn = start, "set_epoch", True, True
+            self._next, self._set_by, self._undrawn = start, "set_epoch", True
 
     def state_dict(self, step: int | None = None) -> dict[str, int | str]:
         """Return the position as plain ints and strings, a few hundred bytes for any size of data.
@@ -178,7 +175,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
     def __getstate__(self) -> dict[str, Any]:
         # A copy gets the position where `state_dict()` would return one; elsewhere its first pass raises.
         place = self._next if self._undrawn else None
-        return {**vars(self), "_next": place, "_lock": None, "_spare_cursor": None, "_latest": None, "_moved": True}
+        return {**vars(self), "_next": place, "_lock": None, "_spare_cursor": None, "_latest": None}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         vars(self).update(saved, _lock=ForkSafeLock())
@@ -193,7 +190,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     def _restore(self, place: int) -> None:
         with self._lock.lock:
-            self._next, self._set_by, self._moved, self._undrawn = place, "seek", True, True
+            self._next, self._set_by, self._undrawn = place, "seek", True
 
     def _step_to_save(self, step: int | None) -> int:
         with self._lock.lock:
@@ -207,16 +204,16 @@ class StepSampler(Sampler[Item], Generic[Item]):
                     )
                 return self._next // size
             step = checks.step(step)
-            if latest is not None and not self._moved:
-                lowest = max(self._chain_start // size, self._last_saved)
+            if latest is not None and self._set_by is None:
                 highest = -(-(latest.start + latest.drawn) // size)
-                if not lowest <= step <= highest and step * size != latest.end:  # or the loop calls its epoch finished
+                # A loop may also call the epoch finished before its end.
+                if not self._lowest <= step <= highest and step * size != latest.end:
                     raise ValueError(
-                        f"step should be from {lowest}, the step saved last or the start of the pass, to {highest}, "
-                        f"the steps drawn, but got {step}; it is epoch * {self.steps_per_epoch} + the batches trained "
-                        f"in that epoch, counted from the start of the run"
+                        f"step should be from {self._lowest}, the step saved last or the start of the pass, to "
+                        f"{highest}, the steps drawn, but got {step}; it is epoch * {self.steps_per_epoch} + the "
+                        f"batches trained in that epoch, counted from the start of the run"
                     )
-                self._last_saved = step
+                self._lowest = step
             return step
 
     def _begin(self, new: Pass[Item]) -> Iterator[Item]:
@@ -231,23 +228,17 @@ class StepSampler(Sampler[Item], Generic[Item]):
             new.start = self._next
             new.end = (self._next // self._places_per_epoch + 1) * self._places_per_epoch
             new.places_per_item = self._places_per_item
-            expected = None if self.expected_start is None else self.expected_start() * self.places_per_step
-            if expected not in (None, new.start):
-                raise RuntimeError(
-                    f"the pass would begin at step {new.start // self.places_per_step}, but the progress is at step "
-                    f"{self.expected_start()}: add 1 to progress.step after every batch trained, and call "  # type: ignore[misc]
-                    f"progress.set_epoch(epoch) before each pass if passes are left early"
-                )
+            check_start(new.start / self.places_per_step, self.expected_start)
             if self._latest is None or not self._latest.exhausted or self._latest.end != new.start:
-                self._chain_start, self._last_saved = new.start, 0
-            self._next, self._set_by, self._latest, self._moved = None, None, new, False
+                self._lowest = new.start // self.places_per_step
+            self._next, self._set_by, self._latest = None, None, new
         return self._items(new.start, new.end)
 
     def _finish(self, done: Pass[Item]) -> None:
         """Let the next pass be the next epoch, unless the position was set or another pass began meanwhile."""
         with self._lock.lock:
             done.exhausted = True
-            if self._latest is done and not self._moved:
+            if self._latest is done and self._set_by is None:
                 self._next = done.end
 
     def _items(self, start: int, end: int) -> Iterator[Item]:
@@ -322,3 +313,28 @@ class Pass(Iterator[Item], Generic[Item]):
 
     def __reduce__(self) -> Any:
         raise TypeError("a pass over a sampler cannot be copied or pickled: copy the sampler, or save its state_dict")
+
+
+def check_start(step: float, expected_start: Callable[[], int] | None) -> None:
+    """Raise if a pass would begin at another step than the expected one."""
+    if expected_start is not None and step != expected_start():
+        raise RuntimeError(
+            f"the pass would begin at step {int(step)}, but the progress is at step {expected_start()}: add 1 to "
+            f"progress.step after every batch trained, and call progress.set_epoch(epoch) before each pass if passes "
+            f"are left early"
+        )
+
+
+def current_replicas(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
+    """Return (num_replicas, rank), checked; what is None is torch.distributed's."""
+    running = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if num_replicas is not None and rank is None and not running and num_replicas != 1:
+        raise ValueError(
+            f"rank should be given with num_replicas={num_replicas!r}, since torch.distributed is not initialised "
+            f"and every process would take the share of rank 0, but got rank=None"
+        )
+    if num_replicas is None:
+        num_replicas = torch.distributed.get_world_size() if running else 1
+    if rank is None:
+        rank = torch.distributed.get_rank() if running else 0
+    return check_replicas(num_replicas, rank)

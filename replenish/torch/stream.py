@@ -12,7 +12,7 @@ from replenish import checks, state
 from replenish.stream.pooled import PooledStream
 from replenish.stream.shards import batches_together, shares_of_length
 from replenish.stream.sources import Opener, Source
-from replenish.torch.replicas import current_replicas
+from replenish.torch.step_sampler import current_replicas
 from replenish.torch.stream_pass import StatefulStream, StreamPass
 
 T = TypeVar("T")

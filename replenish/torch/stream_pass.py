@@ -14,6 +14,7 @@ from replenish.stream.checksum import checksum
 from replenish.stream.pooled import PooledStream
 from replenish.stream.shards import Shards, share_of_source, shares_of_length, taken_in_turn
 from replenish.stream.window import seed_of_part
+from replenish.torch.step_sampler import check_start
 
 if TYPE_CHECKING:
     from replenish.torch.stream import PooledIterableDataset
@@ -139,14 +140,8 @@ class StreamPass(Iterator[list[T]], Generic[T]):
                 "the position is unknown, since a pass was begun and not drawn to its end, or drawn by workers: call "
                 "set_epoch(epoch) before each pass, or seek(step) with the steps trained"
             )
-        if dataset.expected_start is not None and get_worker_info() is None:
-            step, expected = dataset._step_of(epoch, within), dataset.expected_start()
-            if step != expected:
-                raise RuntimeError(
-                    f"the pass would begin at step {step}, but the progress is at step {expected}: add 1 to "
-                    f"progress.step after every batch trained, and call progress.set_epoch(epoch) before each pass if "
-                    f"passes are left early"
-                )
+        if get_worker_info() is None:
+            check_start(dataset._step_of(epoch, within), dataset.expected_start)
         counts, first = self._counts(within)
         worker = (first + own) % len(counts)
         start, end = self._bounds(epoch, worker, counts[worker])

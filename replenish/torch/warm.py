@@ -11,8 +11,7 @@ import torch.distributed as dist
 from replenish.orders.pool_search import Hit, SearchGroup
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.sequences import IntegerArray
-from replenish.torch.batch_samplers import OrderBatchSampler, SRSBatchSampler
-from replenish.torch.index_sampler import SRSSampler
+from replenish.torch.samplers import OrderBatchSampler, SRSBatchSampler, SRSSampler
 
 # How many slots are sent at a time, so that little memory is needed beside the pool.
 SLOTS_AT_ONCE = 2**22

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from integration_support import (
 from ways import exact, refused
 
 from replenish import Mixture, RandomReshuffling, SequencedReplacement, Skipping
-from replenish.integrations.grain import OrderSampler
+from replenish.integrations.grain import KEPT_STEPS, OrderSampler, RecentBatches
 
 
 def order() -> SequencedReplacement:
@@ -207,3 +208,50 @@ def test_a_mixture_keeps_its_shares_and_resumes() -> None:
     assert {sum(index >= 700 for index in batch) for batch in seen} == {10}
     skipping = Skipping(mixture, [(10, 20)])
     assert lists(loader(OrderSampler(skipping, start=8)), 5) == as_lists(skipping.batches(8, 13))
+
+
+class Recorded(SequencedReplacement):
+    """An order that keeps which steps it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(1000, 40, seed=3)
+        self.asked: list[int] = []
+
+    def batch(self, step: int) -> np.ndarray:
+        self.asked.append(step)
+        return super().batch(step)
+
+
+def test_nearly_in_order_each_step_is_drawn_once_and_forwards() -> None:
+    order = Recorded()
+    batches = RecentBatches(order)
+    expected = stream(0, 1000)
+    steps = sorted(range(1000), key=lambda step: step + random.Random(step).randrange(50))
+    assert all(batches[step].tolist() == expected[step] for step in steps)
+    assert order.asked == list(range(1000))
+
+
+def test_a_jump_keeps_room_for_readers_just_behind() -> None:
+    order = Recorded()
+    batches = RecentBatches(order)
+    for step in (10**6, 10**6 - KEPT_STEPS // 4, 10**6 + 3):
+        assert batches[step].tolist() == SequencedReplacement(1000, 40, seed=3).batch(step).tolist()
+    assert order.asked == sorted(set(order.asked))
+    assert batches[0].tolist() == stream(0, 1)[0]
+
+
+def test_threads_share_recent_batches() -> None:
+    batches, expected = RecentBatches(Recorded()), stream(0, 400)
+    with ThreadPoolExecutor(16) as pool:
+        assert [batch.tolist() for batch in pool.map(batches.__getitem__, range(400))] == expected
+
+
+def test_batches_are_shared_so_they_cannot_be_written_to() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        RecentBatches(Recorded())[0][0] = 1
+
+
+def test_pickled_recent_batches() -> None:
+    batches = RecentBatches(SequencedReplacement(1000, 40, seed=3))
+    batches[5]
+    assert pickle.loads(pickle.dumps(batches))[7].tolist() == stream(7, 8)[0]

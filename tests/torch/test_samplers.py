@@ -378,7 +378,7 @@ class TestKnownTraps:
                 return index
 
         with pytest.raises(
-            TypeError, match=r"data_source should be a dataset with a length, but got 5; pass range\(5\)"
+            TypeError, match=r"data_source should be a dataset with a length, but got one of type int; range\(n\)"
         ):
             cls(5, 2)
         for source in (Stream(), NoLength(), iter(range(5))):

@@ -1,18 +1,27 @@
-"""Batch samplers over an `Order`: pass one to `DataLoader(batch_sampler=...)`."""
+"""Samplers over an `Order`: give a batch sampler to `DataLoader(batch_sampler=...)`, or `SRSSampler` to `sampler=`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Mapping, Sized
+from itertools import chain, islice
+from typing import Any
 
 import numpy.typing as npt
 import torch.distributed
 from torch.utils.data import Sampler
+from torch.utils.data.distributed import DistributedSampler
 
-from replenish import checks
+from replenish import checks, state
 from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.protocol import Order, check_order
-from replenish.torch.arguments import REBUILT, epoch_of_srs, length_of, srs_order
+from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.torch.step_sampler import StepSampler
+
+# Lightning and Fabric rebuild a batch sampler with their own sampler as the first argument.
+REBUILT = (
+    "If Lightning or Fabric rebuilt the batch sampler, pass use_distributed_sampler=False to the Trainer or to "
+    "setup_dataloaders(): the sampler itself divides its batches among processes"
+)
 
 
 class OrderBatchSampler(StepSampler[list[int]]):
@@ -110,9 +119,11 @@ class SRSBatchSampler(OrderBatchSampler):
         rank: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        order = srs_order(data_source, batch_size, seed, pool_size, sequence)
+        order = SequencedReplacement(
+            _length_of(data_source), batch_size, seed=seed, pool_size=pool_size, sequence=sequence
+        )
         super().__init__(order, num_replicas=num_replicas, rank=rank)
-        self.steps_per_epoch = epoch_of_srs(order, drop_last)
+        self.steps_per_epoch = _steps_per_epoch(order, drop_last)
         self.drop_last = drop_last
 
 
@@ -147,5 +158,115 @@ class ReshufflingBatchSampler(OrderBatchSampler):
         drop_last: bool = False,
     ) -> None:
         drop_last = checks.boolean("drop_last", drop_last)
-        order = RandomReshuffling(length_of(data_source), batch_size, seed=seed, drop_last=drop_last)
+        order = RandomReshuffling(_length_of(data_source), batch_size, seed=seed, drop_last=drop_last)
         super().__init__(order, num_replicas=num_replicas, rank=rank)
+
+
+class SRSSampler(StepSampler[int], DistributedSampler[int]):  # type: ignore[override]
+    """Sequenced-replacement sampling index by index, for code that takes a `sampler` but not a batch sampler.
+
+    It yields this process's share of every batch, one index after the other. A DataLoader that groups them by
+    `batch_size / num_replicas` gets the batches of `SRSBatchSampler`. Its length is in indices; `seek` and the state
+    count steps. The arguments are those of `SRSBatchSampler`. It is a `DistributedSampler`, so Lightning and Fabric see
+    that it divides its indices among processes and keep it.
+
+    Attributes:
+        dataset: The data source.
+        shuffle: True.
+        seed: The seed.
+
+    Example:
+        >>> sampler = SRSSampler(range(100), 10, seed=1)
+        >>> len(sampler), list(sampler)[:10] == next(iter(SRSBatchSampler(range(100), 10, seed=1)))
+        (100, True)
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        batch_size: int,
+        *,
+        seed: int = 0,
+        pool_size: int | None = None,
+        sequence: str | npt.ArrayLike = "shuffled",
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        order = SequencedReplacement(
+            _length_of(data_source), batch_size, seed=seed, pool_size=pool_size, sequence=sequence
+        )
+        super().__init__(order, num_replicas=num_replicas, rank=rank)
+        self.steps_per_epoch = _steps_per_epoch(order, drop_last)
+        self.places_per_step = order.batch_size
+        self.dataset: Any = data_source
+        self.shuffle, self.drop_last, self.seed = True, drop_last, order.seed
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    @property
+    def share_size(self) -> int:
+        """The indices of one batch that this process gets."""
+        return self.order.batch_size // self.num_replicas
+
+    @property
+    def num_samples(self) -> int:  # type: ignore[override]
+        """The indices of one epoch on this process."""
+        return self.steps_per_epoch * self.share_size
+
+    @property
+    def total_size(self) -> int:  # type: ignore[override]
+        """The indices of one epoch on all processes."""
+        return self.num_samples * self.num_replicas
+
+    def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
+        """Go to a position that `state_dict` returned; also one within a batch, which earlier releases saved."""
+        step, offset = state.load(self.order, state_dict), state_dict.get("offset", 0)
+        if offset and state_dict.get("share_size") != self.share_size:
+            raise ValueError(
+                f"state should come from a process with the same share of a batch, since it was saved within a batch, "
+                f"but share_size is {state_dict.get('share_size')!r} in the state and {self.share_size} here"
+            )
+        offset = checks.integer("offset in state", offset, minimum=0, maximum=self.share_size - 1)
+        self._restore(step * self.places_per_step + offset * self.num_replicas)
+
+    @property
+    def _places_per_item(self) -> int:
+        return self.num_replicas
+
+    def _items(self, start: int, end: int) -> Iterator[int]:
+        step, offset = divmod(start, self.places_per_step)
+        indices = chain.from_iterable(self._lists(step, end // self.places_per_step))
+        return islice(indices, offset // self.num_replicas, None)
+
+
+def _length_of(data_source: Sized) -> int:
+    """Return the number of samples of `data_source`, or raise if it is not a dataset with a length."""
+    if isinstance(data_source, Sampler):
+        raise TypeError(
+            f"data_source should be the dataset itself, since the order chooses the indices, but got a "
+            f"{type(data_source).__name__}. {REBUILT}"
+        )
+    try:
+        num_samples = len(data_source)
+    except TypeError:
+        raise TypeError(
+            f"data_source should be a dataset with a length, but got one of type {type(data_source).__name__}; "
+            f"range(n) stands for n samples; for data that stream, see replenish.stream"
+        ) from None
+    if num_samples == 0:
+        raise ValueError("data_source should have at least one sample, but its length is 0")
+    return num_samples
+
+
+def _steps_per_epoch(order: SequencedReplacement, drop_last: bool) -> int:
+    """Return the steps of an effective epoch, as `len(DataLoader)` counts them."""
+    if not checks.boolean("drop_last", drop_last):
+        return order.steps_per_epoch
+    if order.batch_size > order.sequence_length:
+        raise ValueError(
+            f"batch_size should be at most the number of samples with drop_last=True, since an epoch would have no "
+            f"step, but got batch_size={order.batch_size} and {order.sequence_length} samples"
+        )
+    return order.sequence_length // order.batch_size
