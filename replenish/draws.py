@@ -1,12 +1,11 @@
 """Random draws as pure functions of (seed, purpose, index): the frozen stream "v1".
 
-Everything random in the library comes from here. The raw words are those of numpy's Philox *bit*
-generator, whose stream numpy guarantees; nothing uses `numpy.random.Generator`, whose methods may
-change. The seed and the index (a block of steps, an epoch) stand in Philox's key, the purpose in the
-top word of its counter: no two (seed, purpose, index) share a word, and seed 0 at index 1 has nothing
-to do with seed 1 at index 0.
+Everything random in the library comes from here. The raw words are those of numpy's Philox *bit* generator, whose
+stream numpy guarantees; nothing uses `numpy.random.Generator`, whose methods may change. Philox's key holds the seed
+and the index (a block of steps, an epoch), and the top word of its counter the purpose: no two (seed, purpose, index)
+share a word, and seed 0 at index 1 has nothing to do with seed 1 at index 0.
 
-What is written here is a promise: a change of any draw needs a new `STREAM` name.
+The draws are frozen: a change of any of them needs a new `STREAM` name.
 """
 
 from __future__ import annotations
@@ -21,15 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
-from replenish.marks import Marks
 
 STREAM = "v1"
 
 # About how many draws share one key. Large enough to hide the cost of a key, small enough for the cache.
 DRAWS_PER_BLOCK = 16384
 
-# How many products at most keep their memory: 1.5 MB.
+# Memory for up to this many products is kept: 1.5 MB.
 _KEPT_PRODUCTS = 2**17
+# `CollisionTable` serves from this range and this length of a row: smaller rows are sorted as fast.
+_LEAST_RANGE, _LEAST_ROW = 2**20, 2**12
+# It serves up to this many values: more would need a table larger than the caches.
+_MOST_VALUES = 2**18
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(2**32 - 1)
 
@@ -70,7 +72,7 @@ class KeyedWords:
         # Setting the state of one generator is eight times cheaper than building another.
         self._state = self._generator.state
         self._key = self._state["state"]["key"]
-        # Where `below` multiplies: memory that is new at every call would cost more than all that is done in it.
+        # Where `below` multiplies: allocating it at every call would cost more than the multiplication.
         self._products = np.empty(0, dtype=np.uint64)
         self._low_halves = np.empty(0, dtype=np.uint32)
 
@@ -89,11 +91,10 @@ class KeyedWords:
     def below(self, bound: int, count: int) -> Int64Array:
         """Return the next `count` integers, independent and exactly uniform on [0, bound).
 
-        Up to 2**32 each word gives two integers by Lemire's multiplication: the high half of
-        `half_word * bound`, where those whose low half is under 2**32 mod bound are rejected, so that every
-        value keeps the same number of half words. The low halves of all words come first, then the high ones.
-        Above 2**32, the top bits of a word are taken and values outside the range rejected. What was
-        rejected is drawn again from the words that follow.
+        Up to 2**32 each word gives two integers by Lemire's multiplication: the high half of `half_word * bound`, where
+        those whose low half is under 2**32 mod bound are rejected, so that every value keeps the same number of half
+        words. The low halves of all words come first, then the high ones. Above 2**32, the top bits of a word are taken
+        and values outside the range rejected. Rejected values are drawn again from the words that follow.
         """
         if bound <= 2**32:
             words = self.words((count + 1) // 2)
@@ -138,7 +139,7 @@ class KeyedWords:
         return words
 
     def _scratch(self, size: int) -> tuple[UInt64Array, npt.NDArray[np.uint32]]:
-        """Return memory for so many products and their low halves; it is kept where it is small."""
+        """Return memory for `size` products and their low halves; small memory is kept."""
         if size <= len(self._products):
             return self._products[:size], self._low_halves[:size]
         products, low_halves = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint32)
@@ -149,8 +150,8 @@ class KeyedWords:
     def permutations(self, count: int, size: int) -> Int64Array:
         """Return `count` permutations of range(size), one a row, independent and exactly uniform.
 
-        A row is the order that sorts `size` random words. Rows with two equal words would favour some
-        orders, so they are drawn again: by symmetry every order is then equally likely.
+        A row is the order that sorts `size` random words. Rows with two equal words would favour some orders, so they
+        are drawn again: by symmetry every order is then equally likely.
         """
         words = self.words(count * size).reshape(count, size)
         order = np.argsort(words, axis=1)
@@ -162,10 +163,10 @@ class KeyedWords:
 
 
 def derived_seed(seed: int, *words: int | str) -> int:
-    """Return the seed of a part of a run that `words` name: the one way in which a seed becomes another.
+    """Return the seed of the part of a run that `words` name: the only way in which a seed becomes another.
 
-    A word is an int in [0, 2**63) or a string, which counts as 63 bits of its SHA-256 with the top bit set: no
-    string is an int. Each word in turn leads from a seed to the first raw word of its own key, so that different
+    A word is an int in [0, 2**63) or a string, which counts as 63 bits of its SHA-256 with the top bit set, so that no
+    string equals an int. Each word in turn leads from a seed to the first raw word of its own key, so that different
     seeds and different words have nothing to do with each other, and the order of the words matters.
 
     Example:
@@ -184,11 +185,11 @@ def derived_seed(seed: int, *words: int | str) -> int:
 class DistinctDraws:
     """`batch_size` distinct slots of `num_slots` for every step, exactly uniform, a block of steps at once.
 
-    Up to half of the slots, a step's slots are drawn independently; one that equals an earlier slot of its
-    step is drawn again until it equals none. The procedure looks only at which entries are equal, so
-    renaming the slots of a step renames its result: all ordered choices of distinct slots are equally
-    likely. Above one half, the step takes the head of a random permutation of all slots, so that a batch
-    near the size of the pool costs no more than sorting it.
+    Up to half of the slots, a step's slots are drawn independently; one that equals an earlier slot of its step is
+    drawn again until it equals none. The procedure looks only at which entries are equal, so renaming the slots of a
+    step renames its result: all ordered choices of distinct slots are equally likely. Above one half, the step takes
+    the head of a random permutation of all slots, so that a batch near the size of the pool costs no more than sorting
+    it.
 
     Example:
         >>> DistinctDraws(num_slots=5, batch_size=2, seed=0).block(0).shape
@@ -207,11 +208,13 @@ class DistinctDraws:
         self._packed: type[np.unsignedinteger[Any]] = np.uint32 if bits <= 32 else np.uint64
         steps = np.arange(self.steps_per_block) << self._step_shift
         self._steps_and_places = (steps[:, np.newaxis] + np.arange(batch_size)).astype(self._packed)
-        # About K B / 2M of a block's K draws repeat a slot of their step; twice as many spare ones are drawn
-        # together with the block, which costs less than asking for them when it is known how many are wanted.
+        # About K B / 2M of a block's K draws repeat a slot of their step. Twice as many spare ones are drawn together
+        # with the block, which costs less than drawing them when their number is known.
         self._spare = 16 + self.steps_per_block * batch_size * batch_size // num_slots
         size = self.steps_per_block * batch_size
-        self._marks = Marks(num_slots, size) if Marks.serve(num_slots, batch_size, size) else None
+        self._collisions = (
+            CollisionTable(num_slots, size) if CollisionTable.serves(num_slots, batch_size, size) else None
+        )
 
     def block(self, index: int) -> Int64Array:
         """Return the slots of block `index`: an array of (steps_per_block, batch_size)."""
@@ -224,21 +227,21 @@ class DistinctDraws:
         return slots.reshape(self.steps_per_block, self.batch_size)
 
     def as_drawn(self, index: int) -> tuple[Int64Array, Int64Array]:
-        """Return (slots, spare): what `block` begins with, up to half of the slots, before it draws repeats again.
+        """Return (slots, spare), up to half of the slots: a block with its repeats, and what replaces them.
 
-        For who finds the repeats of a step by cheaper means than sorting it; `spare` is what they are replaced with.
+        For a caller that finds the repeats of a step by cheaper means than sorting.
         """
         size = self.steps_per_block * self.batch_size
         slots, spare = np.split(self._words.at(index).below(self.num_slots, size + self._spare), [size])
         return slots, spare
 
     def next_words(self) -> UInt64Array:
-        """Return the words from which `block` draws once `spare` is used up, and more; right after `as_drawn`."""
+        """Return the words from which `block` draws once `spare` is used up, and more; call it after `as_drawn`."""
         return self._words.words(2 * self._spare + 64)
 
     @property
     def num_after_draws(self) -> int:
-        """How many draws the spare ones and the words after them make."""
+        """The number of draws that `spare` and `next_words()` make."""
         return self._spare + 2 * (2 * self._spare + 64)
 
     def words_of(self, index: int) -> UInt64Array:
@@ -253,8 +256,8 @@ class DistinctDraws:
         return self._words.at(index).words(int(halves) // 2)
 
     def _draw_repeats_again(self, slots: Int64Array, spare: Int64Array) -> None:
-        """Give every entry that equals an earlier one of its step a slot that the step has not."""
-        taken = self._sorted(slots) if self._marks is None else None
+        """Replace every entry that equals an earlier one of its step by a slot that the step does not have."""
+        taken = self._sorted(slots) if self._collisions is None else None
         wanting = self._repeats(slots, taken)
         given = np.empty(0, dtype=self._packed)
         places, values = [], []
@@ -267,8 +270,8 @@ class DistinctDraws:
             if taken is not None:
                 is_drawn = self._found(keys, taken)
             else:
-                assert self._marks is not None
-                is_drawn = self._marks.are_among(drawn, steps, slots.reshape(-1, self.batch_size))
+                assert self._collisions is not None
+                is_drawn = self._collisions.are_among(drawn, steps, slots.reshape(-1, self.batch_size))
             free = ~(_repeated(keys) | is_drawn | self._found(keys, given))
             places.append(wanting[free])
             values.append(drawn[free])
@@ -285,19 +288,19 @@ class DistinctDraws:
         packed = packed.reshape(self._steps_and_places.shape)
         packed += self._steps_and_places
         packed.sort(axis=1)
-        return packed.ravel()  # sorted as a whole, since the step stands first
+        return packed.ravel()  # sorted as a whole, since the step is in the highest bits
 
     def _repeats(self, slots: Int64Array, taken: npt.NDArray[Any] | None) -> Int64Array:
         """Return the places, counted over the block, whose slot equals an earlier one of its step, in their order."""
         if taken is None:
-            assert self._marks is not None
-            # Only these can be equal to another: few enough to be sorted.
-            near = self._marks.sharing(slots)
+            assert self._collisions is not None
+            # Only these few can be equal to another.
+            near = self._collisions.sharing(slots)
             taken = (slots[near] << self._place_bits).astype(self._packed)
             taken += self._steps_and_places.ravel()[near]
             taken.sort()
-        # Neighbours that differ in the bits of the place alone are the same slot of the same step; those that do not
-        # differ are one draw: 0 - 1 is the largest number.
+        # Neighbours that differ only in the bits of the place are the same slot of the same step. Those that do not
+        # differ are one draw, and are left out: 0 - 1 is the largest number.
         differing = (taken[1:] ^ taken[:-1]) - self._packed(1)
         equal = (differing < self._packed((1 << self._place_bits) - 1)).nonzero()[0]
         later = taken[equal + 1].astype(np.int64)
@@ -306,16 +309,67 @@ class DistinctDraws:
         return places
 
     def _found(self, keys: npt.NDArray[Any], taken: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Say which keys have their step and slot in `taken`, which is sorted."""
+        """Return which keys have their step and slot in `taken`, which is sorted."""
         if not taken.size:
             return np.zeros(keys.size, dtype=np.bool_)
-        # A key has place 0: what it equals but for the place is the first entry that is not less.
+        # A key has place 0, so the first entry that is not less is the one that equals it except for the place.
         near = np.minimum(taken.searchsorted(keys), taken.size - 1)
         return (taken[near] ^ keys) < self._packed(1 << self._place_bits)
 
 
+class CollisionTable:
+    """Finds equal entries among many without sorting them, by a table small enough for the cache.
+
+    It has a place for every range of neighbouring values. Every entry writes its own number at the place of its value,
+    then looks. An entry that finds another number there shares the place with that one; all others equal none. It does
+    not matter which of several numbers stays, or what earlier calls left, so the table is never cleared.
+
+    Args:
+        bound: The entries are in [0, bound).
+        size: The number of entries at a time.
+
+    Example:
+        >>> table = CollisionTable(2**30, 5)
+        >>> sorted(set(table.sharing(np.array([7, 2**29, 2**24, 7, 2**25])).tolist()))
+        [0, 3]
+    """
+
+    def __init__(self, bound: int, size: int) -> None:
+        # 32 places per entry, so that one in 64 shares its place.
+        bits = min((bound - 1).bit_length(), (size - 1).bit_length() + 5)
+        self._shift = (bound - 1).bit_length() - bits
+        number: type[np.unsignedinteger[Any]] = np.uint16 if size <= 2**16 else np.uint32
+        self._table = np.zeros(1 << bits, dtype=number)
+        self._numbers = np.arange(size).astype(number)
+        self._places = np.empty(size, dtype=np.int64)
+        self._found = np.empty(size, dtype=number)
+
+    @staticmethod
+    def serves(bound: int, row: int, size: int) -> bool:
+        """Return whether it is faster than sorting, for `size` entries in rows of length `row`."""
+        return bound >= _LEAST_RANGE and 2 * size <= bound and row >= _LEAST_ROW and size <= _MOST_VALUES
+
+    def sharing(self, values: Int64Array) -> Int64Array:
+        """Return the numbers of all entries that share a place with another, in no special order, some repeatedly."""
+        np.right_shift(values, self._shift, out=self._places)
+        self._table[self._places] = self._numbers
+        self._table.take(self._places, out=self._found, mode="clip")  # in range already; "raise" would copy `out`
+        others = (self._found != self._numbers).nonzero()[0]
+        return np.concatenate([others, self._found[others].astype(np.int64)])
+
+    def are_among(self, wanted: Int64Array, rows: Int64Array, values: Int64Array) -> npt.NDArray[np.bool_]:
+        """Return which wanted values are in their rows of `values`, the ones that `sharing` got last."""
+        places = wanted >> self._shift
+        near = values.ravel()[self._table[places].astype(np.int64)]
+        # Most are in none: no entry has their place.
+        found = near >> self._shift == places
+        for number in found.nonzero()[0].tolist():
+            found[number] = (values[rows[number]] == wanted[number]).any()
+        return found
+
+
 def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Say which entries equal an earlier one."""
+    """Return which entries equal an earlier one."""
     repeated = np.zeros(keys.size, dtype=np.bool_)
     if len(set(keys.tolist())) == keys.size:  # nearly always; cheaper than to sort
         return repeated
@@ -326,11 +380,11 @@ def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def steps_per_block(num_values: int, batch_size: int) -> int:
-    """Return how many steps share one key; a part of stream v1.
+    """Return the number of steps that share one key; a part of stream v1.
 
-    A whole number of blocks, of about `DRAWS_PER_BLOCK` draws each, makes an epoch of num_values / batch_size
-    steps, so that who draws one epoch does not pay for much of the next. For few values it is up to eight epochs
-    that make a block: no more, so that one batch of a small pool does not cost thousands of draws.
+    A whole number of blocks, of about `DRAWS_PER_BLOCK` draws each, makes an epoch of num_values / batch_size steps, so
+    that drawing one epoch does not pay for much of the next. For few values a block is up to eight epochs: no more, so
+    that one batch of a small pool does not cost thousands of draws.
     """
     epoch = -(-num_values // batch_size)
     if num_values < DRAWS_PER_BLOCK:

@@ -1,4 +1,4 @@
-"""A place in an order's stream as a few plain ints and strings, whatever the size of the data."""
+"""A position in an order's stream as a few plain ints and strings, whatever the size of the data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ State = dict[str, int | str]
 
 
 class Configured(Protocol):
-    """What a state is of: an order, or a stream."""
+    """An order or a stream, whose position a state names."""
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name it completely."""
+        """Return plain ints and strings that identify it completely."""
         ...
 
 
@@ -34,12 +34,6 @@ def save(order: Configured, step: int) -> State:
     if clash := {"version", "step"} & set(config):
         raise ValueError(f"config() of an order should not use the names of the state, but has {sorted(clash)}")
     return {**own, **config}
-
-
-def _is_a_place_in(order: Configured, state: Mapping[str, int | str], step: int) -> bool:
-    """Return whether the state's order has the same batches before its step: what is skipped, say, comes later."""
-    same_before: Callable[[Mapping[str, int | str], int], bool] | None = getattr(order, "_same_before", None)
-    return same_before is not None and same_before(state, step)
 
 
 def load(order: Configured, state: Mapping[str, int | str]) -> int:
@@ -64,13 +58,18 @@ def load(order: Configured, state: Mapping[str, int | str]) -> int:
             f"state should have version {VERSION}, but got version {state['version']!r}: it was saved by another "
             f"release of replenish"
         )
-    expected = save(order, step)
-    # What a subclass of sampler adds to the state is its own to check.
-    differing = [
-        f"{name} is {state.get(name, 'missing')!r} in the state but {value!r} here"
-        for name, value in expected.items()
-        if name not in state or state[name] != value
-    ]
-    if differing and not _is_a_place_in(order, state, step):
-        raise ValueError("state should be of an equal order, but " + ", ".join(differing))
+    # What a subclass of sampler adds to the state, it checks itself.
+    different = differences(state, save(order, step))
+    same_before: Callable[[Mapping[str, int | str], int], bool] | None = getattr(order, "_same_before", None)
+    if different and not (same_before is not None and same_before(state, step)):
+        raise ValueError(f"state should be of an equal order, but {different}")
     return step
+
+
+def differences(state: Mapping[str, int | str], here: Mapping[str, int | str]) -> str:
+    """Return which fields of `here` are missing or have other values in a state; "" if none."""
+    return ", ".join(
+        f"{name} is {state.get(name, 'missing')!r} in the state but {value!r} here"
+        for name, value in here.items()
+        if name not in state or state[name] != value
+    )

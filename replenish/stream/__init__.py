@@ -3,6 +3,6 @@
 `PooledStream` is the pool; `Shards` and `TextLines` are sources that can begin at any position.
 """
 
-from replenish.stream.lines import TextLines as TextLines
 from replenish.stream.pooled import PooledStream as PooledStream
 from replenish.stream.shards import Shards as Shards
+from replenish.stream.sources import TextLines as TextLines

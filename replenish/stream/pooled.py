@@ -1,4 +1,4 @@
-"""`PooledStream`: sequenced replacement over a source that is read once, in order, and never held whole."""
+"""`PooledStream`: sequenced replacement over a source that is read in order and never held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import numpy as np
 from replenish import checks, state
 from replenish.draws import STREAM, DistinctDraws, Int64Array
 from replenish.locks import ForkSafeLock
-from replenish.stream.checksum import checksum
-from replenish.stream.sources import Opener, Reader, Source
+from replenish.stream.sources import Opener, Reader, Source, checksum
 from replenish.stream.window import MAX_POSITION, drain_order, full_steps, gather, positions_before
 
 T = TypeVar("T")
 
-# Slots become Python ints this many at a time: more than fit the cache cost twice as much each.
+# Slots are converted to Python ints in groups of this size: more than fit the cache cost twice as much each.
 SLOTS_PER_LIST = 4096
 
-# How many items of the pool a state has a checksum of.
+# A state has a checksum of this many items of the pool.
 CHECKED_ITEMS = 8
 
 # The fields of the items in a state.
@@ -29,36 +28,36 @@ ITEM_FIELDS = {"held", "incoming", "filled", "draining", "offset"}
 
 
 class PooledStream(Iterator[list[T]], Generic[T]):
-    """Batches drawn from a bounded pool over a source: SRS where the data do not fit or have no end.
+    """Batches drawn from a bounded pool over a source: SRS for data that do not fit in memory or have no end.
 
     The pool starts with the first `pool_size` items. Every step draws `batch_size` distinct slots by the draws of
-    `SequencedReplacement`, and refills them with the next items of the source (the paper's section 2, its sequence
-    being the source). So over a source of N items that repeats, a pool of N gives exactly the batches of
+    `SequencedReplacement`, and refills them with the next items of the source (the paper's section 2, with the source
+    as the sequence). So over a source of N items that repeats, a pool of N gives exactly the batches of
     `SequencedReplacement(N, batch_size, sequence="identity")`.
 
     Items are read when a batch needs them, never ahead: the first batch reads `pool_size` items, every further one
     `batch_size`. Memory is the pool, a batch and a block of slot numbers, however long the stream.
 
-    With `repeat=False` every item comes exactly once, in ceil(N / batch_size) batches, the last possibly short: the
-    pool is drawn from while all slots are full; when the source has ended and cannot refill them all, what the
-    slots still hold comes in a random order, a pure function of the seed and N. A source shorter than the pool is
-    thus shuffled whole; with `repeat=True` it fills the pool with several copies.
+    With `repeat=False` every item comes exactly once, in ceil(N / batch_size) batches. The pool is drawn from while all
+    slots are full. When the source has ended and cannot refill them all, the items left in the slots come in a random
+    order, a pure function of the seed and N, and the last batch may be short. A source shorter than the pool is thus
+    shuffled as a whole; with `repeat=True` it fills the pool with several copies.
 
     Args:
         source: An iterable of items, or a callable `start -> iterable` that begins at item number `start` of the
             source and gives nothing where it ends (a *seekable* source; lists, ranges, arrays, `Shards` and
-            `TextLines` are seekable too). A callable may say how many items it has in an attribute `length`.
-        batch_size: How many items a step draws: B.
+            `TextLines` are seekable too). A callable may have its number of items in an attribute `length`.
+        batch_size: The number of items that a step draws: B.
         pool_size: The number of slots, at least `batch_size`: M. The larger, the better mixed:
             `replenish.diagnostics.measure_mixing` compares sizes.
         seed: Chooses the draws; in [0, 2**63).
         repeat: Whether the source begins again at its end (the paper's cyclic sequence).
-        store_items: Whether the state holds the pool's items. A source that cannot seek can be resumed in no other
+        store_items: Whether the state holds the pool's items. A source that cannot seek can only be resumed in this
             way; for one that can, it saves reading them again and makes the state large.
-        source_continues: Whether, after `load_state_dict`, a source that cannot seek goes on where the saved stream
-            stopped reading, as a live one does. Otherwise it begins anew, and what was read before is skipped.
-        seek_cost: What a call of a seekable source costs, counted in items: when a state is loaded, shorter gaps
-            between the items of the pool are read through, longer ones jumped.
+        source_continues: Whether, after `load_state_dict`, a source that cannot seek continues where the saved stream
+            stopped reading, as a live one does. Otherwise it begins anew, and the items read before are skipped.
+        seek_cost: The cost of a call of a seekable source, in items: when a state is loaded, shorter gaps between the
+            items of the pool are read, longer ones jumped.
 
     Example:
         >>> stream = PooledStream(range(5), batch_size=2, pool_size=5)
@@ -111,7 +110,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._begin_at(0)
 
     def _begin_at(self, step: int, items: Mapping[str, Any] | None = None) -> None:
-        """Be before `step`, with a pool still to be found."""
+        """Go to `step`; the pool is found when the next batch is drawn."""
         self._step = step
         self._pool: list[T] | None = None
         self._drawn: list[int] = []  # the slots that the last step drew, to be filled before the next
@@ -124,7 +123,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
 
     @property
     def step(self) -> int:
-        """How many batches were drawn: the step of the next one."""
+        """The step of the next batch: the number of batches drawn."""
         return self._step
 
     @property
@@ -134,7 +133,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
 
     @property
     def is_over(self) -> bool:
-        """Whether every item was drawn, as far as it is known: a source of unknown length may have no more either."""
+        """Whether every item was drawn. A source of unknown length may be over before this is True."""
         length = self._reader.length
         return not self.repeat and length is not None and self._step * self.batch_size >= length
 
@@ -169,7 +168,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         return batch
 
     def _fill(self, step: int) -> bool:
-        """Fill the slots that the step before has drawn, or at the start all; say if there were items enough."""
+        """Fill the slots that the step before drew, or all at the start. Return whether there were enough items."""
         pool, incoming = self._pool, self._incoming
         assert pool is not None
         wanted = self.batch_size if step else self.pool_size
@@ -185,7 +184,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         return True
 
     def _drain(self, step: int) -> None:
-        """Put what the slots still hold in the order in which it is drawn: the source has ended."""
+        """Put the items left in the slots in the order in which they are drawn: the source has ended."""
         pool, incoming, length = self._pool, self._incoming, self._reader.length
         assert pool is not None
         assert length is not None
@@ -212,7 +211,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         return self._rows[place]
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the stream completely, given its source."""
+        """Return plain ints and strings that identify the stream, given its source."""
         return {
             "order": type(self).__name__,
             "stream": STREAM,
@@ -223,10 +222,10 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the place before the next batch.
+        """Return the position before the next batch.
 
-        For a seekable source it is plain ints and strings, a few hundred bytes: the step, the configuration and
-        the length of the source if it is known (0 if not). With `store_items` it also holds the pool's items.
+        For a seekable source it is plain ints and strings, a few hundred bytes: the step, the configuration and the
+        length of the source if it is known (0 if not). With `store_items` it also holds the pool's items.
 
         Raises:
             ValueError: The source cannot seek and `store_items` is False, so that nothing could be resumed.
@@ -273,15 +272,15 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go to a place that `state_dict` returned; the next batch is the one that would have followed there.
+        """Go to a position that `state_dict` returned.
 
-        Nothing is read before the next batch. Then a seekable source is begun at the oldest item that the pool
-        holds, some M (ln M + 1) items back but at most a whole pass, and read forward, jumping gaps of
-        `seek_cost` or more: about M ln(seek_cost) items with M / seek_cost jumps.
-        A source that cannot seek takes its pool from the state and skips what was read before in the pass.
+        Nothing is read before the next batch. Then a seekable source begins at the oldest item that the pool holds,
+        some M (ln M + 1) items back but at most a whole pass, and is read forward, jumping gaps of `seek_cost` or more:
+        about M ln(seek_cost) items with M / seek_cost jumps. For a source that cannot seek, the pool comes from the
+        state, and the items read before in the pass are skipped.
 
         Raises:
-            ValueError: The state is of another stream; the message names what differs.
+            ValueError: The state belongs to another stream. The message names the differences.
         """
         step = state.load(self, state_dict)
         length = checks.integer("length in state", state_dict.get("length", 0), minimum=0) or None
@@ -306,10 +305,10 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._probe = bool(state_dict.get("sought")) and self._reader.length is None
 
     def seek(self, step: int) -> None:
-        """Make the next batch that of `step`, without drawing those before; for a seekable source.
+        """Go to `step` of a seekable source, without drawing the batches before.
 
-        The cost is that of loading a state; and where the length of the source is not known and `step` is beyond
-        its end, a pass over it to count its items.
+        It costs what loading a state costs. If the length of the source is not known and `step` is beyond its end, it
+        also costs a pass over the source to count its items.
         """
         if not self.seekable:
             raise ValueError(

@@ -23,10 +23,10 @@ class Shards(Generic[S, T]):
     """A source made of shards, read one after the other: a callable `start -> iterator`.
 
     Args:
-        shards: What names each shard: file names, say.
-        open_shard: Gives the items of a shard, the same ones whenever it is called.
-        lengths: How many items each shard has. With them, shards before `start` are not opened, and the processes
-            of a run can end together; without them, everything before `start` is read through.
+        shards: The names of the shards, such as file names.
+        open_shard: Returns the items of a shard, the same ones whenever it is called.
+        lengths: The number of items of each shard. With them, shards before `start` are not opened, and the processes
+            of a run can end together; without them, everything before `start` is read.
 
     Example:
         >>> shards = Shards(["ab", "cde", "f"], list, lengths=[2, 3, 1])
@@ -39,7 +39,8 @@ class Shards(Generic[S, T]):
     ) -> None:
         if isinstance(shards, (str, bytes)) or not isinstance(shards, Sequence):
             raise TypeError(
-                f"shards should be a list of what names each shard, but got {shards!r} of type {type(shards).__name__}"
+                f"shards should be a list with the name of each shard, but got {shards!r} of type "
+                f"{type(shards).__name__}"
             )
         if not callable(open_shard):
             raise TypeError(
@@ -48,11 +49,6 @@ class Shards(Generic[S, T]):
             )
         self.shards = list(shards)
         self.open_shard = open_shard
-        if lengths is not None and not isinstance(lengths, Iterable):
-            raise TypeError(
-                f"lengths should be a list with the number of items of each shard, but got {lengths!r} of type "
-                f"{type(lengths).__name__}"
-            )
         self.lengths = None if lengths is None else [checks.integer("each length", n, minimum=0) for n in lengths]
         if self.lengths is not None and len(self.lengths) != len(self.shards):
             raise ValueError(
@@ -61,7 +57,7 @@ class Shards(Generic[S, T]):
 
     @property
     def length(self) -> int | None:
-        """How many items there are, or None if `lengths` was not given."""
+        """The number of items, or None if `lengths` was not given."""
         return None if self.lengths is None else sum(self.lengths)
 
     def share(self, index: int, count: int) -> Shards[S, T]:
@@ -71,8 +67,7 @@ class Shards(Generic[S, T]):
 
     def __call__(self, start: int) -> Iterator[T]:
         """Return the items from number `start` on."""
-        items = self._uncounted() if self.lengths is None else self._counted(start)
-        return islice(items, start, None) if self.lengths is None else items
+        return islice(self._uncounted(), start, None) if self.lengths is None else self._counted(start)
 
     def _uncounted(self) -> Iterator[T]:
         found = False
@@ -83,8 +78,8 @@ class Shards(Generic[S, T]):
         if self.shards and not found:
             raise ValueError(
                 f"shards should give items, but all {len(self.shards)} from {self.shards[0]!r} on are empty here; if "
-                f"they are, give lengths=... with 0 for each (a dataset that divides itself among the workers of a "
-                f"loader gives nothing in some of them, and is to be opened undivided)"
+                f"they are, give lengths=... with 0 for each (a dataset that divides itself among a loader's workers "
+                f"gives nothing in some of them: open it undivided)"
             )
 
     def _counted(self, start: int) -> Iterator[T]:
@@ -155,9 +150,9 @@ def taken_in_turn(batches: Sequence[int], count: int) -> tuple[list[int], int]:
 def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int) -> list[int]:
     """Return how many batches each consumer gives so that all ranks end together: at the end of the shortest.
 
-    A rank with more gives up batches one by one, each from the worker that has most left (of equals the last),
-    so that its workers stay level. `lengths` are the items of each consumer, by number: `rank + num_replicas * worker`;
-    its last batch may be short.
+    A rank with more gives up batches one by one, each from the worker that has most left (of equals the last), so that
+    its workers stay level. `lengths` has the items of each consumer, `rank + num_replicas * worker`. The last batch of
+    a consumer may be short.
 
     Example:
         >>> batches_together([10, 4, 10, 2], num_replicas=2, batch_size=2)  # ranks have 5 + 5 and 2 + 1
@@ -168,7 +163,5 @@ def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int)
     for rank in range(num_replicas):
         own = batches[rank::num_replicas]
         if sum(own) > end:
-            # Workers keep the same number of batches as far as they have as many; the last of them give up one more.
-            counts, _ = taken_in_turn(own, end)
-            batches[rank::num_replicas] = counts
+            batches[rank::num_replicas], _ = taken_in_turn(own, end)
     return batches

@@ -1,20 +1,22 @@
 """Sources of items: anything that can be iterated, or a callable that begins at a position.
 
-A source that can begin anywhere is *seekable*: a callable `start -> iterable`, a sequence (list, tuple, range), a
-numpy array. Any other iterable can only be read from its beginning; an iterator only once.
+A source that can begin anywhere is *seekable*: a callable `start -> iterable`, such as `TextLines`, a sequence (list,
+tuple, range), or a numpy array. Any other iterable can only be read from its beginning; an iterator only once.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any, Generic, TypeVar
+from zlib import crc32
 
 import numpy as np
 
 from replenish import checks
-from replenish.stream.checksum import checksum
 
 T = TypeVar("T")
 Source = Iterable[T] | Callable[[int], Iterable[T]]
@@ -71,20 +73,18 @@ class Opener(Generic[T]):
 
 def _check_takes_a_start(source: Callable[..., object]) -> None:
     try:
-        signature = inspect.signature(source)
-    except (TypeError, ValueError):  # some builtins have none to look at
-        return
-    try:
-        signature.bind(0)
+        inspect.signature(source).bind(0)
+    except ValueError:  # some builtins have no signature
+        pass
     except TypeError:
         raise TypeError(
-            f"source should be a callable of one argument, the position to begin at, but got {source!r}, which takes "
-            f"{signature}; a generator function f becomes one as lambda start: itertools.islice(f(), start, None)"
+            f"source should be a callable of one argument, the position to begin at, but got {source!r}; a generator "
+            f"function f becomes one as lambda start: itertools.islice(f(), start, None)"
         ) from None
 
 
 class Reader(Generic[T]):
-    """Reads a source in order, pass after pass if it is to `repeat`, and knows where it stands."""
+    """Reads a source in order, pass after pass if `repeat` is set, and knows its position."""
 
     def __init__(self, opener: Opener[T], repeat: bool) -> None:
         self._opener = opener
@@ -92,7 +92,7 @@ class Reader(Generic[T]):
         self.length = opener.length  # of a pass; None until it is known
         self.offset = 0  # in the pass: the position of the next item
         self.ended = False
-        self.head = (0, 0)  # how many of the first items of the pass were compared or are to be, and their checksum
+        self.head = (0, 0)  # how many of the first items of the pass have a checksum, and the checksum
         self._iterator: Iterator[T] | None = None
         self._error: BaseException | None = None
         self._touched = False
@@ -109,7 +109,7 @@ class Reader(Generic[T]):
                     self._iterator = self._opened()
                 into.extend(islice(self._iterator, count))  # what came before an error stays in the list
             except BaseException as error:
-                # A generator that raised says afterwards that it has ended, which must not be believed.
+                # A generator that raised looks afterwards as if it had ended.
                 self._iterator = None
                 if not self._opener.seekable:
                     self._error = error
@@ -162,8 +162,8 @@ class Reader(Generic[T]):
             return self._opener.open(self.offset)
         if self._error is not None:
             raise RuntimeError(
-                f"source raised {self._error!r} and cannot be begun again where it stood, for it cannot seek; build a "
-                f"new stream and load a state"
+                f"source raised {self._error!r} and cannot begin again where it was, since it cannot seek; build a new "
+                f"stream and load a state"
             ) from self._error
         return self._opened_anew()
 
@@ -193,3 +193,69 @@ class Reader(Generic[T]):
             )
         else:
             self.offset = 0
+
+
+class TextLines:
+    r"""The lines of a text file, without their ends: a source that begins at any line.
+
+    One pass over the file notes where every `every`-th line begins; after that, beginning at a line reads fewer than
+    `every` lines before it. The file itself is never held in memory.
+
+    Args:
+        path: The file; its lines end with "\n" or "\r\n".
+        every: How many lines there are between noted places.
+        encoding: How the text is encoded, in an encoding in which a line ends with the byte 10, as in UTF-8.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "lines.txt")
+        ...     _ = path.write_text("zero\none\ntwo\n")
+        ...     lines = TextLines(path, every=2)
+        ...     print(lines.length, list(lines(1)))
+        3 ['one', 'two']
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, every: int = 1024, encoding: str = "utf-8") -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"path should name one text file, but got {path!r} of type {type(path).__name__}")
+        self.path = Path(path)
+        self.every = checks.integer("every", every, minimum=1)
+        self.encoding = encoding
+        self.length = 0
+        self._places = [0]  # where lines 0, every, 2 every, ... begin
+        with self.path.open("rb") as file:
+            while chunk := list(islice(file, self.every)):
+                self.length += len(chunk)
+                self._places.append(self._places[-1] + sum(map(len, chunk)))
+
+    def __call__(self, start: int) -> Iterator[str]:
+        """Yield the lines from number `start` on."""
+        if start >= self.length:
+            return
+        with self.path.open("rb") as file:
+            file.seek(self._places[start // self.every])
+            for line in islice(file, start % self.every, None):
+                yield line.decode(self.encoding).removesuffix("\n").removesuffix("\r")
+
+
+def checksum(items: Iterable[object]) -> int:
+    """Return a number in [0, 2**32) that is equal for equal items.
+
+    Only texts, bytes and integers count, also as entries of a tuple or values of a dict. Other parts are left out:
+    they may be augmented at random (images), and have no order-free comparison (objects).
+
+    Example:
+        >>> checksum(["a", ("b", 3)]) == checksum(["a", ("b", 3)]) != checksum(["a", ("b", 4)])
+        True
+    """
+    total = 0
+    for item in items:
+        parts = item.values() if isinstance(item, Mapping) else item if isinstance(item, tuple) else (item,)
+        total = crc32(b"item", total)
+        for part in parts:
+            if isinstance(part, (int, np.integer)):
+                total = crc32(f"{int(part)};".encode(), total)
+            elif isinstance(part, (str, bytes)):
+                total = crc32(part.encode(errors="surrogatepass") if isinstance(part, str) else part, total)
+    return total

@@ -139,11 +139,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
                 if self._next < start + self._places_per_epoch:
                     return
                 step, current = self._next // self.places_per_step, self._next // self._places_per_epoch
-                raise ValueError(
-                    f"epoch should be at least {current}, the epoch of the restored step {step}, but got {epoch}; "
-                    f"resume the loop at epoch step // {self.steps_per_epoch}, use the framework's adapter from "
-                    f"replenish.integrations, or call seek(step) to go back"
-                )
+                raise going_back(epoch, current, step, self.steps_per_epoch)
             latest, end = self._latest, start + self._places_per_epoch
             if latest is not None and not latest.exhausted and not start <= latest.start < end:
                 latest.overtaken_by = epoch
@@ -208,11 +204,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
                 highest = -(-(latest.start + latest.drawn) // size)
                 # A loop may also call the epoch finished before its end.
                 if not self._lowest <= step <= highest and step * size != latest.end:
-                    raise ValueError(
-                        f"step should be from {self._lowest}, the step saved last or the start of the pass, to "
-                        f"{highest}, the steps drawn, but got {step}; it is epoch * {self.steps_per_epoch} + the "
-                        f"batches trained in that epoch, counted from the start of the run"
-                    )
+                    raise not_drawn(step, self._lowest, highest, self.steps_per_epoch)
                 self._lowest = step
             return step
 
@@ -313,6 +305,24 @@ class Pass(Iterator[Item], Generic[Item]):
 
     def __reduce__(self) -> Any:
         raise TypeError("a pass over a sampler cannot be copied or pickled: copy the sampler, or save its state_dict")
+
+
+def going_back(epoch: int, current: int, step: int, steps_per_epoch: int | None) -> ValueError:
+    """Return the error for a `set_epoch` that goes back behind a restored step."""
+    return ValueError(
+        f"epoch should be at least {current}, the epoch of the restored step {step}, but got {epoch}; resume the loop "
+        f"at epoch step // {steps_per_epoch}, use the framework's adapter from replenish.integrations, or call "
+        f"seek(step) to go back"
+    )
+
+
+def not_drawn(step: int, lowest: int, highest: int | None, steps_per_epoch: int | None) -> ValueError:
+    """Return the error for a state at a step that was not drawn."""
+    return ValueError(
+        f"step should be from {lowest}, the step saved last or the start of the pass, to {highest}, the steps drawn, "
+        f"but got {step}; it is epoch * {steps_per_epoch} + the batches trained in that epoch, counted from the start "
+        f"of the run"
+    )
 
 
 def check_start(step: float, expected_start: Callable[[], int] | None) -> None:

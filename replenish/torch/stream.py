@@ -12,16 +12,16 @@ from replenish import checks, state
 from replenish.stream.pooled import PooledStream
 from replenish.stream.shards import batches_together, shares_of_length
 from replenish.stream.sources import Opener, Source
-from replenish.torch.step_sampler import current_replicas
+from replenish.torch.step_sampler import current_replicas, going_back, not_drawn
 from replenish.torch.stream_pass import StatefulStream, StreamPass
 
 T = TypeVar("T")
 
 
 class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
-    """`PooledStream` for a `DataLoader`: every worker of every process has its part of the source and its own pool.
+    """`PooledStream` for a `DataLoader`: every worker of every process has a part of the source and its own pool.
 
-    It yields whole batches, so give it to `DataLoader(dataset, batch_size=None, num_workers=..., collate_fn=...)`,
+    It yields batches, so give it to `DataLoader(dataset, batch_size=None, num_workers=..., collate_fn=...)`,
     where `collate_fn` takes a list of items, as torch's `default_collate` does. Consumer number
     `rank + num_replicas * worker` reads every (num_replicas * workers)-th shard of a `Shards`, or item of another
     source, starting from its own number: nothing is read twice and nothing is left out. The draws differ between
@@ -31,8 +31,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     `start -> iterable` that gives the same items in the same order in every worker, process and run. The source must
     not divide itself among workers.
 
-    Positions follow the contract of the samplers (see docs/howto/resume.md), with one rule more. Workers and the
-    main process tell each other nothing, so with `num_workers > 0` every pass needs `set_epoch`, `seek` or
+    Positions follow the contract of the samplers (see docs/howto/resume.md), with one more rule. The main process does
+    not know what its workers have drawn, so with `num_workers > 0` every pass needs `set_epoch`, `seek` or
     `load_state_dict` before it, and `persistent_workers` should be False. Other passes raise.
 
     Args:
@@ -144,12 +144,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         if self._set_by == "seek" and not self._has_begun() and epoch <= self._epoch:
             if epoch == self._epoch:
                 return
-            raise ValueError(
-                f"epoch should be at least {self._epoch}, the epoch of the restored step "
-                f"{self._step_of(self._epoch, self._within)}, but got {epoch}; resume the loop at epoch step // "
-                f"{self.steps_per_epoch}, use the framework's adapter from replenish.integrations, or call seek(step) "
-                f"to go back"
-            )
+            raise going_back(epoch, self._epoch, self._step_of(self._epoch, self._within), self.steps_per_epoch)
         if self._latest is not None and epoch != self._latest.epoch:
             self._latest.overtaken_by = epoch
         self._set(epoch, 0, "set_epoch")
@@ -187,10 +182,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
             end = None if self.steps_per_epoch is None else (epoch + 1) * self.steps_per_epoch
             highest = end if self.num_workers or self._latest is None else self._step_of(epoch, self._latest.drawn)
             if step < self._lowest or (highest is not None and step > highest):
-                raise ValueError(
-                    f"step should be from {self._lowest} to {highest}, the steps drawn, but got {step}; it is epoch * "
-                    f"{self.steps_per_epoch} + the batches trained in that epoch, counted from the start of the run"
-                )
+                raise not_drawn(step, self._lowest, highest, self.steps_per_epoch)
         return state.save(self, step)
 
     def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
@@ -206,7 +198,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
             self.seek(state.load(self, state_dict))
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the stream completely, given its source; 0 means unknown."""
+        """Return plain ints and strings that identify the stream, given its source; 0 means unknown."""
         return {
             **PooledStream(self.source, seed=self.seed, **self.options).config(),
             "order": type(self).__name__,

@@ -10,9 +10,10 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from replenish import checks
 from replenish.locks import ForkSafeLock
-from replenish.stream.checksum import checksum
+from replenish.state import differences
 from replenish.stream.pooled import PooledStream
 from replenish.stream.shards import Shards, share_of_source, shares_of_length, taken_in_turn
+from replenish.stream.sources import checksum
 from replenish.stream.window import seed_of_part
 from replenish.torch.step_sampler import check_start
 
@@ -96,13 +97,8 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         # Where the pass began after `seek`, its part is not the one with the number of the process.
         worker = checks.integer("consumer in state", saved.get("consumer"), minimum=0) // dataset.num_replicas
         here = self._division(worker)
-        if saved != here:
-            differing = [
-                f"{name} is {saved.get(name, 'missing')!r} in the state but {value!r} here"
-                for name, value in here.items()
-                if saved.get(name) != value
-            ]
-            raise ValueError("state should be of an equal division of the source, but " + ", ".join(differing))
+        if different := differences(saved, here):
+            raise ValueError(f"state should be of an equal division of the source, but {different}")
         epoch = checks.integer("epoch in state", state_dict["epoch"], minimum=0)
         inner = state_dict["pass"]
         own, place, moves = self._number(), dataset._epoch, dataset._moves
@@ -133,7 +129,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         if dataset.num_workers and dataset._latest is not None:
             raise ValueError(
                 "persistent_workers should be False for a PooledIterableDataset, since a worker that persists keeps "
-                "its copy of the dataset and would not hear of a new position, but got True"
+                "its copy of the dataset and would not see a new position, but got True"
             )
         if int(dataset._passes[own, 0]) == moves:
             raise RuntimeError(
@@ -248,14 +244,14 @@ class StreamPass(Iterator[list[T]], Generic[T]):
     def _mark_as_begun(self, own: int, moves: int) -> None:
         """Note that a pass has begun, and check that a callable source gives all workers the same items."""
         passes, source = self._dataset._passes, undivided(self._dataset.source)
-        if len(passes) == 1 or not isinstance(source, Undivided):
-            passes[own, 0] = max(moves, int(passes[own, 0]))  # a pass that was left may begin late
+        items: list[T] | None = None
+        if len(passes) > 1 and isinstance(source, Undivided):
+            items = list(islice(source(0), COMPARED))
+            passes[own, 1] = checksum(items)
+        # A pass that was left may begin late. Mark before comparing, so that at least one of two workers sees the other.
+        passes[own, 0] = max(moves, int(passes[own, 0]))
+        if items is None:
             return
-        items = list(islice(source(0), COMPARED))
-        passes[own, 1] = checksum(items)
-        passes[own, 0] = max(
-            moves, int(passes[own, 0])
-        )  # before looking at the others, so that of two workers at least one sees the other
         if len({seen for latest, seen in passes.tolist() if latest == moves}) > 1:
             raise ValueError(
                 "source should give the same items in the same order in every worker, but its first items differ "

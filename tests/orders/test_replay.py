@@ -57,17 +57,17 @@ def test_words_have_all_that_a_block_uses() -> None:
 
 
 @pytest.mark.parametrize(("slots", "size"), [(LARGE, 65_536), (LARGE + 3, 4_096), (3 * 2**28, 20_000), (2**33, 5_000)])
-def test_marks_find_the_repeats_that_sorting_finds(slots: int, size: int) -> None:
+def test_the_collision_table_finds_the_repeats_that_sorting_finds(slots: int, size: int) -> None:
     marked, sorted_ = (DistinctDraws(slots, size, seed=4) for _ in range(2))
-    assert marked._marks is not None
-    sorted_._marks = None
+    assert marked._collisions is not None
+    sorted_._collisions = None
     for block in (0, 1, 10**6):
         assert (marked.block(block) == sorted_.block(block)).all()
 
 
-def test_marks_where_the_spare_draws_are_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_collision_table_where_the_spare_draws_are_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
     marked, sorted_ = (DistinctDraws(LARGE, 65_536, seed=3) for _ in range(2))
-    sorted_._marks = None
+    sorted_._collisions = None
     for draws in (marked, sorted_):
         monkeypatch.setattr(draws, "_spare", 5)  # two thousand repeats: most are drawn later
     assert (marked.block(0) == sorted_.block(0)).all()

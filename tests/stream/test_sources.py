@@ -53,9 +53,7 @@ class TestBadInput:
         def numbers() -> Iterator[int]:
             yield from range(10)
 
-        with pytest.raises(
-            TypeError, match=r"callable of one argument, .* but got .* takes \(\).*islice\(f\(\), start"
-        ):
+        with pytest.raises(TypeError, match=r"callable of one argument, .* but got .*islice\(f\(\), start"):
             stream(numbers)
 
     def test_an_iterator_that_ends_cannot_repeat(self) -> None:
@@ -305,8 +303,6 @@ class TestShards:
             Shards(["a"], 3)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="one number for each of the 2 shards, but got 1"):
             Shards(["a", "b"], list, lengths=[1])
-        with pytest.raises(TypeError, match="lengths should be a list .* but got 5 of type int"):
-            Shards(["a"], list, lengths=5)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="each length should be an int"):
             Shards(["a"], list, lengths=[True])
 

@@ -225,7 +225,7 @@ class TestPositions:
         data.set_epoch(1)
         list(islice(loader(data), 3))
         for step in (9, 14):
-            with pytest.raises(ValueError, match="step should be from 10 to 13, the steps drawn, but got"):
+            with pytest.raises(ValueError, match="step should be from 10, .* to 13, the steps drawn, but got"):
                 data.state_dict(step)
         with pytest.raises(ValueError, match="step should be the number of steps trained.*but got None"):
             data.state_dict()
