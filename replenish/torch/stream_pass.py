@@ -248,7 +248,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         if len(passes) > 1 and isinstance(source, Undivided):
             items = list(islice(source(0), COMPARED))
             passes[own, 1] = checksum(items)
-        # A pass that was left may begin late. Mark before comparing, so that at least one of two workers sees the other.
+        # A pass that was left may begin late. Mark before comparing: of two workers at least one then sees the other.
         passes[own, 0] = max(moves, int(passes[own, 0]))
         if items is None:
             return
