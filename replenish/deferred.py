@@ -1,4 +1,4 @@
-"""Names of a package that are imported when first used: so that a command's help, say, waits for no library."""
+"""Names of a package that are imported when first used, so that a command's help does not wait for a library."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def attributes(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` (PEP 562) and `__all__`.
 
-    `homes` says which module within it has each name; a module is its own home. Type checkers should not see them,
-    since a package with `__getattr__` has every name to them.
+    `homes` maps each name to the module within the package that has it; a module maps to itself. Hide them from type
+    checkers, which accept every name of a package with `__getattr__`.
 
     Example:
         >>> get, names, exported = attributes("replenish", {"theory": "theory", "FlipFlop": "orders"})
@@ -27,7 +27,7 @@ def attributes(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = importlib.import_module(f"{package}.{homes[name]}")
         value = home if homes[name] == name else getattr(home, name)
-        setattr(sys.modules[package], name, value)  # the next use finds it at once
+        setattr(sys.modules[package], name, value)  # the next use does not come here
         return value
 
     def names() -> list[str]:

@@ -1,4 +1,4 @@
-"""A lock that a forked child finds free, and a kept property that has none."""
+"""A lock that is free in a forked child, and a cached property without a lock."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Value = TypeVar("Value")
 class ForkSafeLock:
     """Use it as `with self._lock.lock: ...`.
 
-    A fork copies a lock as it is, but not the thread that holds it: in the child it would never be released. So a
-    child that finds one held makes it anew. What it guards must stay right if the work under it ends anywhere, as it
-    must for an interrupt too.
+    A fork copies a lock as it is, but not the thread that holds it, so the child would never see it released. The child
+    therefore replaces a lock that is held. What the lock guards must stay valid wherever the work under it ends, as
+    after an interrupt.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""One look for each data order: the colour and the mark that it has in every chart, page and plot.
+"""One look for each data order: its colour and its mark in every chart, page and plot.
 
 The first six hues can be told apart with any kind of colour blindness (a test simulates them), on white and on dark
-ground; a mark of its own says the same without colour. Two lines of one order differ in their dashes.
+ground, and marks tell the orders apart without colour. Two lines of one order differ in their dashes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HUES = (
     ("#6c3b9c", "#b79af5"),  # violet
     ("#a34a44", "#e0776a"),  # red
 )
-#: What pages and pictures are made of besides, again on light and on dark ground.
+#: The other colours of pages and pictures, on light and on dark ground.
 COLOURS = {
     "ground": ("#f6f5f1", "#12151a"),
     "sheet": ("#ffffff", "#1a1e25"),
@@ -66,7 +66,7 @@ _LOOKS = {name.lower(): look for names, look in _NAMED.items() for name in names
 
 
 def look_of(order: str) -> Look:
-    """Return the look of an order, by its name in the lab or its class's name; one for ever also for unknown names.
+    """Return the look of an order, by its name in the lab or its class's name; that of an unknown name is fixed, too.
 
     Example:
         >>> look_of("srs") == look_of("SequencedReplacement") == Look(hue=0, mark=0)
@@ -75,17 +75,17 @@ def look_of(order: str) -> Look:
     name = order.lower()
     if name in _LOOKS:
         return _LOOKS[name]
-    # Pairs of which none is a known order's; the first two hues are left to those that most charts have.
+    # Known orders keep their pairs, and the first two hues are left to the orders that most charts have.
     every = (Look(hue, mark) for hue in range(2, len(HUES)) for mark in range(len(MARKS)))
     pairs = [look for look in every if look not in _LOOKS.values()]
     return pairs[zlib.crc32(name.encode()) % len(pairs)]
 
 
 def look_of_label(label: str) -> Look:
-    """Return the look of the order that a label begins with ("srs, measured"), or else one of the label's own."""
+    """Return the look of the order that a label begins with ("srs, measured"), or else the label's own look."""
     return _LOOKS.get(label.lower().partition(",")[0].partition(" ")[0]) or look_of(label)
 
 
 def free_look(index: int) -> Look:
-    """Return the look of the so-manyth thing that is no order, such as a network or a dataset."""
+    """Return look number `index` of things that are not orders, such as networks and datasets."""
     return Look((6 + index) % len(HUES), (5 - index) % len(MARKS))

@@ -1,8 +1,8 @@
-"""Assignment to places that may repeat, in which the last value stays.
+"""Assignment to places that may repeat, where the last value stays.
 
 The core refills a run of slots in one such assignment. `target[places] = values` does it in every numpy that we know,
-but numpy promises nothing: its documentation calls the result of setting an element twice unpredictable. So it is
-tried once, at import, and where it fails, a slower way is taken that needs no such promise.
+but numpy's documentation calls the result of setting an element twice unpredictable. So it is tested once, at import.
+If it fails, a slower way replaces it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def assign_at_once(target: npt.NDArray[Any], places: Int64Array, values: npt.NDA
 
 
 def assign_distinct(target: npt.NDArray[Any], places: Int64Array, values: npt.NDArray[Any]) -> None:
-    """Assign the last value of every place alone, so that no place is set twice."""
+    """Assign only the last value of every place, so that no place is set twice."""
     distinct, from_the_end = np.unique(places[::-1], return_index=True)
     target[distinct] = values[len(places) - 1 - from_the_end]
 
 
 def last_value_stays(assign: Assign) -> bool:
-    """Say whether `assign` leaves the last value: 64 places set 16 times each, in turn and in a row, 4 and 8 bytes."""
+    """Return whether `assign` leaves the last value, by setting 64 places 16 times each, in turn and in a row."""
     every, values = np.arange(64), np.arange(64 * 16)
     for places, expected in [(np.tile(every, 16), values[-64:]), (np.repeat(every, 16), values[15::16])]:
         for dtype in (np.int32, np.int64):

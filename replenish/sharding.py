@@ -1,7 +1,7 @@
 """How the processes of a run divide a global batch: contiguous, equal shares.
 
-Every process draws the same global batch and takes its own part of it. So the stream of global batches does
-not depend on the number of processes, and a run may be resumed on another number.
+Every process draws the same global batch and takes its part of it. So the stream of global batches does not depend on
+the number of processes, and a run may be resumed on another number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def check_replicas(num_replicas: object, rank: object) -> tuple[int, int]:
 
 
 def share_of(size: int, num_replicas: int, rank: int, *, name: str = "batch_size") -> slice:
-    """Return where in a batch of `size` the share of `rank` stands; unequal shares are an error.
+    """Return the slice of a batch of `size` that is the share of `rank`; unequal shares raise.
 
     Example:
         >>> share_of(8, num_replicas=4, rank=1)
@@ -46,6 +46,5 @@ def check_shares(order: Order, num_replicas: int) -> None:
             f"into equal shares, but got num_replicas={num_replicas}"
         )
     share_of(order.batch_size, num_replicas, 0)
-    # Orders that keep a short last batch say so; others have batches of one size.
-    last = getattr(order, "last_batch_size", order.batch_size)
+    last = getattr(order, "last_batch_size", order.batch_size)  # only orders that keep a short last batch have it
     share_of(last, num_replicas, 0, name="the size of the last batch of an epoch")

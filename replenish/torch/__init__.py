@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Import the streams when they are first used: `replenish exec` needs none in the user's process."""
+        """Import the streams when they are first used: `replenish exec` does not need them in the user's process."""
         if name != "PooledIterableDataset":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from replenish.torch.stream import PooledIterableDataset

@@ -1,4 +1,4 @@
-"""What a DataLoader draws, read from its public attributes: how many samples, which batches, which kind of sampler."""
+"""What a DataLoader draws, read from its public attributes: the samples, the batches and the kind of sampler."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class LoaderDescription:
             `shuffles`), `order` (a sampler over an `Order`), `stream` (an IterableDataset) or `other`.
         num_samples: The length of the dataset; None if it has none.
         batch_size: The samples in a batch; None if the loader takes samples one by one or its batch sampler has none.
-        drop_last: Whether a short last batch is left out.
+        drop_last: Whether a short last batch is dropped.
         shuffles: Whether each pass is a new random permutation of the samples it draws.
         sampler: The innermost sampler, which chooses the samples.
-        batch_sampler: The batch sampler that cuts them into batches; None if there is none or it is not torch's.
-        wrapper: What the loader draws from, if that is another object around the batch sampler; None otherwise.
+        batch_sampler: The batch sampler that makes batches of them; None if there is none or it is not torch's.
+        wrapper: The object around the batch sampler that the loader draws from; None if there is none.
         indices: The indices that a `subset` chooses from.
-        num_replicas: How many processes divide the samples among them.
-        rank: Which of them this is.
+        num_replicas: The number of processes that divide the samples.
+        rank: The number of this process.
         splits_batches: Whether those processes divide each batch, rather than take batches in turn.
     """
 
@@ -80,7 +80,7 @@ class LoaderDescription:
 def describe_loader(loader: DataLoader[Any]) -> LoaderDescription:
     """Describe what a DataLoader draws.
 
-    Wrappers around a batch sampler, such as Accelerate's shards and timm's endless repetition, are looked through.
+    It looks through wrappers around a batch sampler, such as Accelerate's shards and timm's endless repetition.
 
     Example:
         >>> loader = DataLoader(range(10), batch_size=4, shuffle=True)
@@ -96,7 +96,7 @@ def describe_loader(loader: DataLoader[Any]) -> LoaderDescription:
 
 
 def describe_sampler(outer: Any, num_samples: int | None = None) -> LoaderDescription:
-    """Describe a sampler or batch sampler as `describe_loader` does one that draws from it.
+    """Describe a sampler or batch sampler, as `describe_loader` describes a loader that draws from it.
 
     Args:
         outer: The sampler, the batch sampler or a wrapper around it.
@@ -166,7 +166,7 @@ def _kind(sampler: Any) -> tuple[Kind, bool]:
 
 
 def _draws_as(sampler: Any, kind: type[Any]) -> bool:
-    """Whether a sampler draws as torch's class `kind`: a subclass with an `__iter__` of its own may draw anything."""
+    """Whether a sampler draws as torch's class `kind`: a subclass that overrides `__iter__` may draw anything."""
     if isinstance(sampler, kind) and _iter_of(type(sampler)) is _iter_of(kind):
         return True
     known = (getattr(sys.modules.get(module), name, None) for module, name in _SAME_DRAWS.get(kind, ()))
@@ -182,7 +182,7 @@ def _has_an_order(sampler: Any) -> bool:
 
 
 def _yields_lists(node: Any) -> bool:
-    """Whether a sampler over an order is a batch sampler: by its names only, since our `batch_size` may raise."""
+    """Whether a sampler over an order is a batch sampler, without reading `batch_size`, which may raise."""
     return all(hasattr(type(node), name) or name in vars(node) for name in ("batch_size", "sampler"))
 
 

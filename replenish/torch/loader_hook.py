@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 Own = Callable[[], Iterator[Any]]
 Draw = Callable[[Any, Own], Iterator[Any]]
 
-# The attribute of a sampler that holds its `_Replaced`, and that of a wrapped `__init__` that holds the one beneath.
+# The attribute of a sampler that holds its `_Replaced`, and the one of a wrapped `__init__` that holds the original.
 _MARK, _BASE = "_replenish_iter", "_replenish_base"
 
 
@@ -35,7 +35,7 @@ class LoaderHook:
     def __init__(self, seen: Callable[[DataLoader[Any]], None] | None = None) -> None:
         self._seen = seen
         self._inits: list[tuple[Any, Any]] = []  # a class of loaders, and its `__init__` before
-        self._iters: dict[type, tuple[Any, Any]] = {}  # by class of samplers: the wrapper, and `__iter__` before
+        self._iters: dict[type, tuple[Any, Any]] = {}  # by class of samplers: the wrapper, and its `__iter__` before
         self.active = True
 
     def __enter__(self) -> LoaderHook:
@@ -56,7 +56,7 @@ class LoaderHook:
             kind.__init__ = before
         for kind, (wrapper, before) in reversed(self._iters.items()):
             if vars(kind).get("__iter__") is not wrapper:
-                continue  # wrapped again by someone else: inactive, ours does nothing
+                continue  # someone else wrapped it again; ours is inactive and does nothing
             if before is None:
                 del kind.__iter__  # type: ignore[attr-defined]
             else:
@@ -70,7 +70,7 @@ class LoaderHook:
         the sampler is pickled: in another process it has its own iterator.
 
         Returns:
-            Whether it can be replaced. A list, or another object without attributes, cannot.
+            Whether it can be replaced. A list, or another object without attributes, cannot be.
         """
         try:
             before: _Replaced | None = vars(sampler).get(_MARK)
@@ -101,7 +101,7 @@ class LoaderHook:
         @functools.wraps(own)
         def iterate(sampler: Any) -> Iterator[Any]:
             replaced = vars(sampler).get(_MARK)
-            # A subclass's `__iter__` may call this one as `super().__iter__`, which is not where the pass begins.
+            # A subclass's `__iter__` may call this one as `super().__iter__`; the pass begins in the subclass.
             if replaced is None or replaced.hook is not self or replaced.kind is not kind or not self.active:
                 return own(sampler)
             return replaced.draw(sampler, functools.partial(own, sampler))
@@ -113,7 +113,7 @@ class LoaderHook:
 
 
 class _Replaced:
-    """How a sampler is iterated. A copy of a sampler shares it; in another process it is None."""
+    """How a sampler is iterated. Copies of the sampler share it; in another process it is None."""
 
     def __init__(self, hook: LoaderHook, kind: type, draw: Draw, pickled: Callable[[], None]) -> None:
         self.hook, self.kind, self.draw, self.pickled = hook, kind, draw, pickled

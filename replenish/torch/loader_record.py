@@ -22,7 +22,7 @@ class LoaderRecord:
     reason: str = ""  # why it was left alone
     passes: int = 0  # how many passes over the order have begun
     left_early: int | None = 0  # how many of them have not drawn their last batch; None: unknown
-    epochs: tuple[int, int] | None = None  # the first and the last epoch of the order that they drew
+    epochs: tuple[int, int] | None = None  # the first and the last epoch of the order that was drawn
     evaluations: int = 0  # how many passes began with gradients off, and kept the loader's own order
     pickled: bool = False  # whether it was pickled: in another process it has torch's order
     # Which samples this process has drawn.
@@ -45,21 +45,21 @@ class LoaderRecord:
 
     @property
     def title(self) -> str:
-        """The loader, in a few words."""
+        """The loader's dataset and sizes."""
         samples = f"N = {self.num_samples:,}" if self.num_samples is not None else "N unknown"
         batch = f", B = {self.batch_size:,}" if self.batch_size is not None else ""
         processes = f" over {self.num_replicas} processes" if self.num_replicas > 1 else ""
         return f"loader over {self.dataset}, {samples}{batch}{processes}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold of it."""
+        """Return all but `drawn`, and the properties, as plain values."""
         plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "drawn"}
         more = ("distinct", "replaced", "is_unused", "summary")
         return {**plain, **{name: getattr(self, name) for name in more}}
 
     @property
     def summary(self) -> str:
-        """The outcome, in a line."""
+        """What happened to the loader, in one line."""
         also = "; warning: it was pickled, and has torch's order in another process" if self.pickled else ""
         return f"{self.title}: {self._outcome()}{also}"
 

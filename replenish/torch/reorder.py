@@ -1,4 +1,4 @@
-"""`reorder`: a DataLoader that someone else made, with another order and everything else as it was."""
+"""`reorder`: a copy of a DataLoader with another order and everything else unchanged."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from replenish.torch.step_sampler import StepSampler, current_replicas
 
 Loader = TypeVar("Loader")
 
-# torch keeps the workers of a loader in this attribute, declared in the class. A copy of a loader must begin without
-# them, and torch has no public way to copy one.
+# torch keeps a loader's workers in this attribute, which the class declares. A copy must begin without them, and torch
+# has no public way to copy a loader.
 _WORKERS = "_iterator"
 
 
 def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader:
     """Return a loader like `loader` that takes its batches from a sampler over another order.
 
-    Its class and its other attributes stay as they are: workers, `collate_fn`, `pin_memory`, the generator,
-    `worker_init_fn`, and what a subclass has added. Its `batch_sampler` and its `sampler` are one of
-    `replenish.torch`, with the positions of all our samplers: `loader.sampler.set_epoch(epoch)`, `seek(step)`,
-    `state_dict(step)`. The loader given is not changed.
+    Its class and its other attributes stay the same: workers, `collate_fn`, `pin_memory`, the generator,
+    `worker_init_fn`, and what a subclass has added. Its `batch_sampler` and its `sampler` are one sampler of
+    `replenish.torch`, with that sampler's positions: `loader.sampler.set_epoch(epoch)`, `seek(step)`,
+    `state_dict(step)`. The original loader is not changed.
 
     Args:
         loader: A DataLoader over a dataset with a length, which shuffles all of it or none, on one process or divided
@@ -58,13 +58,13 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
     _check(found, loader)
     new = _batch_sampler(found, order, seed)
     clone = copy.copy(loader)
-    # torch forbids to assign samplers, lest an iterator that has begun should not notice: the clone has not begun.
+    # torch forbids assigning samplers, since an iterator that has begun would not notice. The clone has not begun.
     vars(clone).update({"batch_sampler": new, "sampler": new, _WORKERS: None})
     return clone
 
 
 def _check(found: LoaderDescription, loader: DataLoader[Any]) -> None:
-    """Raise unless a sampler over an order can take the place of all that the loader draws from."""
+    """Raise unless a sampler over an order can replace the loader's samplers."""
     if found.kind == "stream":
         raise TypeError(
             "loader should be over a dataset with a length, but got one over an IterableDataset; for data that stream, "
@@ -85,7 +85,7 @@ def _check(found: LoaderDescription, loader: DataLoader[Any]) -> None:
         every = False
     if not every:
         raise TypeError(
-            f"loader should give every sample of its dataset once an epoch, but its sampler is a "
+            f"loader should give every sample of its dataset once per epoch, but its sampler is a "
             f"{found.sampler_name}; for a choice of samples or weights, build the order with a sequence of them "
             f"and give it to replenish.torch.OrderBatchSampler"
         )

@@ -176,8 +176,8 @@ class ShufflePatch:
     def _stream_for(self, state: _ShuffledLoader) -> EpochStream:
         """Return the loader's stream: its own; that of a loader which it follows; or else a new one.
 
-        A loader follows one with an equal dataset class and equal batches that was trained on before this loader was
-        made, and is not in the midst of a pass: scripts make a loader anew for each epoch.
+        Scripts make a loader anew for each epoch. So a loader follows one with an equal dataset class and equal batches
+        that was trained on before this loader was made, and that has no pass under way.
         """
         if state.stream is not None and self._owners[state.stream] is state:
             return state.stream

@@ -20,18 +20,18 @@ SLOTS_AT_ONCE = 2**22
 def warm(
     sampler: SRSBatchSampler | SRSSampler | OrderBatchSampler | SequencedReplacement, step: int, group: Any = None
 ) -> None:
-    """Find the pool of a far step with all processes of a group: every one draws a share of the blocks.
+    """Find the pool of a far step with all processes of a group: each draws a share of the blocks.
 
-    Call it in all of them before the first batch of a resumed run. Without it each process finds the whole by itself,
-    which takes minutes for 10^9 samples. The pool is the same, bit for bit.
+    Call it in all of them before the first batch of a resumed run. Without it each process finds the whole pool by
+    itself, which takes minutes for 10^9 samples. The pool is the same, bit for bit.
 
     Args:
         sampler: A sampler of SRS, or the order itself, with equal arguments in all processes.
-        step: The step at which the run goes on.
+        step: The step at which the run continues.
         group: The processes; None means all of them.
 
     Raises:
-        TypeError: The order is another than SRS; others need no such help.
+        TypeError: The order is not SRS. Other orders do not need this.
     """
     order = sampler if isinstance(sampler, SequencedReplacement) else getattr(sampler, "order", None)
     if not isinstance(order, SequencedReplacement):
@@ -48,14 +48,14 @@ class ProcessGroup(SearchGroup):
         self._device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
 
     def join(self, positions: IntegerArray) -> None:
-        """Put them together, some at a time."""
+        """Exchange the positions that each process has found, some at a time."""
         for start in range(0, len(positions), SLOTS_AT_ONCE):
             part = positions[start : start + SLOTS_AT_ONCE]
             has_it = self._largest(np.where(part >= 0, self.rank, -1))
             part[:] = self._largest(np.where(has_it == self.rank, part, -1))
 
     def gather(self, hits: list[Hit]) -> list[Hit]:
-        """Return what all processes give."""
+        """Return the hits of all processes."""
         given: list[Any] = [None] * self.size
         dist.all_gather_object(given, hits, self._group)
         return [hit for each in given for hit in each]
