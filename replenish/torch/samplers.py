@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sized
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import numpy.typing as npt
@@ -78,9 +78,6 @@ class OrderBatchSampler(StepSampler[list[int]]):
                 f"replenish.integrations.accelerate.prepare; the global batch size is sampler.order.batch_size"
             )
         return self.order.batch_size
-
-    def _items(self, start: int, end: int) -> Iterator[list[int]]:
-        return self._lists(start, end)
 
 
 class SRSBatchSampler(OrderBatchSampler):
@@ -198,7 +195,6 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):  # type: ignore[ove
         )
         super().__init__(order, num_replicas=num_replicas, rank=rank)
         self.steps_per_epoch = _steps_per_epoch(order, drop_last)
-        self.places_per_step = order.batch_size
         self.dataset: Any = data_source
         self.shuffle, self.drop_last, self.seed = True, drop_last, order.seed
 
@@ -229,16 +225,15 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):  # type: ignore[ove
                 f"but share_size is {state_dict.get('share_size')!r} in the state and {self.share_size} here"
             )
         offset = checks.integer("offset in state", offset, minimum=0, maximum=self.share_size - 1)
-        self._restore(step * self.places_per_step + offset * self.num_replicas)
+        self._restore(step, offset)
 
     @property
-    def _places_per_item(self) -> int:
-        return self.num_replicas
+    def items_per_step(self) -> int:
+        """The items of a pass that make one step on this process: `share_size`."""
+        return self.share_size
 
-    def _items(self, start: int, end: int) -> Iterator[int]:
-        step, offset = divmod(start, self.places_per_step)
-        indices = chain.from_iterable(self._lists(step, end // self.places_per_step))
-        return islice(indices, offset // self.num_replicas, None)
+    def _items(self, start: int, stop: int) -> Iterator[int]:
+        return chain.from_iterable(super()._items(start, stop))
 
 
 def _length_of(data_source: Sized) -> int:

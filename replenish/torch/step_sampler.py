@@ -8,6 +8,7 @@ docs/howto/resume.md for the rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -41,8 +42,6 @@ class StepSampler(Sampler[Item], Generic[Item]):
         expected_start: If not None, returns the step at which a pass must begin; any other start raises.
     """
 
-    places_per_step = 1  # positions are counted in places: steps, or the indices of the global batches for `SRSSampler`
-
     def __init__(self, order: Order, *, num_replicas: int | None, rank: int | None) -> None:
         self.order = order
         self.steps_per_epoch = order.steps_per_epoch
@@ -52,7 +51,8 @@ class StepSampler(Sampler[Item], Generic[Item]):
         self.expected_start: Callable[[], int] | None = None
         self._lock = ForkSafeLock()
         self._spare_cursor: Cursor | None = None
-        self._next: int | None = 0  # where the next pass begins; None: unknown
+        self._next: int | None = 0  # the step at which the next pass begins; None: unknown
+        self._offset = 0  # how many items of that step it leaves out
         self._latest: Pass[Item] | None = None  # the pass that began last
         self._set_by: str | None = None  # "set_epoch" or "seek" if one was called since that pass began
         self._undrawn = True  # whether nothing was drawn, from any pass, since the position was set
@@ -74,14 +74,19 @@ class StepSampler(Sampler[Item], Generic[Item]):
         return current_replicas(*self._replicas)[1]
 
     @property
+    def items_per_step(self) -> int:
+        """The items of a pass that make one step on this process."""
+        return 1
+
+    @property
     def epoch(self) -> int:
         """The epoch of the latest pass, or of the next one if the position was set since.
 
         Assigning to it calls `set_epoch`.
         """
         with self._lock.lock:
-            place = self._next if self._set_by or self._latest is None else self._latest.start
-        return (place or 0) // self._places_per_epoch
+            step = self._next if self._set_by or self._latest is None else self._latest.start
+        return (step or 0) // self.steps_per_epoch
 
     @epoch.setter
     def epoch(self, epoch: int) -> None:
@@ -91,33 +96,33 @@ class StepSampler(Sampler[Item], Generic[Item]):
     def epoch_set(self) -> int | None:
         """The epoch that `set_epoch` set for the next pass, or None if something else set the position."""
         with self._lock.lock:
-            return None if self._set_by != "set_epoch" else (self._next or 0) // self._places_per_epoch
+            return None if self._set_by != "set_epoch" else (self._next or 0) // self.steps_per_epoch
 
     @property
     def step_drawn(self) -> int:
-        """The step after the last one that was drawn, for loaders that keep it beside the batch.
+        """The step after the last one that was drawn, for loaders that keep it with each batch.
 
         Raises:
             ValueError: A step was drawn in part, or it is not known from which pass the loader draws.
         """
         with self._lock.lock:
             if self._undrawn and self._next is not None:
-                place = self._next
+                step, rest = self._next, self._offset
             elif self._latest is not None and self._set_by is None:
-                place = self._latest.start + self._latest.drawn
+                steps, rest = divmod(self._latest.drawn, self._latest.items_per_step)
+                step = self._latest.start + steps
             else:
                 raise ValueError("set_epoch and seek should be called between passes, but a pass is under way")
-            step, rest = divmod(place, self.places_per_step)
         if rest:
             raise ValueError(
                 f"batch_size should be the sampler's share of a step, so that a batch is one step, but {rest} of "
-                f"{self.places_per_step} samples of step {step} were drawn"
+                f"{self.items_per_step} samples of step {step} were drawn"
             )
         return step
 
     def seek(self, step: int) -> None:
         """Let the next pass begin at `step`, counted from the start of the run. To resume, give the steps trained."""
-        self._restore(checks.step(step) * self.places_per_step)
+        self._restore(checks.step(step))
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass begin at the start of `epoch`.
@@ -130,20 +135,19 @@ class StepSampler(Sampler[Item], Generic[Item]):
             ValueError: The epoch begins and ends before the restored step.
         """
         epoch = checks.integer("epoch", epoch, minimum=0)
-        checks.step(epoch * self.steps_per_epoch, "the first step of epoch")
+        start = checks.step(epoch * self.steps_per_epoch, "the first step of epoch")
+        end = start + self.steps_per_epoch
         if self.ignores_set_epoch:
             return
-        start = epoch * self._places_per_epoch
         with self._lock.lock:
-            if self._set_by == "seek" and self._next is not None and start < self._next:
-                if self._next < start + self._places_per_epoch:
+            if self._set_by == "seek" and self._next is not None and (start, 0) < (self._next, self._offset):
+                if self._next < end:
                     return
-                step, current = self._next // self.places_per_step, self._next // self._places_per_epoch
-                raise going_back(epoch, current, step, self.steps_per_epoch)
-            latest, end = self._latest, start + self._places_per_epoch
+                raise going_back(epoch, self._next // self.steps_per_epoch, self._next, self.steps_per_epoch)
+            latest = self._latest
             if latest is not None and not latest.exhausted and not start <= latest.start < end:
                 latest.overtaken_by = epoch
-            self._next, self._set_by, self._undrawn = start, "set_epoch", True
+            self._next, self._offset, self._set_by, self._undrawn = start, 0, "set_epoch", True
 
     def state_dict(self, step: int | None = None) -> dict[str, int | str]:
         """Return the position as plain ints and strings, a few hundred bytes for any size of data.
@@ -169,28 +173,19 @@ class StepSampler(Sampler[Item], Generic[Item]):
         return f"{type(self).__name__}({self.order!r}, num_replicas={self.num_replicas}, rank={self.rank})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy gets the position where `state_dict()` would return one; elsewhere its first pass raises.
-        place = self._next if self._undrawn else None
-        return {**vars(self), "_next": place, "_lock": None, "_spare_cursor": None, "_latest": None}
+        # A copy gets the position if `state_dict()` would return one. Otherwise its first pass raises.
+        step = self._next if self._undrawn else None
+        return {**vars(self), "_next": step, "_lock": None, "_spare_cursor": None, "_latest": None}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         vars(self).update(saved, _lock=ForkSafeLock())
 
-    @property
-    def _places_per_epoch(self) -> int:
-        return self.steps_per_epoch * self.places_per_step
-
-    @property
-    def _places_per_item(self) -> int:
-        return 1
-
-    def _restore(self, place: int) -> None:
+    def _restore(self, step: int, offset: int = 0) -> None:
         with self._lock.lock:
-            self._next, self._set_by, self._undrawn = place, "seek", True
+            self._next, self._offset, self._set_by, self._undrawn = step, offset, "seek", True
 
     def _step_to_save(self, step: int | None) -> int:
         with self._lock.lock:
-            latest, size = self._latest, self.places_per_step
             if step is None:
                 if not self._undrawn or self._next is None:
                     raise ValueError(
@@ -198,12 +193,12 @@ class StepSampler(Sampler[Item], Generic[Item]):
                         "prefetched some of them, but got None; call state_dict(step), or use the framework's adapter "
                         "from replenish.integrations"
                     )
-                return self._next // size
-            step = checks.step(step)
+                return self._next
+            step, latest = checks.step(step), self._latest
             if latest is not None and self._set_by is None:
-                highest = -(-(latest.start + latest.drawn) // size)
+                highest = latest.start - (-latest.drawn // latest.items_per_step)
                 # A loop may also call the epoch finished before its end.
-                if not self._lowest <= step <= highest and step * size != latest.end:
+                if not self._lowest <= step <= highest and step != latest.end:
                     raise not_drawn(step, self._lowest, highest, self.steps_per_epoch)
                 self._lowest = step
             return step
@@ -217,14 +212,13 @@ class StepSampler(Sampler[Item], Generic[Item]):
                     "the position is unknown, since the last pass was left before its end: call set_epoch(epoch) "
                     "before each pass, or seek(step) with the steps trained"
                 )
-            new.start = self._next
-            new.end = (self._next // self._places_per_epoch + 1) * self._places_per_epoch
-            new.places_per_item = self._places_per_item
-            check_start(new.start / self.places_per_step, self.expected_start)
+            new.start, new.drawn, new.items_per_step = self._next, self._offset, self.items_per_step
+            new.end = (self._next // self.steps_per_epoch + 1) * self.steps_per_epoch
+            check_start(new.start, self.expected_start, new.drawn)
             if self._latest is None or not self._latest.exhausted or self._latest.end != new.start:
-                self._lowest = new.start // self.places_per_step
-            self._next, self._set_by, self._latest = None, None, new
-        return self._items(new.start, new.end)
+                self._lowest = new.start
+            self._next, self._offset, self._set_by, self._latest = None, 0, None, new
+        return islice(self._items(new.start, new.end), new.drawn, None)
 
     def _finish(self, done: Pass[Item]) -> None:
         """Let the next pass be the next epoch, unless the position was set or another pass began meanwhile."""
@@ -233,11 +227,8 @@ class StepSampler(Sampler[Item], Generic[Item]):
             if self._latest is done and self._set_by is None:
                 self._next = done.end
 
-    def _items(self, start: int, end: int) -> Iterator[Item]:
-        raise NotImplementedError
-
-    def _lists(self, start: int, stop: int) -> Iterator[list[int]]:
-        """Yield this process's share of the batches of the steps from `start` to `stop`."""
+    def _items(self, start: int, stop: int) -> Iterator[Any]:
+        """Yield the items of the steps from `start` to `stop`: this process's share of each batch, as a list."""
         num_replicas, rank = self.num_replicas, self.rank
         if not isinstance(self.order, CursorOrder):
             for batch in self.order.batches(start, stop):
@@ -262,18 +253,19 @@ class Pass(Iterator[Item], Generic[Item]):
     """One pass. It begins at its first item: a DataLoader with workers makes two iterators and uses one.
 
     Attributes:
-        start: The place where it began.
-        end: The place where it ends.
-        drawn: The number of places drawn.
+        start: The step at which it began.
+        end: The step at which it ends.
+        drawn: The number of items drawn since that step.
+        items_per_step: The number of items that make a step.
         exhausted: Whether it was drawn to its end.
         overtaken_by: The epoch for which `set_epoch` was called while this pass, of another epoch, was under way.
     """
 
     def __init__(self, sampler: StepSampler[Item]) -> None:
         self.start = self.end = self.drawn = 0
+        self.items_per_step = 1
         self.exhausted = False
         self.overtaken_by: int | None = None
-        self.places_per_item = 1
         self._sampler: StepSampler[Item] = sampler
         self._lock = ForkSafeLock()
         self._items: Iterator[Item] | None = None
@@ -289,9 +281,9 @@ class Pass(Iterator[Item], Generic[Item]):
                 self._items = self._sampler._begin(self)
             if self.overtaken_by is not None:
                 raise RuntimeError(
-                    f"set_epoch({self.overtaken_by}) was called while a pass that began at step "
-                    f"{self.start // self._sampler.places_per_step} was under way: call set_epoch before iter(loader), "
-                    f"or use the adapter from replenish.integrations for the framework that calls it"
+                    f"set_epoch({self.overtaken_by}) was called while a pass that began at step {self.start} was under "
+                    f"way: call set_epoch before iter(loader), or use the adapter from replenish.integrations for the "
+                    f"framework that calls it"
                 )
             try:
                 item = next(self._items)
@@ -299,7 +291,7 @@ class Pass(Iterator[Item], Generic[Item]):
                 if not self.exhausted:
                     self._sampler._finish(self)
                 raise
-            self.drawn += self.places_per_item
+            self.drawn += 1
             self._sampler._undrawn = False
             return item
 
@@ -325,11 +317,11 @@ def not_drawn(step: int, lowest: int, highest: int | None, steps_per_epoch: int 
     )
 
 
-def check_start(step: float, expected_start: Callable[[], int] | None) -> None:
-    """Raise if a pass would begin at another step than the expected one."""
-    if expected_start is not None and step != expected_start():
+def check_start(step: int, expected_start: Callable[[], int] | None, offset: int = 0) -> None:
+    """Raise if a pass would begin at another step than the expected one, or within it."""
+    if expected_start is not None and (step != expected_start() or offset):
         raise RuntimeError(
-            f"the pass would begin at step {int(step)}, but the progress is at step {expected_start()}: add 1 to "
+            f"the pass would begin at step {step}, but the progress is at step {expected_start()}: add 1 to "
             f"progress.step after every batch trained, and call progress.set_epoch(epoch) before each pass if passes "
             f"are left early"
         )
