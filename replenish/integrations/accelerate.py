@@ -1,4 +1,4 @@
-"""Samplers in Hugging Face Accelerate: a loader that is divided once, and the steps trained in `save_state`."""
+"""Samplers in Hugging Face Accelerate: batches divided only once, and the steps trained in `save_state`."""
 
 from __future__ import annotations
 

@@ -21,20 +21,20 @@ from replenish.locks import ForkSafeLock
 from replenish.orders.protocol import Order
 from replenish.sharding import share_of
 
-# How far behind the newest step a caller may be, and how far a first caller may be ahead of the others.
+# How many steps behind the newest one a thread may be, and how many steps ahead of the others the first thread may be.
 KEPT_STEPS = 128
 
 
 class OrderSampler:
-    """Any `Order` as a sampler of `grain.DataLoader`: record by record, without end.
+    """Any `Order` as a sampler for `grain.DataLoader`: record by record, without end.
 
     `sampler.loader(data_source)` is grain's loader of this process's share of the order's batches. grain deals
-    *records*, not batches, to processes and workers in turn: record i goes to process i % P, there to worker
+    *records*, not batches, to processes and workers in turn: record i goes to process i % P, and there to worker
     (i // P) % W. Every worker batches its own records, and grain takes the workers' batches in turn. So the sampler
     needs P and W to give each worker the records of whole batches.
 
-    grain's checkpoints hold the sampler's `repr`, which names the order completely; grain raises for another one. They
-    are bound to P and W. To resume on other numbers, give the steps trained as `start`.
+    grain's checkpoints hold the sampler's `repr`, which identifies the order; grain raises if it differs. They are
+    bound to P and W. To resume with other numbers, give the steps trained as `start`.
 
     Args:
         order: The samples of the global batch of every step.

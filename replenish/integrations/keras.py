@@ -1,4 +1,4 @@
-"""SRS for Keras 3: a dataset without end, and a callback that puts it where the model's training was."""
+"""SRS for Keras 3: a dataset without end, and a callback that continues it where the model's training ended."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def batches_trained(model: Any) -> int:
 
 
 class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
-    """Any `Order` as a Keras dataset: item i is the batch of step start + i, without end.
+    """Any `Order` as a Keras dataset without end: item i is the batch of step start + i.
 
     Pass the dataset and its callback to `fit`: `model.fit(dataset, steps_per_epoch=dataset.steps_per_epoch,
     callbacks=[dataset.callback])`. Every `fit` begins at the number of batches that the model's optimizer was given so
-    far, which Keras saves with the model. So a second `fit`, one of a loaded model, and one that `BackupAndRestore`
-    resumes continue where the training was.
+    far, which Keras saves with the model. So a second `fit`, a `fit` of a loaded model, and one that `BackupAndRestore`
+    resumes all continue the training.
 
     Args:
-        data: Arrays of equal length, of which a batch takes the rows `array[indices]`, in the order that Keras
-            expects (inputs, targets, weights); or a function from an array of indices to such a batch.
+        data: Arrays of equal length (inputs, targets, weights), of which a batch takes the rows `array[indices]`; or a
+            function from an array of indices to a batch.
         order: The samples of the batch of every step.
-        start: The step of the first item. With the callback, the batches that it counts are added to it. None means the
-            number that the model's optimizer has, and needs the callback.
+        start: The step of the first item. The callback, if used, adds the batches that it counts. None means the
+            optimizer's number of batches, and needs the callback.
         **options: `workers` and others of `keras.utils.PyDataset`. More than one worker is an error, since Keras
             takes a batch from its queue to build a model, and that batch would be missing.
 
@@ -120,10 +120,10 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
 
 class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
-    """Tells a dataset at which step a `fit` begins, and counts its batches where the user gave the start.
+    """Finds the step at which a `fit` begins, and counts its batches if the user gave the start.
 
     Attributes:
-        begun_at: The step at which the running `fit` began; None outside of one.
+        begun_at: The step at which the running `fit` began; None if none is running.
         counted_before: The batches of the fits before the running one.
     """
 
@@ -134,7 +134,7 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
         self._dataset, self._counted = dataset, 0
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Find the step; the dataset's items are asked for from now on."""
+        """Find the step. Keras asks the dataset for items from now on."""
         if self.params["steps"] is None:
             raise ValueError(
                 f"steps_per_epoch should be given, since the stream has no end, but got None; "
@@ -145,7 +145,7 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
             self.begun_at = batches_trained(self.model)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Take note of the first batch of an execution, which may have several."""
+        """Note the first batch of an execution, which may have several."""
         self._first = batch
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""Samplers under Lightning's Trainer: a callback that keeps the batches trained in the Trainer's checkpoints."""
+"""Samplers under Lightning's Trainer: a callback that saves the batches trained in the Trainer's checkpoints."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from replenish.torch.stream import PooledIterableDataset
 
 
 class SamplerCheckpoint(Callback):  # type: ignore[misc]
-    """Keeps the positions of samplers in the Trainer's checkpoints, whatever saves them.
+    """Saves the positions of samplers in the Trainer's checkpoints, whatever writes them.
 
     It counts the batches that the Trainer has trained, by `on_train_batch_end`, and seeks before every epoch. An epoch
     of the Trainer begins at the start of an effective epoch, also after one that `limit_train_batches` made shorter.
     From now on the samplers ignore `set_epoch`, which the Trainer calls with numbers that may be ahead of the data.
 
     Args:
-        *samplers: The samplers of the training loaders: all samplers of `replenish.torch` among them. A loader over a
-            `PooledIterableDataset` with steps per epoch has that dataset in the place of a sampler.
+        *samplers: All samplers of `replenish.torch` in the training loaders. For a loader over a
+            `PooledIterableDataset` with steps per epoch, give that dataset.
 
     Example:
         >>> from replenish.torch import SRSBatchSampler
@@ -53,7 +53,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         self._lengths = [sampler.steps_per_epoch or 1 for sampler in samplers]  # of epochs, in steps
         self._steps = [int(sampler.state_dict()["step"]) for sampler in samplers]
         self._batches = 0  # trained in the Trainer's epoch
-        self._knows_the_run = False  # whether it has seen all batches, by itself or by a checkpoint
+        self._knows_the_run = False  # whether it has counted all batches, in this run or before a checkpoint
         self._passes_begin = False  # whether the loaders are about to begin the passes of an epoch
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -76,13 +76,13 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         self._seek()  # the loaders have begun, and may begin again before the first batch
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Put the samplers to the batches trained; `reload_dataloaders_every_n_epochs` may have made other loaders."""
+        """Seek to the batches trained; `reload_dataloaders_every_n_epochs` may have made other loaders."""
         self._check_loaders(trainer)
         self._seek()
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Check that the Trainer is at the same batch of the epoch as the samplers."""
-        if self._passes_begin:  # they have begun: a shorter loader among several continues with its next epoch
+        if self._passes_begin:  # they have begun now; a shorter loader among several continues with its next epoch
             for sampler, step, length in zip(self.samplers, self._steps, self._lengths, strict=True):
                 sampler.seek((step // length + 1) * length)
             self._passes_begin = False
@@ -109,19 +109,19 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
             self._end_the_epoch()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Put the samplers to the next epoch; loaders that are made anew begin before `on_train_epoch_start`."""
+        """Seek to the next epoch; loaders that are made anew begin before `on_train_epoch_start`."""
         cut_short = trainer.should_stop or 0 <= trainer.max_steps <= trainer.global_step
         if self._batches and not cut_short:  # a hook that returned -1 ended it
             self._end_the_epoch()
         self._seek()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the samplers' positions at the batches trained. One that is under way is not trained."""
+        """Return the samplers' positions at the batches trained. The batch under way does not count."""
         states = [sampler.state_dict(step) for sampler, step in zip(self.samplers, self._steps, strict=True)]
         return {"batches": self._batches, "samplers": states}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Put the samplers to saved positions, also in a run with another number of processes."""
+        """Seek to saved positions, also in a run with another number of processes."""
         states = state_dict["samplers"]
         if len(states) != len(self.samplers):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Samplers in torchdata's `StatefulDataLoader`, which asks them for a state with every batch that it draws."""
+"""Samplers in torchdata's `StatefulDataLoader`, which saves their state with every batch that it draws."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from replenish.torch.step_sampler import StepSampler
 
 
 class StatefulSampler(Sampler[Any]):
-    """A sampler for `StatefulDataLoader`, in place of the sampler that it holds.
+    """A sampler for `StatefulDataLoader`, around one of `replenish.torch`.
 
-    Its state is the position of the batches *drawn*. The loader keeps that state beside every batch, and saves the one
-    that belongs to the last batch *delivered*: so its workers may prefetch.
+    Its state is the position of the batches *drawn*. The loader keeps that state with every batch, and saves the one of
+    the last batch *delivered*, so its workers may prefetch.
 
     Args:
         sampler: A sampler of `replenish.torch`.
@@ -53,15 +53,12 @@ class StatefulSampler(Sampler[Any]):
         Raises:
             ValueError: `set_epoch` was called with another epoch than that of the state.
         """
-        step, length, named = (
-            state.load(self.sampler.order, state_dict),
-            self.sampler.steps_per_epoch,
-            self.sampler.epoch_set,
-        )
-        if named is not None and step // length != named:
+        step, named = state.load(self.sampler.order, state_dict), self.sampler.epoch_set
+        epoch = step // self.sampler.steps_per_epoch
+        if named not in (None, epoch):
             raise ValueError(
-                f"set_epoch should be called with epoch {step // length}, that of the loader's state at step {step}, "
-                f"but it was called with {named}; resume the loop at that epoch, or, where passes are left early, save "
+                f"set_epoch should be called with epoch {epoch}, that of the loader's state at step {step}, but it was "
+                f"called with {named}; resume the loop at that epoch, or, where passes are left early, save "
                 f"sampler.state_dict(step) instead of the loader's state"
             )
         self.sampler.load_state_dict(state_dict)

@@ -45,9 +45,9 @@ LOADER_OPTIONS = (
 class MicroBatches(Sampler[list[int]]):
     """This process's share of an order's batches, each cut into the parts of gradient accumulation.
 
-    The order's batch is that of an optimizer step over all processes, which takes `parts` forward passes. A pass is as
-    long as one effective epoch and begins at the step that `position` names, the optimizer steps done: the first one at
-    the start of its epoch, since the Trainer itself skips what was trained of it.
+    A batch of the order is the batch of an optimizer step over all processes, which takes `parts` forward passes. A
+    pass is as long as one effective epoch and begins at the step that `position` returns, the optimizer steps done. The
+    first pass begins at the start of its epoch, since the Trainer itself skips the batches trained in it.
     """
 
     def __init__(self, order: Order, parts: int, num_replicas: int, rank: int, position: Callable[[], int]) -> None:
@@ -65,21 +65,21 @@ class MicroBatches(Sampler[list[int]]):
             start -= start % steps
         self._first_pass = False
         self.batches.seek(start)
-        # A pass of the Trainer is a whole epoch long, also after one that a callback cut short: from the middle of an
-        # effective epoch, it takes the rest of that one and the head of the next.
+        # The Trainer's pass is one epoch long, also after a pass that a callback cut short. From the middle of an
+        # effective epoch, it takes the rest of that epoch and the beginning of the next.
         for batch in islice(chain(self.batches, self.batches), steps):
             size = len(batch) // self.parts
             yield from (batch[first : first + size] for first in range(0, len(batch), size))
 
 
 class _KeepPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Puts the position into every checkpoint, for a resumed run to compare with its own order."""
+    """Saves the position in every checkpoint; a resumed run compares it with its order."""
 
     def __init__(self, trainer: SRSTrainerMixin) -> None:
         self._trainer = trainer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Refuse a loader with another batch sampler, which the Trainer would resume by counts of whole epochs."""
+        """Refuse a loader with another batch sampler, which the Trainer would resume by counting epochs."""
         if not isinstance(getattr(train_dataloader, "batch_sampler", None), MicroBatches):
             raise ValueError(
                 f"get_train_dataloader should not be overridden, since its batches are not those of the order, but the "
@@ -89,7 +89,7 @@ class _KeepPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-
             raise ValueError("in_order should be True, for batches to come in the order's sequence, but got False")
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Write it beside the Trainer's state."""
+        """Write the position beside the Trainer's state."""
         folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
         if state.is_world_process_zero and folder.is_dir():
             (folder / STATE_FILE).write_text(json.dumps(self._trainer.position(state.global_step)))
@@ -145,11 +145,11 @@ class SRSTrainerMixin:
         return DataLoader(theirs.dataset, batch_sampler=batch_sampler, **options)
 
     def position(self, step: int) -> state.State:
-        """Return the place in the stream before `step` as plain ints and strings."""
+        """Return the position before `step` as plain ints and strings."""
         return state.save(self._order, step)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Train as the Trainer does, after checking that a checkpoint is of the same stream."""
+        """Train as the Trainer does. `get_train_dataloader` checks that the checkpoint has the same order."""
         folder = resume_from_checkpoint
         if folder is True:
             folder = get_last_checkpoint(self.args.output_dir)  # type: ignore[no-untyped-call, unused-ignore]
@@ -179,7 +179,7 @@ class SRSTrainer(SRSTrainerMixin, transformers.Trainer):  # type: ignore[misc, u
 
 
 class StreamPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Puts a `PooledIterableDataset` to the Trainer's own step before every epoch.
+    """Seeks a `PooledIterableDataset` to the Trainer's step before every epoch.
 
     Use it with a Trainer whose `get_train_dataloader` returns a DataLoader over the stream, and with
     `ignore_data_skip=True`, since the stream begins where it is put and has nothing to skip.
@@ -193,7 +193,7 @@ class StreamPosition(transformers.TrainerCallback):  # type: ignore[misc, unused
         dataset.ignores_set_epoch = True  # the Trainer calls it with numbers of passes
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Refuse what would train on other batches after a resume."""
+        """Refuse settings with which a resumed run would train on other batches."""
         parts, steps = args.gradient_accumulation_steps, len(self.dataset)
         if not args.ignore_data_skip:
             raise ValueError(
@@ -209,5 +209,5 @@ class StreamPosition(transformers.TrainerCallback):  # type: ignore[misc, unused
             raise ValueError("dataset should be the one that the training loader reads, but got another")
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Put the stream to the batches trained."""
+        """Seek to the batches trained."""
         self.dataset.seek(state.global_step * args.gradient_accumulation_steps)
