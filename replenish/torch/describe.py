@@ -19,7 +19,8 @@ from torch.utils.data import (
 )
 from torch.utils.data.distributed import DistributedSampler
 
-from replenish.orders.protocol import Order
+from replenish.torch.samplers import OrderBatchSampler
+from replenish.torch.step_sampler import StepSampler
 
 Kind = Literal[
     "sequential", "shuffling", "replacement", "subset", "weighted", "distributed", "order", "stream", "other"
@@ -44,7 +45,7 @@ class LoaderDescription:
     Attributes:
         kind: What its sampler does: `sequential`, `shuffling` (all samples once), `replacement` (independent draws),
             `subset` (a shuffled choice of indices), `weighted`, `distributed` (a share for each process; see
-            `shuffles`), `order` (a sampler over an `Order`), `stream` (an IterableDataset) or `other`.
+            `shuffles`), `order` (one of `replenish.torch`), `stream` (an IterableDataset) or `other`.
         num_samples: The length of the dataset; None if it has none.
         batch_size: The samples in a batch; None if the loader takes samples one by one or its batch sampler has none.
         drop_last: Whether a short last batch is dropped.
@@ -103,23 +104,22 @@ def describe_sampler(outer: Any, num_samples: int | None = None) -> LoaderDescri
         num_samples: The length of the dataset.
     """
     shard, batches = _find_batch_sampler(outer)
-    sampler: Any
-    if batches is None:
-        sampler, batch_size, drop_last = outer, getattr(outer, "batch_size", None), getattr(outer, "drop_last", False)
-    else:
-        sampler, drop_last = getattr(batches, "sampler", None), batches.drop_last
-        batch_size = None if _has_an_order(batches) else batches.batch_size
+    sampler: Any = outer if batches is None else getattr(batches, "sampler", None)
     kind, shuffles = _kind(sampler)
-    replicas, rank = getattr(shard, "num_processes", 1), getattr(shard, "process_index", 0)
     if kind in ("distributed", "order"):
-        replicas, rank = getattr(sampler, "num_replicas", 1), getattr(sampler, "rank", 0)
-    if kind == "order" and batches is not None and batch_size is None:
-        batch_size = sampler.order.batch_size // replicas  # our own samplers' `batch_size` is that of all processes
+        replicas, rank = sampler.num_replicas, sampler.rank
+    else:
+        replicas, rank = getattr(shard, "num_processes", 1), getattr(shard, "process_index", 0)
+    cut_by = outer if batches is None else batches
+    if isinstance(batches, StepSampler):
+        batch_size = batches.order.batch_size // replicas  # its `batch_size` is that of all processes
+    else:
+        batch_size = getattr(cut_by, "batch_size", None)
     return LoaderDescription(
         kind,
         num_samples,
         batch_size,
-        bool(drop_last),
+        bool(getattr(cut_by, "drop_last", False)),
         shuffles,
         sampler,
         batches,
@@ -137,8 +137,8 @@ def _find_batch_sampler(outer: Any) -> tuple[Any, Any]:
     known: list[Any] = []
     node = outer
     while node is not None and not any(node is each for each in known):
-        if _has_an_order(node):
-            return shard, node if _yields_lists(node) else None
+        if isinstance(node, StepSampler):
+            return shard, node if isinstance(node, OrderBatchSampler) else None
         if _draws_as(node, BatchSampler):
             return shard, node
         if hasattr(node, "num_processes"):  # Accelerate's shards
@@ -150,7 +150,7 @@ def _find_batch_sampler(outer: Any) -> tuple[Any, Any]:
 
 def _kind(sampler: Any) -> tuple[Kind, bool]:
     """Return the kind of a sampler, and whether each of its passes is a new permutation."""
-    if _has_an_order(sampler):
+    if isinstance(sampler, StepSampler):
         return "order", False
     if _draws_as(sampler, DistributedSampler):
         return "distributed", bool(sampler.shuffle)
@@ -175,15 +175,6 @@ def _draws_as(sampler: Any, kind: type[Any]) -> bool:
 
 def _iter_of(kind: Any) -> Any:
     return inspect.unwrap(kind.__iter__)  # `LoaderHook` may have wrapped it
-
-
-def _has_an_order(sampler: Any) -> bool:
-    return isinstance(getattr(sampler, "order", None), Order)
-
-
-def _yields_lists(node: Any) -> bool:
-    """Whether a sampler over an order is a batch sampler, without reading `batch_size`, which may raise."""
-    return all(hasattr(type(node), name) or name in vars(node) for name in ("batch_size", "sampler"))
 
 
 def _length(dataset: Any) -> int | None:

@@ -56,9 +56,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         self._latest: Pass[Item] | None = None  # the pass that began last
         self._set_by: str | None = None  # "set_epoch" or "seek" if one was called since that pass began
         self._undrawn = True  # whether nothing was drawn, from any pass, since the position was set
-        self._lowest = (
-            0  # a state must not name an earlier step: the start of the passes without a gap, or the last state
-        )
+        self._lowest = 0  # the earliest step that a state may name: the last saved, or the start of unbroken passes
 
     def __iter__(self) -> Iterator[Item]:
         return Pass(self)
@@ -159,7 +157,24 @@ class StepSampler(Sampler[Item], Generic[Item]):
         Raises:
             ValueError: The step is missing, or is outside the steps drawn.
         """
-        return state.save(self.order, self._step_to_save(step))
+        with self._lock.lock:
+            latest = self._latest
+            if step is None:
+                if not self._undrawn or self._next is None:
+                    raise ValueError(
+                        "step should be the number of steps trained, since batches were drawn and a loader may have "
+                        "prefetched some of them, but got None; call state_dict(step), or use the framework's adapter "
+                        "from replenish.integrations"
+                    )
+                return state.save(self.order, self._next)
+            step = checks.step(step)
+            if latest is not None and self._set_by is None:
+                highest = latest.start - (-latest.drawn // latest.items_per_step)
+                # A loop may also call the epoch finished before its end.
+                if not self._lowest <= step <= highest and step != latest.end:
+                    raise not_drawn(step, self._lowest, highest, self.steps_per_epoch)
+                self._lowest = step
+            return state.save(self.order, step)
 
     def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
         """Go to a position that `state_dict` returned, also in a run with another number of processes.
@@ -183,25 +198,6 @@ class StepSampler(Sampler[Item], Generic[Item]):
     def _restore(self, step: int, offset: int = 0) -> None:
         with self._lock.lock:
             self._next, self._offset, self._set_by, self._undrawn = step, offset, "seek", True
-
-    def _step_to_save(self, step: int | None) -> int:
-        with self._lock.lock:
-            if step is None:
-                if not self._undrawn or self._next is None:
-                    raise ValueError(
-                        "step should be the number of steps trained, since batches were drawn and a loader may have "
-                        "prefetched some of them, but got None; call state_dict(step), or use the framework's adapter "
-                        "from replenish.integrations"
-                    )
-                return self._next
-            step, latest = checks.step(step), self._latest
-            if latest is not None and self._set_by is None:
-                highest = latest.start - (-latest.drawn // latest.items_per_step)
-                # A loop may also call the epoch finished before its end.
-                if not self._lowest <= step <= highest and step != latest.end:
-                    raise not_drawn(step, self._lowest, highest, self.steps_per_epoch)
-                self._lowest = step
-            return step
 
     def _begin(self, new: Pass[Item]) -> Iterator[Item]:
         """Fix the bounds of a pass at its first item, and return its items."""

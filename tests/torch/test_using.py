@@ -242,6 +242,7 @@ class TestWhichLoaders:
             ({"shuffle": None, "sampler": RandomSampler(DATA, num_samples=60)}, "more than once in an epoch"),
             ({"shuffle": None, "sampler": WeightedRandomSampler([1.0] * 50, 50)}, "of its own, WeightedRandomSampler"),
             ({"shuffle": None, "sampler": [3, 1, 2]}, "a sampler of its own, list"),
+            ({"shuffle": None, "sampler": [3, 1, 2], "batch_size": None}, "a sampler of its own, list"),
             ({"batch_size": 51, "drop_last": True}, "it drops its only batch"),
         ],
     )
