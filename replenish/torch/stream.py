@@ -99,8 +99,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self._iterator_read = False
         self._epoch = self._within = 0  # the epoch, and the step in it, at which the next pass begins
         self._moves = 1  # how often that was set
-        # For each worker, `_moves` at its latest pass, and a checksum of what it saw of the source. Shared, since a
-        # worker has a copy of everything else, as it was when the loader's iterator was made.
+        # For each worker, `_moves` at its latest pass, and a checksum of its first items. It is shared, since a worker
+        # has a copy of everything else, made with the loader's iterator.
         self._passes = torch.zeros(max(1, self.num_workers), 2, dtype=torch.int64)
         self._share()
 
@@ -215,7 +215,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self._share()
 
     def _share(self) -> None:
-        """Put what the workers write in shared memory; in a worker it is there already."""
+        """Put the tensor that the workers write in shared memory; in a worker it is there already."""
         self._passes.share_memory_()  # type: ignore[no-untyped-call]
 
     def _set(self, epoch: int, within: int, by: str) -> None:
@@ -264,7 +264,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
             )
 
     def _count_batches(self, steps_per_epoch: int | None) -> list[int] | None:
-        """Return the number of batches that each worker of this process gives in a pass, or None if it is not known."""
+        """Return the batches of each worker of this process in a pass, or None if they are not known."""
         workers = max(1, self.num_workers)
         if self.options["repeat"]:
             if steps_per_epoch is None:
@@ -280,7 +280,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         if lengths is None:
             if self.num_replicas > 1:
                 raise ValueError(
-                    f"source should have a known length with repeat=False and several processes, for they must end "
+                    f"source should have a known length with repeat=False and several processes, which must end "
                     f"together, but got a {type(self.source).__name__} without one and "
                     f"num_replicas={self.num_replicas}; give Shards(..., lengths=...), or repeat=True with "
                     f"steps_per_epoch"

@@ -40,8 +40,8 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         self.overtaken_by: int | None = None
         self._dataset = dataset
         self._lock = ForkSafeLock()
-        self._worker = 0  # whose part of the source this is: after `seek`, another than the process's own number
-        self._moves = 0  # how often the dataset's position had been set when the pass began; 0 before it begins
+        self._worker = 0  # the worker whose part of the source this is; after `seek`, not always this process's own
+        self._moves = 0  # the dataset's `_moves` when the pass began; 0 before it begins
         self._stream: PooledStream[T] | None = None  # None if there are no items
         self._end: int | None = None  # the step of the stream at which the pass ends
         self._is_over = self._is_taken = self._is_before_place = False
@@ -52,8 +52,8 @@ class StreamPass(Iterator[list[T]], Generic[T]):
                 self._begin()
             if self._is_before_place:
                 raise ValueError(
-                    f"set_epoch should name the epoch {self.epoch} of the loader's state first, since the loader was "
-                    f"saved before it had noticed the end of that pass, but got {self.epoch + 1}"
+                    f"set_epoch should be called with epoch {self.epoch} of the loader's state first, since the loader "
+                    f"was saved before it reached the end of that pass, but got {self.epoch + 1}"
                 )
             if self._is_over:
                 raise StopIteration
@@ -73,7 +73,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
             return batch
 
     def take_stream(self, worker: int) -> PooledStream[T] | None:
-        """Return the stream, for a later pass of the same worker's part that continues it, and end this pass."""
+        """End this pass, and return its stream for a later pass that continues the same worker's part."""
         with self._lock.lock:
             self._is_over = self._is_taken = True
             stream, self._stream = self._stream, None
@@ -94,7 +94,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         if not isinstance(state_dict, Mapping) or not {"epoch", "division", "pass"} <= set(state_dict):
             raise ValueError(f"state should be what state_dict() of a pass returned, but got {state_dict!r}")
         dataset, saved = self._dataset, dict(state_dict["division"])
-        # Where the pass began after `seek`, its part is not the one with the number of the process.
+        # After `seek`, a pass may read the part of another worker.
         worker = checks.integer("consumer in state", saved.get("consumer"), minimum=0) // dataset.num_replicas
         here = self._division(worker)
         if different := differences(saved, here):
@@ -110,12 +110,12 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         is_set = moves > 1 and int(dataset._passes[own, 0]) != moves
         if is_set and place != (epoch + 1 if is_over and place != epoch else epoch):
             raise ValueError(
-                f"set_epoch should name the epoch {epoch} of the loader's state, of which the loader trains the rest, "
-                f"or the next if it was over, but got {place}"
+                f"set_epoch should be called with epoch {epoch} of the loader's state, whose rest the loader trains, "
+                f"or with the next if it was over, but got {place}"
             )
         self.epoch, self._worker, self._end, self._stream, self._moves = epoch, worker, end, stream, moves
         if is_set and place != epoch:
-            self._is_before_place = True  # a loader that knows that its pass was over begins another one
+            self._is_before_place = True  # a loader that knows that this pass was over begins another one
             return
         dataset._passes[own, 0] = moves
         dataset._latest = self
@@ -151,27 +151,27 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         self.drawn, self._moves = within, moves
 
     def _finish(self) -> None:
-        """End the pass. In the main process the next one is the next epoch, unless the position was set meanwhile."""
+        """End the pass. In the main process the next epoch follows, unless the position was set meanwhile."""
         self._is_over = True
         dataset = self._dataset
-        named_again = dataset._set_by == "set_epoch" and (dataset._epoch, dataset._latest) == (self.epoch, self)
-        if get_worker_info() is None and (dataset._moves == self._moves or named_again):
+        set_again = dataset._set_by == "set_epoch" and (dataset._epoch, dataset._latest) == (self.epoch, self)
+        if get_worker_info() is None and (dataset._moves == self._moves or set_again):
             dataset._set_by = None
             dataset._move(self.epoch + 1, 0)
 
     def _number(self) -> int:
         """Return the number of this worker, or 0 in the main process."""
-        info, said = get_worker_info(), self._dataset.num_workers
-        if said != (0 if info is None else info.num_workers):
-            found = "is read without a loader's workers" if info is None else f"loader has {info.num_workers} workers"
+        info, expected = get_worker_info(), self._dataset.num_workers
+        found = 0 if info is None else info.num_workers
+        if expected != found:
             raise ValueError(
                 f"num_workers of PooledIterableDataset should be that of the DataLoader, since the batches depend on "
-                f"it, but got {said} where the {'dataset' if info is None else ''} {found}"
+                f"it, but got {expected} where the loader has {found}"
             )
         return 0 if info is None else info.id
 
     def _counts(self, within: int) -> tuple[list[int], int]:
-        """Return how many batches each worker gave before a step of the pass, and the worker that gives the next."""
+        """Return the batches of each worker before a step of the pass, and the worker that has the next one."""
         batches, workers = self._dataset.batches_of_workers, max(1, self._dataset.num_workers)
         if batches is not None:
             return taken_in_turn(batches, within)
@@ -187,7 +187,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         return before + count, before + quota
 
     def _stream_at(self, start: int, epoch: int, worker: int, stream: PooledStream[T] | None) -> PooledStream[T] | None:
-        """Return the stream of a worker's part at `start`: the one of the pass before where it continues it."""
+        """Return the stream of a worker's part at `start`: that of the earlier pass if this pass continues it."""
         dataset = self._dataset
         if stream is None or stream.step > start:
             if start and not dataset._seekable:
@@ -207,12 +207,12 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         return stream
 
     def _part(self, worker: int) -> tuple[int, int]:
-        """Return the number of a worker among the consumers, who are all workers of all processes, and their number."""
+        """Return a worker's number among the consumers (all workers of all processes), and the number of consumers."""
         dataset = self._dataset
         return dataset.rank + dataset.num_replicas * worker, len(dataset._passes) * dataset.num_replicas
 
     def _has_nothing(self, worker: int) -> bool:
-        """Whether a worker's part has no items, which a source that repeats must not have."""
+        """Whether a worker's part has no items, which raises for a source that repeats."""
         dataset, (consumer, consumers) = self._dataset, self._part(worker)
         source = share_of_source(dataset.source, consumer, consumers)
         lengths = shares_of_length(dataset.source, consumers)
@@ -278,7 +278,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
 class StatefulStream(IterableDataset[list[T]], Generic[T]):
     """A `PooledIterableDataset` for torchdata's `StatefulDataLoader`, which asks a pass for its state at every batch.
 
-    `PooledIterableDataset.stateful` returns it. It has no state of its own besides that of its passes.
+    `PooledIterableDataset.stateful` returns it. Only its passes have a state.
     """
 
     def __init__(self, dataset: PooledIterableDataset[T]) -> None:
@@ -296,7 +296,7 @@ class StatefulStream(IterableDataset[list[T]], Generic[T]):
 
 
 class Undivided(Generic[T]):
-    """A callable that opens a source or a shard, and refuses what divides itself among the workers of a loader."""
+    """A callable that opens a source or a shard, and refuses one that divides itself among a loader's workers."""
 
     def __init__(self, opens: Callable[[Any], Iterable[T]]) -> None:
         self._opens = opens
@@ -315,7 +315,7 @@ class Undivided(Generic[T]):
 
 
 def undivided(source: Any) -> Any:
-    """Return `source`, checked when it is opened."""
+    """Return `source`, with a check whenever it is opened."""
     if isinstance(source, Shards):
         return Shards(source.shards, Undivided(source.open_shard), lengths=source.lengths)
     return Undivided(source) if callable(source) else source

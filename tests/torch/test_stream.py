@@ -386,7 +386,7 @@ class TestStatefulDataLoader:
             resumed = self.resumable(range(50), workers, steps_per_epoch=5)
             resumed.load_state_dict(first.state_dict())
             resumed.dataset.set_epoch(epoch)
-            with refused("streams", way, match=f"set_epoch should name the epoch 0 .* but got {epoch}"):
+            with refused("streams", way, match=f"set_epoch should be called with epoch 0 .* but got {epoch}"):
                 first_error(resumed)
 
     def test_an_epoch_after_a_finished_one(self) -> None:
