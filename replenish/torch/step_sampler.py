@@ -225,7 +225,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     def _items(self, start: int, stop: int) -> Iterator[Any]:
         """Yield the items of the steps from `start` to `stop`: this process's share of each batch, as a list."""
-        num_replicas, rank = self.num_replicas, self.rank
+        num_replicas, rank = current_replicas(*self._replicas)
         if not isinstance(self.order, CursorOrder):
             for batch in self.order.batches(start, stop):
                 yield batch[share_of(len(batch), num_replicas, rank)].tolist()
