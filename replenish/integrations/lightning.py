@@ -149,7 +149,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
             if callable(getattr(loader, "load_state_dict", None)):
                 raise ValueError(
                     f"loader should be torch's DataLoader, but got a {type(loader).__name__}, to which the Trainer "
-                    f"restores a position of its own"
+                    f"restores its own position"
                 )
             try:
                 found.append(sampler_of(loader))

@@ -147,7 +147,8 @@ class Reader(Generic[T]):
             if head and checksum(first) != expected and len(first) == size:
                 raise ValueError(
                     f"source should give the items of the run that was saved in the same order, but its first {size} "
-                    f"differ; seed what shuffles them, or set source_continues=True for a source that goes on by itself"
+                    f"differ; seed what shuffles them, or set source_continues=True for a source that continues where "
+                    f"it was, as a live one does"
                 )
             skipped = len(first) + sum(1 for _ in islice(iterator, offset - size))
             if skipped < offset:

@@ -1,4 +1,4 @@
-"""Which positions of a stream the pool holds at a step, and the order in which it drains: no items, only numbers."""
+"""The positions of a stream that the pool holds at a step, and the order in which it drains, without the items."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ class ProcessGroup(SearchGroup):
 
     def gather(self, hits: list[Hit]) -> list[Hit]:
         """Return the hits of all processes."""
-        given: list[Any] = [None] * self.size
-        dist.all_gather_object(given, hits, self._group)
-        return [hit for each in given for hit in each]
+        found: list[Any] = [None] * self.size
+        dist.all_gather_object(found, hits, self._group)
+        return [hit for each in found for hit in each]
 
     def _largest(self, values: IntegerArray) -> IntegerArray:
         tensor = torch.from_numpy(values).to(self._device)
