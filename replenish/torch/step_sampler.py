@@ -104,11 +104,12 @@ class StepSampler(Sampler[Item], Generic[Item]):
             ValueError: A step was drawn in part, or it is not known from which pass the loader draws.
         """
         with self._lock.lock:
-            if self._undrawn and self._next is not None:
+            latest = self._latest
+            if self._next is not None and (self._undrawn or (latest is not None and latest.exhausted)):
                 step, rest = self._next, self._offset
-            elif self._latest is not None and self._set_by is None:
-                steps, rest = divmod(self._latest.drawn, self._latest.items_per_step)
-                step = self._latest.start + steps
+            elif latest is not None and self._set_by is None:
+                steps, rest = divmod(latest.drawn, latest.items_per_step)
+                step = latest.start + steps
             else:
                 raise ValueError("set_epoch and seek should be called between passes, but a pass is under way")
         if rest:
