@@ -10,8 +10,7 @@ from replenish import checks
 from replenish.checks import Floats
 from replenish.draws import KeyedWords, Purpose, derived_seed
 from replenish.measure.reading import Draws, IndexSource, read_draws
-from replenish.theory.kernels import fejer
-from replenish.theory.noise_laws import NoiseLaw
+from replenish.theory.noise_laws import NoiseLaw, fejer
 
 _VALUES_AT_ONCE = 2**22
 _LINES = 1000  # of a law, the strongest

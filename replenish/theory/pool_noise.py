@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replenish.checks import Floats
-from replenish.theory.kernels import dirichlet, harmonics_sum
-from replenish.theory.noise_laws import EpochsNoise, Lines, NoiseLaw, line_sum
+from replenish.theory.noise_laws import EpochsNoise, Lines, NoiseLaw, dirichlet, harmonics_sum, line_sum
 
 MAX_LINES = 2**25  # a sequence has N/2 of them where B and N have no common factor
 _RESONANCE = 1e-5  # how near, in parts, two decays are taken as equal
