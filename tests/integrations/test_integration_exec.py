@@ -1,8 +1,9 @@
-"""`replenish exec` with scripts of the frameworks, which know nothing of it, on one process and on two."""
+"""exec and audit --resume with scripts of the frameworks, which know nothing of replenish."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from contracts import as_lists
 from integration_support import SCRIPTS, environment, free_port, joined
 
-from replenish import RandomReshuffling, SequencedReplacement
+from replenish import SequencedReplacement
+
+# ---- exec, on one process and on two ----
 
 
 def execute(script: str, folder: Path, *arguments: object, torchrun: bool = False, order: str = "srs") -> str:
@@ -79,11 +82,30 @@ def test_accelerate_on_two_processes(script: str, tmp_path: Path) -> None:
     assert printed.count("N = 101, B = 16 over 2 processes: replaced by srs, seed 3: 2 passes begun") == 1
 
 
+# ---- The table of docs/audit.md: which frameworks resume exactly ----
+
+
+SCRIPT = Path(__file__).parent / "scripts" / "resumes_with.py"
+
+
 @pytest.mark.slow
-def test_reshuffling_on_two_processes_of_accelerate(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate")
-    execute("exec_accelerate.py", tmp_path, torchrun=True, order="reshuffling")
-    order = RandomReshuffling(101, 101, seed=3)
-    got = [index for batch in seen(tmp_path, 2) for index in batch]
-    first, second = (order.batch(epoch).tolist() for epoch in range(2))
-    assert got == [*first, *first[:11], *second, *second[:11]]
+@pytest.mark.parametrize(
+    ("way", "module", "repeats"),
+    [("stateful", "torchdata", 0), ("lightning", "lightning", None), ("accelerate", "accelerate", None)],
+)
+def test_what_a_framework_repeats_after_a_kill(way: str, module: str, repeats: int | None, tmp_path: Path) -> None:
+    pytest.importorskip(module)
+    words = [sys.executable, "-W", "ignore", "-m", "replenish", "audit", "--json", str(tmp_path / "found.json")]
+    resume = f"python -W ignore {SCRIPT} {way} {{checkpoint}}"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [*words, "--resume", resume, str(SCRIPT), way], capture_output=True, text=True, check=False, env=environment
+    )
+    found = json.loads((tmp_path / "found.json").read_text())["findings"] if done.returncode < 2 else []
+    assert [each["name"] for each in found] == ["SIGTERM", "SIGKILL"], done.stdout + done.stderr
+    for each in found:
+        if repeats == 0:
+            assert each["level"] == "ok", each
+        else:
+            assert each["level"] == "fault", each
+            assert each["numbers"]["repeats"] > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ if not is_installed("fastai"):
 
 import torch
 from contracts import as_lists
-from integration_support import EXAMPLES, check_log, run
 from torch import nn
-from torchvision_operators import __file__ as with_torchvision
 
 from replenish import SequencedReplacement
 from replenish.torch import reorder, using
@@ -88,9 +85,3 @@ def test_loaders_that_choose_samples_in_their_own_way_are_left_alone() -> None:
 def test_reorder_says_what_to_use_instead() -> None:
     with pytest.raises(TypeError, match=r"but got a fastai\..*; give replenish.torch.SRSBatchSampler to a loader"):
         reorder(data_loaders().train)
-
-
-def test_the_page(tmp_path: Path) -> None:
-    for start, epochs in ((0, 2), (50, 1)):
-        run(Path(with_torchvision), EXAMPLES / "train_fastai.py", tmp_path, "--epochs", epochs)
-        check_log(tmp_path, start, start + 25 * epochs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 pytest.importorskip("keras", minversion="3.0", reason="needs Keras 3: pip install 'replenish[keras]'")
 
 import numpy as np
-from integration_support import EXAMPLES, GOLDEN_FIRST, GOLDEN_MILLIONTH, MILLION, check_log, golden_order, run, stream
+from integration_support import GOLDEN_FIRST, GOLDEN_MILLIONTH, MILLION, golden_order, stream
 
 from replenish.integrations.keras import OrderDataset, SRSDataset
 
@@ -63,12 +62,3 @@ def test_what_cannot_work_says_so() -> None:
 
 def test_docstrings() -> None:
     assert doctest.testmod(sys.modules[SRSDataset.__module__]).failed == 0
-
-
-@pytest.mark.slow
-def test_example(tmp_path: Path) -> None:
-    stop = 0
-    for until in (7, 33):
-        run(EXAMPLES / "train_keras.py", tmp_path, "--until", until)
-        check_log(tmp_path, stop, until)
-        stop = until

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from integration_support import environment, free_port
-from launching import CONFIG, Heard, at_step, in_this_process, signal_here, wait_for, weights
+from launching import CONFIG, Heard, at_step, in_this_process, signal_here, weights
 
 import replenish.lab.launch.ray
 from replenish.lab.comparing.command import compare_commands
@@ -24,7 +23,6 @@ from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, plan
 from replenish.lab.launch import launch
 from replenish.lab.launch.progress import PROGRESS
-from replenish.lab.runs.folder import METRICS, RunFolder
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")
 
@@ -87,26 +85,6 @@ def test_a_run_whose_process_is_lost_is_started_again(
 
 
 @pytest.mark.slow
-def test_ctrl_c_saves_and_the_same_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = plan([CONFIG], [4, 5], tmp_path / "cluster")
-    here = os.getpid()
-
-    def interrupt() -> None:
-        """Press Ctrl-C where the runs are waited for, and take no further step before that has come back."""
-        os.kill(here, signal.SIGINT)
-        wait_for(lambda: signal.getsignal(signal.SIGINT).__self__.asked)  # type: ignore[union-attr]
-
-    after_30_steps(interrupt, tmp_path / "interrupted", monkeypatch)
-    with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands"):
-        launch(jobs, "ray", 1, Heard())
-    assert not jobs[1].folder.joinpath(METRICS).exists()  # one at once: it had not begun
-    checkpoint, _ = RunFolder(jobs[0].folder).checkpoints.load()
-    assert checkpoint is not None
-    assert checkpoint["step"] == 30
-    assert weights(launch(jobs, "ray", 1, Heard())) == in_this_process(CONFIG, [4, 5], tmp_path / "here")
-
-
-@pytest.mark.slow
 def test_a_run_that_fails_says_why_and_the_others_are_run(tmp_path: Path) -> None:
     good, bad = plan([CONFIG.for_epochs(1), RunConfig(dataset="nowhere.npz", epochs=1)], [0], tmp_path)
     heard = Heard()
@@ -126,24 +104,6 @@ def test_a_run_of_several_processes_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_that_no_machine_has_room_for_is_waited_for_but_not_in_silence(tmp_path: Path) -> None:
-    jobs = plan([CONFIG], [0], tmp_path / "runs", hardware=Hardware(threads=3))
-
-    def interrupt(place: int, event: dict[str, Any]) -> None:
-        assert event["message"] == "no machine of the Ray cluster has 3 CPUs and 0 GPUs; waiting for one"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        launch(jobs, "ray", 1, interrupt)
-
-
-def test_without_ray_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"ray is not installed: pip install 'replenish\[ray\]'"):
-        launch(plan([CONFIG], [0], tmp_path / "runs"), "ray", 1, Heard())
-    assert not (tmp_path / "runs").exists()
-
-
 def replenish_on_ray(folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "replenish.cli", "run", "figure2/wrn-60-120-160", "--launcher", "ray"]
     command += ["--scale", "digits", "--epochs", "1", *options]
@@ -159,14 +119,6 @@ def test_the_command_starts_a_ray_of_its_own_where_there_is_none_for_all(tmp_pat
     assert done.returncode == 0, done.stderr
     assert "replenish report runs" in done.stdout
     assert "test error" in done.stderr
-
-
-@pytest.mark.slow
-def test_the_command_takes_the_cluster_of_the_variable(tmp_path: Path) -> None:
-    """The cluster here is said to have a GPU: so a run that wants one gets as far as to see that there is none."""
-    address = ray.get_runtime_context().gcs_address
-    done = replenish_on_ray(tmp_path, "--accelerator", "cuda", RAY_ADDRESS=address)
-    assert torch.cuda.is_available() or "accelerator='cuda' with devices=1 cannot be used here" in done.stderr
 
 
 def test_an_address_where_nobody_listens_is_refused(tmp_path: Path) -> None:

@@ -13,10 +13,8 @@ if not is_installed("timm"):
 
 import torch
 from contracts import as_lists
-from integration_support import EXAMPLES, check_log, run
 from PIL import Image
 from torch.utils.data import Dataset
-from torchvision_operators import __file__ as with_torchvision
 
 from replenish import SequencedReplacement
 from replenish.lab import compare
@@ -88,12 +86,6 @@ def test_what_cannot_work_says_so() -> None:
         reorder(create_loader(input_size_choices=[32, 48]))
     with pytest.raises(TypeError, match="is around it, which may read ahead .*use_multi_epochs_loader"):
         reorder(create_loader(use_multi_epochs_loader=True))
-
-
-def test_the_page(tmp_path: Path) -> None:
-    for start, stop in ((0, 7), (7, 30)):
-        run(Path(with_torchvision), EXAMPLES / "train_timm.py", tmp_path, "--until", stop)
-        check_log(tmp_path, start, stop)
 
 
 @pytest.mark.parametrize("model", ["timm:test_resnet", "torchvision:mobilenet_v3_small"])

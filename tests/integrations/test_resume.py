@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import logging
 import os
-import pickle
 import re
 import subprocess
 import sys
@@ -25,9 +23,9 @@ from torch.utils.data import DataLoader
 from trainings import DATA, TRAININGS, from_a_thread, one_ahead, stream
 from ways import exact, lost, refused, warned
 
-from replenish.torch import Progress, SRSBatchSampler, SRSSampler
+from replenish.torch import SRSBatchSampler, SRSSampler
 
-HISTORIES = 200
+HISTORIES = 80
 NEEDS = {
     "Lightning Trainer": "lightning",
     "Lightning Fabric": "lightning",
@@ -140,38 +138,6 @@ class TestPyTorch:
         with refused("PyTorch", way, match="step should be from 10, .* but got 4"):
             sampler.state_dict(4)
 
-    @pytest.mark.parametrize("make", [srs, indices])
-    @pytest.mark.parametrize("options", [{}, {"num_workers": 1}, {"num_workers": 1, "persistent_workers": True}])
-    def test_looks(self, make: Any, options: dict[str, Any]) -> None:
-        sampler, loader = make(**options)
-        sampler.seek(3)
-        next(iter(loader))
-        with refused("PyTorch", "a look at the data, then training", error=RuntimeError, match="position is unknown"):
-            next(iter(loader))
-        sampler.seek(3)
-        exact("PyTorch", "a look at the data, then `seek` or `set_epoch`", seen=list(loader), whole=stream(3, 10))
-
-    @pytest.mark.parametrize("make", [srs, indices])
-    def test_a_look_at_fewer_batches_than_workers_prefetch(self, make: Any) -> None:
-        """They are all drawn, so the sampler takes the pass for finished; the progress knows better."""
-        sampler, loader = make(num_workers=2, persistent_workers=True)
-        progress = Progress(sampler)
-        progress.load_state_dict(sampler.state_dict(step=7))
-        next(iter(loader))
-        with pytest.raises(RuntimeError, match="would begin at step 10, but the progress is at step 7"):
-            next(iter(loader))
-        progress.set_epoch(0)
-        assert list(loader) == stream(7, 10)
-
-    def test_epochs_left_early(self) -> None:
-        _, loader = srs()
-        list(islice(loader, 4))
-        with refused("PyTorch", "epochs left early, without `set_epoch`", error=RuntimeError, match="call set_epoch"):
-            next(iter(loader))
-        with refused("PyTorch", "`zip(loader, loader)`", error=RuntimeError, match="position is unknown"):
-            _, loader = srs()
-            next(zip(loader, loader, strict=True))
-
     def test_steps_that_are_not_the_runs(self) -> None:
         sampler, loader = srs()
         seen = []
@@ -192,24 +158,6 @@ class TestPyTorch:
     def test_cycle_keeps_the_first_pass(self) -> None:
         whole = list(islice(itertools.cycle(srs()[1]), 20))
         lost("PyTorch", "`itertools.cycle(loader)`", seen=whole, whole=stream(0, 20))
-
-    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda sampler: pickle.loads(pickle.dumps(sampler))])
-    def test_copies_within_an_epoch(self, copied: Any) -> None:
-        sampler, loader = srs()
-        list(islice(loader, 4))
-        way = "copies of the sampler, made within an epoch"
-        with refused("PyTorch", way, error=RuntimeError, match="position is unknown"):
-            next(iter(copied(sampler)))
-
-    def test_a_sampler_made_before_the_processes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        samplers = [SRSBatchSampler(DATA, 4, seed=3) for _ in range(2)]
-        monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-        monkeypatch.setattr(torch.distributed, "get_world_size", lambda *_: 2)
-        shares = []
-        for rank, sampler in enumerate(samplers):
-            monkeypatch.setattr(torch.distributed, "get_rank", lambda *_, rank=rank: rank)
-            shares.append(list(sampler))
-        exact("PyTorch", "a sampler made before `init_process_group`", seen=joined(shares), whole=stream(0, 10))
 
     def test_a_compiled_loop(self) -> None:
         _, loader = srs()
