@@ -37,12 +37,15 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
     pytest.importorskip("furo", reason="the site needs the extra `docs`")
     from filelock import FileLock
-    from site_pages import build_site
+    from site_pages import DOCS, build_site
 
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if hasattr(request.config, "workerinput") else base) / "site"
-    with FileLock(f"{folder}.lock"):
-        return folder / "html" if folder.exists() else build_site(folder)
+    built = (base.parent if hasattr(request.config, "workerinput") else base) / "site-is-built"
+    with FileLock(f"{built}.lock"):
+        if not built.exists():
+            build_site()
+            built.touch()
+    return DOCS / "_build" / "html"
 
 
 @pytest.fixture(scope="module", autouse=True)

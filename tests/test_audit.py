@@ -213,13 +213,6 @@ def test_no_order_is_said_to_be_as_regular_as_another(samples: int, batch: int, 
                 assert ", or" not in found.replace(", or more", ""), (kind, seed, found)
 
 
-def test_a_weighted_sampler_is_expected_to_repeat() -> None:
-    found = audit(loader(sampler=WeightedRandomSampler([1.0] * N, N)))
-    assert found["coverage"].level == "ok"
-    assert "expected, since WeightedRandomSampler draws samples more than once" in found["coverage"].sentence
-    assert found["coverage"].numbers["unseen_in_an_epoch"] == pytest.approx(368, abs=60)
-
-
 def test_a_huggingface_stream_after_a_resume() -> None:
     shuffled = huggingface(num_shards=4).shuffle(seed=1, buffer_size=100)
     found = audit(shuffled, batch_size=10, before_epoch=shuffled.set_epoch)

@@ -1,18 +1,51 @@
-"""What is measured is what was drawn, and it agrees with the theory."""
+"""What is measured is what was drawn, and it agrees with the theory: draws, spectra, gaps, mixing."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
-from itertools import combinations, pairwise
+from itertools import chain, combinations, islice, pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from contracts import CASES
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-from replenish import Order, RandomReshuffling, SequencedReplacement
-from replenish.diagnostics import PARTS_PER_EPOCH, measure, plot
+from replenish import (
+    BatchedReplacement,
+    FlipFlop,
+    IndependentDraws,
+    Order,
+    RandomReshuffling,
+    SequencedReplacement,
+    ShuffleOnce,
+    theory,
+)
+from replenish.diagnostics import (
+    PARTS_PER_EPOCH,
+    Mixing,
+    measure,
+    measure_mixing,
+    noise_spectrum,
+    plot,
+    plot_mixing,
+    plot_noise_spectra,
+    plot_visit_gaps,
+    residence_quantile,
+    visit_gaps,
+)
 from replenish.draws import DistinctDraws
+from replenish.measure.spectrum import expected_density
 from replenish.palette import look_of
+from replenish.stream import PooledStream
+from replenish.theory.order_laws import noise_law
+from replenish.torch import OrderBatchSampler
+
+# ---- Draws ----
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -118,7 +151,7 @@ def test_plot_draws_what_was_measured() -> None:
         ({"labels": [-1] * 100}, ValueError, "labels should not be negative, but got -1"),
     ],
 )
-def test_bad_input(options: dict[str, object], error: type[Exception], message: str) -> None:
+def test_bad_input_of_measure(options: dict[str, object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         measure(RandomReshuffling(100, 10), **options)  # type: ignore[arg-type]
 
@@ -141,3 +174,199 @@ def test_far_steps_are_measured_like_near_ones() -> None:
         assert 0.1 < pool.mean_age < 1
     with pytest.raises(ValueError, match=r"start \+ epochs \* steps_per_epoch should be at most"):
         measure(order, 10, start=2**62)
+
+
+# ---- Spectra and gaps, for orders, loaders and lists alike ----
+
+
+ORDERS = [
+    SequencedReplacement(1200, 10),
+    SequencedReplacement(1200, 10, pool_size=300),
+    SequencedReplacement(1205, 10, pool_size=3000),
+    RandomReshuffling(1200, 10),
+    RandomReshuffling(1207, 10),
+    RandomReshuffling(1207, 10, drop_last=True),
+    FlipFlop(1200, 10),
+    ShuffleOnce(1200, 10),
+    IndependentDraws(1200, 10),
+    BatchedReplacement(1200, 300),
+]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_measured_spectra_are_the_laws(order: Order) -> None:
+    """The error of a mean over signs is known; the order's own luck adds about as much."""
+    epochs = 12  # a whole number of flip-flop's pairs
+    found = noise_spectrum(order, epochs, start=20 * order.steps_per_epoch, numbers=256)
+    expected = expected_density(noise_law(order), found.steps)
+    assert found.frequencies[-1] == 0.5 if found.steps % 2 == 0 else found.frequencies[-1] < 0.5
+    # Periodograms at epochs' harmonics know only a few numbers of the order each: bands are compared, not points.
+    edges = np.unique(np.geomspace(1, len(expected) + 1, 13).astype(int)) - 1
+    for first, last in pairwise(edges):
+        error = np.sqrt(np.sum(found.error[first:last] ** 2) + np.sum((0.06 * expected[first:last]) ** 2)) / (
+            last - first
+        )
+        difference = found.density[first:last].mean() - expected[first:last].mean()
+        assert abs(difference) < 5 * error + 1e-6, (first, last, difference, error)
+
+
+def test_any_source_is_read_alike() -> None:
+    order = RandomReshuffling(120, 10, seed=3)
+    data = TensorDataset(torch.arange(120))
+    batches = [batch.tolist() for batch in order.batches(0, 60)]
+    sources = [
+        order,
+        DataLoader(data, batch_sampler=OrderBatchSampler(order)),
+        OrderBatchSampler(order),
+        iter(batches),
+    ]
+    spectra = [noise_spectrum(source, 5, num_samples=120) for source in sources]
+    gaps = [visit_gaps(source, 5) for source in [order, DataLoader(data, batch_sampler=OrderBatchSampler(order))]]
+    assert all((found.density == spectra[0].density).all() for found in spectra)
+    assert gaps[0].counts.tolist() == gaps[1].counts.tolist()
+    assert noise_spectrum(batches, 2).steps == 120
+
+
+def test_gaps_that_are_measured_are_counted_in_steps() -> None:
+    found = visit_gaps([[0, 1], [0, 0], [2, 1], [0, 2]], 1)
+    assert found.counts.tolist() == [0, 2, 2]  # 0: 0-1-3, 1: 0-2, 2: 2-3
+    assert found.mean * 1.5 == pytest.approx(6 / 4)  # three samples, batches of two: an epoch is 1.5 steps
+    assert found.survival([0, 1 / 1.5, 2 / 1.5, 99]).tolist() == [1, 0.5, 0, 0]
+    assert np.isnan(visit_gaps([[0], [1]], 1).mean)
+
+
+def test_pictures_show_measurements_and_laws() -> None:
+    order = RandomReshuffling(500, 10)
+    found = noise_spectrum(order, 4)
+    law = theory.noise_spectrum(order, found.frequencies)
+    figure = plot_noise_spectra({"reshuffling, measured": found, "reshuffling": law, "something": law}, 50)
+    lines = figure.axes[0].get_lines()
+    assert [line.get_label() for line in lines] == ["reshuffling, measured", "reshuffling", "something"]
+    assert lines[1].get_xdata()[0] == pytest.approx(0.25)
+    assert [line.get_linestyle() for line in lines] == ["None", "-", "-"]
+    # An order has its one colour, also here; what is no order has another.
+    assert lines[0].get_color() == lines[1].get_color() == look_of("reshuffling").light
+    assert lines[2].get_color() not in [look_of(name).light for name in ("reshuffling", "srs")]
+    figure = plot_visit_gaps({"measured": visit_gaps(order, 20), "law": theory.visit_gaps(order)})
+    assert len(figure.axes[0].get_lines()) == 2
+    assert figure.axes[0].get_ylim()[0] == 0
+    assert figure.axes[0].get_ylim()[1] >= 100  # per cent: all gaps are longer than nothing
+    with pytest.raises(ValueError, match="at least one spectrum"):
+        plot_noise_spectra({}, 50)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(range(10))
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        ([["a"]], {}, TypeError, r"each batch should be a list of indices, but got \['a'\]"),
+        ([], {}, ValueError, "at least one batch, but got none"),
+        ([[0, -1]], {}, ValueError, "should not be negative, but got -1"),
+        ([[0, 5]], {"num_samples": 5}, ValueError, "below num_samples = 5, but got 5"),
+        ([[0, 5]], {"start": 3}, ValueError, "start should be 0 for anything but an Order"),
+        (DataLoader(Stream()), {}, TypeError, "over an iterable dataset, which has none: replenish.audit"),
+        (7, {}, TypeError, "source should be an Order, a loader or an iterable"),
+    ],
+)
+def test_bad_input_of_gaps(source: object, options: dict[str, int], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        visit_gaps(source, 1, **options)  # type: ignore[arg-type]
+
+
+def test_torch_is_not_needed() -> None:
+    code = "import sys\nfrom replenish import diagnostics\ndiagnostics.noise_spectrum([[0, 1], [2, 3]], 3)\n"
+    subprocess.run([sys.executable, "-c", code + "assert 'torch' not in sys.modules"], check=True)
+
+
+# ---- Mixing, to choose a pool ----
+
+
+SORTED = np.repeat(np.arange(10), 400)
+
+
+@pytest.mark.parametrize(("pool_size", "batch_size"), [(100, 1), (100, 7), (10_000, 64), (8, 8), (9, 8)])
+@pytest.mark.parametrize("probability", [0.01, 0.5, 0.9, 0.99, 0.999])
+def test_residence_quantile_is_that_of_the_law(pool_size: int, batch_size: int, probability: float) -> None:
+    steps = residence_quantile(pool_size, batch_size, probability)
+    law = theory.residence_probability(pool_size, batch_size, np.arange(1, steps + 1))
+    assert law.sum() >= probability - 1e-9
+    assert law[:-1].sum() < probability
+
+
+def test_mixing_lies_between_its_extremes_and_grows_with_the_pool() -> None:
+    found = measure_mixing(SORTED, 20, [20, 100, 400, 1600, 4000, 40_000], epochs=10)
+    excess = [row.excess for row in found]
+    assert excess == sorted(excess, reverse=True)
+    assert excess[0] > 0.9
+    assert abs(excess[-1]) < 0.05
+    assert [row.labels for row in found] == sorted(row.labels for row in found)
+    assert found[-1].labels == pytest.approx(found[-1].shuffled_labels, rel=0.02)
+    assert found[0].unmixed_distance == pytest.approx(0.9)
+    assert [row.mean_stay for row in found][:2] == [1.0, 5.0]
+
+
+def test_it_measures_what_the_stream_gives() -> None:
+    (row,) = measure_mixing(SORTED, 20, [300], seed=4)
+    stream = PooledStream(SORTED, batch_size=20, pool_size=300, seed=4)
+    batches = list(islice(stream, row.stay_99, row.stay_99 + 200))
+    assert row.labels == pytest.approx(np.mean([len(set(batch)) for batch in batches]))
+
+
+def test_labels_may_be_strings_or_one_alone() -> None:
+    (words,) = measure_mixing(["a"] * 50 + ["b"] * 50, 5, [10])
+    (numbers,) = measure_mixing([0] * 50 + [1] * 50, 5, [10])
+    assert words == numbers
+    (one,) = measure_mixing([3] * 20, 5, [10])
+    assert one.excess == 0
+    assert measure_mixing([0, 1, 2], 5, [10])[0].pool_size == 10  # a source shorter than the batch
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([], 5, [10]), ValueError, "labels should be a list of at least one label"),
+        (([[1, 2]], 5, [10]), ValueError, "labels should be a list"),
+        (([0.5, 1.5], 5, [10]), TypeError, "labels should be integers or strings, but got float64"),
+        (([0, 1], 5, []), ValueError, "pool_sizes should have at least one size"),
+        (([0, 1], 5, [True]), TypeError, "each of pool_sizes should be an int"),
+        (([0, 1], 5, 20), TypeError, r"pool_sizes should be a list of pool sizes, but got 20; give \[20\]"),
+        (([0, 1], 5, [4]), ValueError, "batch_size should be at most pool_size"),
+        (([0, 1], 0, [4]), ValueError, "batch_size should be at least 1"),
+    ],
+)
+def test_bad_input_of_mixing(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        measure_mixing(*arguments)
+
+
+def test_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the plot needs matplotlib; the numbers do not")
+    found = measure_mixing(SORTED, 20, [400, 20, 4000])
+    figure = plot_mixing(found)
+    left, right = figure.axes
+    assert list(left.lines[0].get_xdata()) == [20, 400, 4000]
+    assert list(right.lines[0].get_ydata()) == [row.distance for row in sorted(found)]
+    assert right.lines[1].get_ydata()[0] == found[0].shuffled_distance
+    assert list(chain(left.get_xlabel(), right.get_xlabel()))
+    figure.savefig(tmp_path / "mixing.png")
+    assert (tmp_path / "mixing.png").stat().st_size > 1000
+    with pytest.raises(ValueError, match="measured should be what measure_mixing returned"):
+        plot_mixing([])
+
+
+def test_only_the_plot_needs_matplotlib() -> None:
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+from replenish import diagnostics as mixing
+rows = mixing.measure_mixing([0] * 20 + [1] * 20, 4, [8])
+assert isinstance(rows[0], mixing.Mixing) and "torch" not in sys.modules
+mixing.plot_mixing(rows)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "plot_mixing needs matplotlib: pip install matplotlib" in done.stderr
+    assert Mixing._fields[0] == "pool_size"

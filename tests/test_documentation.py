@@ -1,9 +1,10 @@
-"""Every Python block of the README and the docs runs, page by page, and docstring examples say the truth."""
+"""What the README, the docs, the docstrings, the notebooks and the examples say is run, and is true."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import os
 import re
 import runpy
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -88,18 +90,6 @@ def test_links_between_pages_lead_somewhere() -> None:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_tables_of_times_say_how_their_ratios_are_made() -> None:
-    sentence = re.search(r'RATIOS = "(.*)"', (ROOT / "benchmarks" / "machine.py").read_text())
-    assert sentence
-    scripts = [path for path in (ROOT / "benchmarks").glob("*.py") if "{RATIOS}" in path.read_text()]
-    sections = {f"benchmarks/{path.name}" for path in scripts}
-    for page in PAGES:
-        for name, text in re.findall(r"<!-- begin: (\S+) -->(.*?)<!-- end", page.read_text(), flags=re.DOTALL):
-            assert (sentence[1] in text) == (name in sections), f"{page.name}, {name}"
-            sections.discard(name)
-    assert not sections
-
-
 def test_the_pictures_are_what_their_command_draws() -> None:
     draws = runpy.run_path(str(ROOT / "docs" / "pool_picture.py"))
     assert (ROOT / "docs" / "pool.svg").read_text() == draws["picture"]()
@@ -140,3 +130,63 @@ def test_commands_are_those_that_there_are(page: Path) -> None:
             words.insert(words.index("-m"), "--")
         _, rest, _ = command.make_parser(context).parse_args(list(words))
         assert not rest, f"{page.name} says `replenish {told}`, but {rest} means nothing there"
+
+
+# ---- The notebooks of examples/ run, and show what stands in them ----
+
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+RUNNER = runpy.run_path(str(EXAMPLES / "run_notebooks.py"))
+
+
+def shown(notebook: dict[str, Any]) -> list[str]:
+    """Return what the cells show as text; trained numbers, which may differ from machine to machine, are left out."""
+    texts = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code" and "compare_trainings(" not in "".join(cell["source"]):
+            for output in cell["outputs"]:
+                texts.append("".join(output.get("text") or output["data"]["text/plain"]))
+    return texts
+
+
+@pytest.mark.parametrize("path", RUNNER["NOTEBOOKS"], ids=lambda path: path.stem)
+def test_notebooks_run_and_show_what_stands_in_them(path: Path) -> None:
+    committed = json.loads(path.read_text())
+    ran = RUNNER["run"](committed)
+    assert shown(ran) == shown(committed), "run `python examples/run_notebooks.py`"
+    assert any("text/html" in output.get("data", {}) for cell in ran["cells"] for output in cell.get("outputs", []))
+    assert path.stat().st_size < 30_000
+    assert all(cell["id"] for cell in committed["cells"])
+    assert (committed["nbformat"], committed["nbformat_minor"]) == (4, 5)
+
+
+# ---- The example scripts of streams run, each with the package that it shows ----
+
+
+def run_example(name: str, folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_generator(tmp_path: Path) -> None:
+    assert "resumed with 100 items in the state" in run_example("stream_generator.py", tmp_path)
+
+
+def test_text(tmp_path: Path) -> None:
+    assert "200,000 lines found" in run_example("stream_text.py", tmp_path, "--lines", "200000")
+    path = tmp_path / "own.txt"
+    path.write_text("one\ntwo\nthree")
+    assert "3 lines found" in run_example("stream_text.py", tmp_path, "--file", str(path))
+
+
+def test_webdataset(tmp_path: Path) -> None:
+    pytest.importorskip("webdataset", reason="the example of .tar shards needs webdataset: pip install webdataset")
+    assert "1200 samples in 38 batches; resumed" in run_example("stream_webdataset.py", tmp_path)
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("datasets", reason="the example of Parquet files needs datasets: pip install datasets")
+    assert "resumed from" in run_example("stream_parquet.py", tmp_path)

@@ -119,23 +119,6 @@ def test_slots_are_distinct_and_in_range(num_slots: int, batch_size: int) -> Non
     assert (np.diff(np.sort(slots, axis=1), axis=1) > 0).all()
 
 
-def test_a_batch_near_the_pool_takes_few_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing B = M by rejection alone would take M ln M words and many rounds; counted, not timed."""
-    drawn = []
-    plain = KeyedWords.words
-
-    def counted(self: KeyedWords, count: int) -> np.ndarray:
-        drawn.append(count)
-        return plain(self, count)
-
-    monkeypatch.setattr(KeyedWords, "words", counted)
-    for batch_size in (30_000, 49_999, 50_000, 25_000, 20_000):
-        drawn.clear()
-        DistinctDraws(50_000, batch_size, seed=0).block(0)
-        assert sum(drawn) <= 2 * batch_size
-        assert len(drawn) <= 24
-
-
 def test_packing_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = DistinctDraws(3000, 700, seed=0)
     wide = DistinctDraws(3000, 700, seed=0)

@@ -166,15 +166,6 @@ def test_mean_and_variance_of_the_gaps_of_srs(k: float) -> None:
     assert 2 * np.trapezoid(grid * survival, grid) - 1 == pytest.approx(law.variance, abs=2e-3)
 
 
-def test_gaps_of_the_paper() -> None:
-    srs = theory.visit_gaps(SequencedReplacement(50_000, 50))
-    assert srs.variance == pytest.approx(0.4817, abs=1e-4)
-    assert (1 - srs.survival(0.1), srs.survival(2.0)) == pytest.approx((0.0574, 0.0943), abs=1e-4)
-    assert theory.visit_gaps(RandomReshuffling(50_000, 50)).variance == pytest.approx(1 / 6, abs=1e-5)
-    assert theory.visit_gaps(FlipFlop(50_000, 50)).variance == pytest.approx(1 / 4, abs=1e-5)
-    assert "variance 0.4817" in repr(srs)
-
-
 @pytest.mark.parametrize(
     ("order", "message"),
     [

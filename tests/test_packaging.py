@@ -1,14 +1,17 @@
-"""The core needs numpy alone, in the source tree and in the built wheel."""
+"""The package and its maintenance: numpy alone, exports, bounds, workflows that name what is there."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -76,18 +79,79 @@ def test_lower_bounds_are_the_tested_versions() -> None:
     assert not differing, "constraints-lowest.txt and pyproject.toml differ"
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the lowest numpy has no build for this Python")
-def test_the_wheel_works_with_the_lowest_numpy_alone(tmp_path: Path) -> None:
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT)
-    (wheel,) = tmp_path.glob("replenish-*.whl")
-    CHECKS["check_contents"](wheel)
-    CHECKS["check_core"](wheel, tmp_path / "core")
-
-
 def test_torch_adapters_say_what_is_missing() -> None:
     """Without torch the core works, and the adapters fail with the name of what to install."""
     blocked = 'import sys; sys.modules["torch"] = None\nimport replenish\nimport replenish.torch\n'
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "pip install 'replenish[torch]'" in done.stderr
+
+
+# ---- Workflows, hooks and templates ----
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TARGETS = set(re.findall(r"^([\w.-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+FILES = [*ROOT.glob(".github/**/*.*"), ROOT / ".pre-commit-config.yaml", ROOT / "SECURITY.md", ROOT / "hubconf.py"]
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    return yaml.safe_load(path.read_text())
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    return [step for job in parsed(workflow)["jobs"].values() for step in job.get("steps", [])]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+class TestWorkflows:
+    def test_what_they_make_is_there(self, workflow: Path) -> None:
+        said = "\n".join(step.get("run", "") for step in steps(workflow))
+        named = set(re.findall(r"\bmake ([a-z][\w-]*)", said))
+        for job in parsed(workflow)["jobs"].values():
+            matrix = job.get("strategy", {}).get("matrix", {})
+            named |= {*matrix.get("target", []), *(row["target"] for row in matrix.get("include", []))}
+        assert named <= TARGETS
+        assert not re.findall(r"\bmake (?!\$\{\{ matrix\.target|\.venv/ready|[a-z])", said)
+
+    def test_actions_are_pinned_by_version(self, workflow: Path) -> None:
+        used = [step["uses"] for step in steps(workflow) if "uses" in step]
+        assert used
+        assert [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", name)] == []
+
+    def test_nobody_may_more_than_needed(self, workflow: Path) -> None:
+        assert parsed(workflow)["permissions"] == {"contents": "read"}
+
+
+def test_every_python_that_is_declared_is_tested_with_lowest_and_newest() -> None:
+    declared = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    matrix = parsed(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]["matrix"]["strategy"]["matrix"]
+    assert matrix["python"] == [row["python"] for row in matrix["include"]] == declared
+    lowest = dict(re.findall(r"^(\w+)==(.+)$", (ROOT / "constraints-lowest.txt").read_text(), flags=re.MULTILINE))
+    floor = re.findall(r'"torch>=([\d.]+)"', (ROOT / "pyproject.toml").read_text())
+    for row in matrix["include"]:
+        if row["target"] == "test-lowest":
+            assert (row["numpy"], row["torch"]) == (lowest["numpy"], f"{floor[0]}.0")
+
+
+def test_no_file_names_an_account_that_nobody_here_owns() -> None:
+    for path in [
+        *FILES,
+        ROOT / "pyproject.toml",
+        ROOT / "CITATION.cff",
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+    ]:
+        text = path.read_text()
+        assert "replenish-srs" not in text, path
+        assert not re.findall(r"github\.(?:com|io)/replenish\b", text), path
+        assert all('source="local"' in call for call in re.findall(r"hub\.load\([^)]*\)", text)), path
+
+
+def test_a_release_without_the_publishers_address_is_refused() -> None:
+    check = runpy.run_path(str(ROOT / ".ci" / "release_check.py"))["check_publisher"]
+    if "Repository =" in (ROOT / "pyproject.toml").read_text().replace('nowhere else: Repository = "', ""):
+        check()
+    else:
+        with pytest.raises(SystemExit, match="Repository"):
+            check()

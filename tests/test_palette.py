@@ -2,50 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
-import pytest
-
 from replenish.orders import ORDERS
 from replenish.palette import HUES, MARKS, Look, free_look, look_of
 
 #: Those that most charts have, with looks of their own.
 NAMED = ("srs", "reshuffling", "replacement", "independent", "shuffle-once", "flip-flop")
-# Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
-SIGHTS = {
-    "usual": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-}
-LMS = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566]]
-LMS += [[0.0883024619, 0.2817188376, 0.6299787005]]
-OKLAB = [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099]]
-OKLAB += [[0.0259040371, 0.7827717662, -0.8086757660]]
-
-
-def linear(colour: str) -> np.ndarray:
-    channels = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
-    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-
-
-def luminance(colour: str) -> float:
-    return float(linear(colour) @ [0.2126, 0.7152, 0.0722])
-
-
-@pytest.mark.parametrize("sight", list(SIGHTS))
-@pytest.mark.parametrize("ground", [0, 1], ids=["light", "dark"])
-def test_six_hues_can_be_told_apart(ground: int, sight: str) -> None:
-    """Distances in Oklab, where 0.02 is just seen; the three orders of most charts lie farther apart."""
-    seen = [np.clip(np.array(SIGHTS[sight]) @ linear(hue[ground]), 0, 1) for hue in HUES[:6]]
-    places = [np.array(OKLAB) @ np.cbrt(np.array(LMS) @ colour) for colour in seen]
-    distances = {
-        (first, second): float(np.linalg.norm(places[first] - places[second]))
-        for first, second in itertools.combinations(range(6), 2)
-    }
-    assert min(distances.values()) > 0.065
-    assert min(distance for (_, second), distance in distances.items() if second < 3) > 0.085
 
 
 def test_orders_of_the_lab_differ_in_colour_and_in_mark() -> None:

@@ -78,7 +78,7 @@ def test_a_dead_link_in_raw_html_fails_the_build(tmp_path: Path) -> None:
         copy(DOCS / name, docs / name)
     (docs / "index.md").write_text('# Title\n\n```{raw} html\n<a href="gone.html">x</a>\n```\n')
     with pytest.raises(RuntimeError, match=r"a link leads nowhere: index\.html -> gone\.html"):
-        build_site(tmp_path, docs)
+        build_site(docs)
 
 
 @pytest.mark.parametrize("tex", [r"\unknowncommand x", r"\begin{aligned} a &= b \\ &= c \end{aligned}"])

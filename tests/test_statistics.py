@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from replenish import BatchedReplacement, IndependentDraws, Order, SequencedReplacement, theory
 
@@ -24,28 +23,6 @@ def close(values: list[float], expected: float) -> bool:
 
 
 POOLS = [(1000, 20, None), (1000, 20, 2000), (1000, 20, 300), (600, 7, 901)]
-
-
-@pytest.mark.parametrize(("num_samples", "batch_size", "pool_size"), POOLS)
-def test_residence(num_samples: int, batch_size: int, pool_size: int | None) -> None:
-    """How long a copy stays: geometric. A sequence longer than the run makes every copy its own sample."""
-    pool = pool_size or num_samples
-    steps = 20 * pool // batch_size
-    order = SequencedReplacement(pool + steps * batch_size, batch_size, pool_size=pool, sequence="identity")
-    stays = []
-    for step, batch in enumerate(order.batches(0, steps)):
-        inserted = np.maximum((batch - pool) // batch_size, -1)  # the step that refilled it; -1 for the first pool
-        stays.append(step - inserted)
-    # Copies inserted late cannot be seen to stay long: take those of the first half, and stays up to a quarter.
-    longest = steps // 4
-    early = np.concatenate([stay[(step - stay) < steps // 2] for step, stay in enumerate(stays)])
-    observed = np.bincount(np.minimum(early, longest + 1), minlength=longest + 2)[1:]
-    probability = theory.residence_probability(num_samples, batch_size, np.arange(1, longest + 1), pool_size=pool)
-    expected = np.append(probability, 1 - probability.sum()) * len(early)
-    cells = np.searchsorted(np.cumsum(expected), np.linspace(0, len(early), 25)[1:-1])
-    groups = [np.add.reduceat(values, np.unique([0, *cells])) for values in (observed, expected)]
-    assert stats.chisquare(*groups).pvalue > ALPHA
-    assert theory.mean_residence(num_samples, batch_size, pool_size=pool) == pytest.approx(pool / batch_size)
 
 
 @pytest.mark.parametrize(("num_samples", "batch_size", "pool_size"), POOLS)
@@ -82,12 +59,6 @@ def test_counts_do_not_drift(num_samples: int, batch_size: int, pool_size: int |
             for seed in range(150)
         ]
         assert close(spreads, theory.count_spread(num_samples, batch_size, step, pool_size=pool_size))
-
-
-def test_counts_of_independent_draws_drift() -> None:
-    for step in (100, 1000):
-        spreads = [float(counts(IndependentDraws(500, 25, seed=seed), 0, step).var()) for seed in range(150)]
-        assert close(spreads, theory.count_spread_independent(500, 25, step))
 
 
 def test_unseen_in_the_first_epoch() -> None:

@@ -362,15 +362,6 @@ def test_unseen_fraction_of_the_paper_and_of_extreme_pools():
     assert grid == sorted(grid)
 
 
-def test_first_epoch_misses_fewer_than_later_ones():
-    limit = math.exp(-1) * (1 - math.exp(-1))
-    assert theory.unseen_fraction(SMALL_STEPS, 1) == pytest.approx(limit, rel=1e-3)
-    n, b = 1000, 8  # for M = N: one copy until it is refilled at step i // B, then two
-    one, two = 1 - b / n, (n - b) * (n - b - 1) / (n * (n - 1))
-    by_hand = [one ** (i // b + 1) * two ** (n // b - 1 - i // b) for i in range(n)]
-    np.testing.assert_allclose(theory.unseen_probability(n, b, n // b), by_hand, rtol=1e-12)
-
-
 # ---- Bad input ----
 
 VALID = {

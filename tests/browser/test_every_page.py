@@ -96,6 +96,8 @@ def test_it_fits_and_can_be_read(open_page: Any, paths: dict[str, Path], name: s
     assert len(contrasts) > 20
     assert min(contrasts)[0] >= 4.5, min(contrasts)
     assert page.locator("h1").count() == 1
+    ids = page.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
+    assert len(ids) == len(set(ids))
     assert page.locator("b", has_text="my data").count() == 0
 
 

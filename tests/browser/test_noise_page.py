@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from replenish import theory
@@ -89,19 +88,6 @@ def test_values_follow_the_sliders_and_the_keys(open_page, path: Path) -> None:
     page.fill("#curvature", "1")
     assert "SGD diverges" in shown(page)["sentence"]
     assert shown(page)["first-variance"] == "–"  # noqa: RUF001
-
-
-def test_the_curves_are_drawn_where_the_laws_are(open_page, path: Path) -> None:
-    page = open_page(path)
-    before = page.locator("#spectrum [data-order=srs] path.line").get_attribute("d")
-    drawn = page.locator("#variance [data-order=srs] path.line").get_attribute("d")
-    heights = [float(corner.split()[1]) for corner in drawn.removeprefix("M").split("L")]
-    kappas = np.geomspace(0.01, 100, len(heights))
-    law = theory.noise_variance(order_of("srs", 50_000, 50, 1), kappas)
-    assert [(252 - height) / (252 - 14) for height in heights] == pytest.approx(law.tolist(), abs=0.001)
-    assert page.locator("#spectrum [data-order=srs] .stem").count() == 12
-    page.fill("#k", "9")
-    assert page.locator("#spectrum [data-order=srs] path.line").get_attribute("d") != before
 
 
 def test_values_are_read_under_the_pointer_and_by_keys(open_page, path: Path) -> None:

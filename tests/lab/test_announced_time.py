@@ -11,11 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.lab.comparing.data import PlannedComparison, lab_question, plan_comparison
+from replenish.lab.comparing.data import PlannedComparison
 from replenish.lab.config import RunConfig
 from replenish.lab.experiments.costs import known_data, run_cost
-from replenish.lab.jobs import Execution
-from replenish.lab.runs import RunFolder, read_runs
+from replenish.lab.runs import read_runs
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -42,17 +41,6 @@ def test_every_run_has_to_start_and_those_at_once_take_the_time_of_one(tmp_path:
     assert minutes(tmp_path, "--epochs", "1", "--seeds", "24", "--jobs", "2") == pytest.approx(one_by_one / 2, abs=1)
     assert minutes(tmp_path, "--epochs", "100", "--seeds", "24") > 3 * one_by_one
     assert minutes(tmp_path, "--epochs", "4000", "--seeds", "24") > 120
-
-
-def test_runs_that_have_ended_take_no_time(tmp_path: Path) -> None:
-    whole = minutes(tmp_path, "--epochs", "1", "--seeds", "24")
-    question = lab_question(("reshuffling", "srs"), 24)
-    planned = plan_comparison("digits", question, Execution(tmp_path), model="wrn-10-1", recipe={"epochs": 1})
-    for job in planned.jobs[:24]:
-        RunFolder(job.folder).claim(job.config)
-        data = {"fingerprint": planned.dataset.fingerprint}
-        RunFolder(job.folder).write_result({"status": "finished", "test_error": 1.0, "data": data, "hardware": {}})
-    assert minutes(tmp_path, "--epochs", "1", "--seeds", "24") == pytest.approx(whole / 2, abs=1)
 
 
 def test_what_is_announced_for_a_run_is_near_to_what_the_committed_runs_took() -> None:

@@ -212,13 +212,6 @@ def test_a_slug_is_the_name_of_a_folder(config: RunConfig) -> None:
     assert slug.endswith(f"-of{config.epochs}-{slug[-8:]}")
 
 
-def test_numpys_integers_are_plain_ones() -> None:
-    config = RunConfig(batch_size=np.int64(64), epochs=np.int32(200), pad=np.int8(4), seed=np.int64(0))  # type: ignore[arg-type]
-    assert config == RunConfig()
-    assert json.loads(json.dumps(config.to_dict())) == RunConfig().to_dict()
-    assert config.slug == RunConfig().slug
-
-
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [

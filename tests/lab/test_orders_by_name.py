@@ -17,7 +17,6 @@ from contracts import facts
 from torch.utils.data import DataLoader
 from typer.core import TyperCommand
 
-from replenish import audit, diagnostics
 from replenish.cli.exec import exec_
 from replenish.exec import hook
 from replenish.exec.environment import FIRST_PROCESS, VARIABLE
@@ -27,7 +26,7 @@ from replenish.lab.data.dataset import Dataset
 from replenish.lab.inspect import inspect_orders
 from replenish.lab.inspect.page import page
 from replenish.lab.inspect.tables import tables
-from replenish.orders import ORDERS, build_order
+from replenish.orders import ORDERS
 
 SAMPLES, SIZE = 97, 8  # those of `facts`
 NAMES = list(ORDERS)
@@ -106,18 +105,6 @@ def test_exec_says_what_is_wrong_with_an_array(
     assert "labels should have one entry for each of the 50 samples, but got an array of" in said(
         *words, num_samples=50
     )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_audit_and_what_inspect_measures(name: str) -> None:
-    order = build_order(name, SAMPLES, SIZE, **facts(name))
-    found = audit(order, epochs=2)
-    assert type(order).__name__ in found.subject
-    assert found.level != "fault", found
-    measured = diagnostics.measure(order, epochs=2)
-    assert measured.counts.sum() == sum(len(batch) for batch in order.batches(0, 2 * order.steps_per_epoch))
-    assert diagnostics.visit_gaps(order, epochs=4).mean == pytest.approx(1, abs=0.5)
-    assert np.isfinite(diagnostics.noise_spectrum(order, epochs=2).density).all()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if ORDERS[name].needs or name in ("poisson", "flip-flop")])

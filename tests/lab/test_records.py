@@ -1,4 +1,4 @@
-"""A run's folder: nothing half-written, nothing damaged taken for whole, nobody else's run overwritten."""
+"""A run's folder and its jobs: nothing half-written, nothing damaged taken for whole, nobody else's run overwritten."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ import pytest
 import torch
 from small_runs import TINY, same
 
+from replenish.lab import Hardware
 from replenish.lab.atomic_files import write_atomically, write_flushed
+from replenish.lab.jobs import Job, job_from, plan
 from replenish.lab.runs.checkpoints import CHECKPOINT, PREVIOUS_CHECKPOINT
 from replenish.lab.runs.folder import CONFIG, RESULT, RunFolder
+
+# ---- The folder ----
+
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -247,3 +252,36 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     link.symlink_to(victim)
     write_flushed(link, b"new")
     assert (victim.read_text(), link.read_text()) == ("mine", "new")
+
+
+# ---- Jobs, planned from configs and seeds ----
+
+
+OTHER = dataclasses.replace(TINY, order="reshuffling")
+
+
+def test_all_configs_of_a_seed_come_before_the_next_seed(tmp_path: Path) -> None:
+    jobs = plan([TINY, OTHER], [0, 3], tmp_path)
+    assert [(job.config.order, job.config.seed) for job in jobs] == [
+        ("srs", 0),
+        ("reshuffling", 0),
+        ("srs", 3),
+        ("reshuffling", 3),
+    ]
+    assert [job.folder for job in jobs] == [
+        tmp_path / config.slug / f"seed{seed}" for seed in (0, 3) for config in (TINY, OTHER)
+    ]
+    assert list(tmp_path.iterdir()) == []  # a plan writes nothing
+
+
+def test_a_job_survives_json(tmp_path: Path) -> None:
+    job = Job(OTHER, tmp_path / "run", Hardware("cpu", 2, threads=2), tensorboard=True, command="replenish run 'a b'")
+    assert job_from(json.loads(json.dumps(job.to_dict()))) == job
+
+
+def test_a_folder_of_another_config_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    RunFolder(tmp_path / TINY.slug / "seed0").claim(TINY)
+    assert len(plan([TINY], [0, 1], tmp_path)) == 2
+    RunFolder(tmp_path / TINY.slug / "seed1").claim(TINY)  # of seed 0
+    with pytest.raises(ValueError, match="of another config: seed is 0 there and 1 here$"):
+        plan([TINY], [0, 1], tmp_path)

@@ -114,26 +114,6 @@ def test_the_headline_is_what_the_numbers_allow(table3_runs: Path) -> None:
         assert "This is not the paper's scale" in text
 
 
-def test_the_best_epoch_is_labelled_and_apart(tmp_path: Path) -> None:
-    config = experiments()["mini"][WRN]
-    for seed, best in enumerate((50.0, 51.0, 52.0)):
-        write_run(tmp_path, config.with_seed(seed), 60.0 + seed, result={"best_test_error": best})
-    page, markdown = report_of(tmp_path)
-    row = page.tables["mini-table3"][WRN]
-    assert row[5].startswith("61.00; n = 3; 58.52 to 63.48")
-    assert row[8].startswith("51.00; n = 3")
-    assert "Best epoch(chosen on the test set, for information)" in page.text
-    assert "Best epoch (chosen on the test set, for information)" in markdown
-
-
-def test_one_seed_has_no_interval(tmp_path: Path) -> None:
-    write_run(tmp_path, experiments()["mini"][WRN], 60.0)
-    write_run(tmp_path, experiments()["mini"][SRS], 61.0)
-    page, _ = report_of(tmp_path)
-    assert page.tables["mini-table3"][SRS][5] == "61.00; n = 1; no interval"
-    assert "A single pair of runs decides nothing: take at least 3 seeds." in page.text
-
-
 def test_at_full_scale_ours_is_set_against_the_paper(tmp_path: Path) -> None:
     for seed, error in enumerate((12.0, 12.5, 13.0, 12.2, 12.8)):
         write_run(tmp_path, experiments()["full"][SRS].with_seed(seed), error)
@@ -184,29 +164,6 @@ def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
     assert "mini-table2" not in page.tables
     seeds = page.lines("mini-table3-seeds", "value")
     assert seeds["seed 1"]["y"][3] == TABLE3_ERRORS[SRS][1]
-
-
-def test_the_drawn_line_is_at_its_values(table3_runs: Path) -> None:
-    """The last point of the SVG, mapped back to percent by the marks of the axes, is the mean of the folders."""
-    source = write_report(table3_runs, experiments=experiments())[0].read_text()
-    panel = source[source.index('id="mini-figure2"') :].split('data-chart="test_error"')[1].split("</svg>")[0]
-    ticks = re.findall(r'class="tick (.)" data-value="([\d.]+)" x="([\d.]+)" y="([\d.]+)"', panel)
-    up = [(float(value), float(y) - 4.5) for axis, value, _, y in ticks if axis == "y"]
-    along = [(float(value), float(x)) for axis, value, x, _ in ticks if axis == "x"]
-    path = re.findall(r'class="line" d="M([^"]+)"', panel)[2]
-    at, height = map(float, path.split("L")[-1].split())
-    assert _mapped(height, up) == pytest.approx(60.8, abs=0.1)
-    assert _mapped(at, along) == pytest.approx(40)
-    assert re.findall(r'class="upright [^"]*" data-value="([\d.]+)"', panel) == ["12", "24", "30", "32", "35"]
-    # No value leaves the axes: the first epochs are inside them too.
-    line = Page(source).lines("mini-figure2", "test_error")["WRN 60-120-160"]
-    assert up[0][0] <= min(line["low"])
-    assert max(line["high"]) <= up[-1][0]
-
-
-def _mapped(place: float, marks: list[tuple[float, float]]) -> float:
-    (low, first), (high, last) = marks[0], marks[-1]
-    return low + (place - first) / (last - first) * (high - low)
 
 
 def test_the_report_is_a_function_of_the_folders_alone(
@@ -316,16 +273,6 @@ def test_samplers_of_a_user_are_compared_pair_by_pair(tmp_path: Path) -> None:
     assert seeds["seed 1"]["y"] == [errors[order][1] for order in lines]
 
 
-def test_an_experiment_that_the_paper_does_not_have_is_shown_too(tmp_path: Path) -> None:
-    """Whoever adds an experiment has its table and curves without a word to the report."""
-    named = {"mini": {"study/a/srs": mini_config(order="srs"), "study/a/reshuffling": mini_config()}}
-    for seed, error in enumerate((60.0, 61.0, 62.0)):
-        write_run(tmp_path, named["mini"]["study/a/srs"].with_seed(seed), error)
-    page = Page(write_report(tmp_path, experiments=named)[0].read_text())
-    assert page.tables["mini-study"]["a/srs"][1].startswith("61.00; n = 3")
-    assert list(page.lines("mini-study-curves", "test_error")) == ["a/srs"]
-
-
 def test_every_run_is_listed_with_what_made_it(table3_runs: Path) -> None:
     page, markdown = report_of(table3_runs)
     assert len(page.tables["runs"]) == 20
@@ -388,15 +335,6 @@ def test_garbled_files_are_named(tmp_path: Path, name: str, content: bytes, said
         write_report(tmp_path, experiments=experiments())
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "report.html").exists()
-
-
-def test_an_epoch_measured_again_counts_once(tmp_path: Path) -> None:
-    folder = write_run(tmp_path, mini_config(), 60.0, status=None, epochs=2)
-    with (folder / "metrics.jsonl").open("a") as file:
-        file.write('{"epoch": 2, "test_error": 77.0}\n')
-    (run,) = read_runs(tmp_path)
-    assert [line["epoch"] for line in run.metrics] == [1, 2]
-    assert run.metrics[-1]["test_error"] == 77.0
 
 
 def test_a_config_of_another_program_is_no_run(tmp_path: Path) -> None:

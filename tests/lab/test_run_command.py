@@ -156,19 +156,6 @@ def test_bad_options_are_exit_code_2(typed: Typed, tmp_path: Path, arguments: tu
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_of_another_config_is_refused(typed: Typed, tmp_path: Path) -> None:
-    config = find(ROW, "digits")[ROW]
-    folder = tmp_path / "runs" / config.slug / "seed0"
-    RunFolder(folder).claim(dataclasses.replace(config, learning_rate=0.5, pad=0))
-    before = (folder / "config.json").read_bytes()
-    code, _, err = typed("run", ROW, "--scale", "digits")
-    assert code == 2
-    assert "pad is 0 there and 1 here; learning_rate is 0.5 there and 0.1 here" in err
-    assert err.count("\n") == 1
-    assert [path.name for path in folder.iterdir()] == ["config.json"]
-    assert (folder / "config.json").read_bytes() == before
-
-
 def test_a_folder_that_somebody_trains_in_is_refused(typed: Typed, tmp_path: Path) -> None:
     config = find(ROW, "digits")[ROW]
     with RunFolder(tmp_path / "runs" / config.slug / "seed0").owned_by(config):

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import signal
-import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -116,13 +115,6 @@ def test_golden_loss_of_twenty_steps(trained: Trained) -> None:
     assert losses[5:] == pytest.approx(GOLDEN_LOSSES[5:], rel=1e-2)
 
 
-def test_the_learning_rate_of_every_step(trained: Trained) -> None:
-    """Decays at 1.8, 2.25 and 2.625 epochs of 23 steps: 41.4, 51.75 and 60.375, to the nearest."""
-    rates = [event["learning_rate"] for event in trained.seen.of("step")]
-    assert rates == pytest.approx([0.1] * 41 + [0.01] * 11 + [0.001] * 8 + [0.0001] * 9, rel=1e-12)
-    assert [line["learning_rate"] for line in trained.metrics] == [rates[22], rates[45], rates[68]]
-
-
 @pytest.mark.parametrize(
     ("change", "optimizer"),
     [
@@ -200,22 +192,6 @@ def test_unseen_is_what_the_diagnostics_find(trained: Trained) -> None:
     for line in trained.metrics:
         assert line["unseen"] == round(diagnostics.measure(order, epochs=line["epoch"]).never_seen[-1] * 1438)
     assert trained.metrics[0]["unseen"] > trained.metrics[-1]["unseen"] > 0
-
-
-def test_the_test_error_is_that_of_the_saved_weights(trained: Trained) -> None:
-    digits = load("digits")
-    network = build("wrn-10-1", 1, 10, 8)
-    checkpoint = torch.load(trained.folder / "checkpoint.pt", weights_only=True)
-    network.load_state_dict(checkpoint["model"])
-    network.eval()
-    images = torch.from_numpy(digits.test_images.copy()).permute(0, 3, 1, 2).float() / 255
-    images = (images - float(digits.mean[0])) / float(digits.std[0])
-    labels = torch.from_numpy(digits.test_labels.copy())
-    with torch.no_grad():
-        logits = network(images)
-    wrong = int((logits.argmax(1) != labels).sum())
-    assert trained.result["test_error"] == pytest.approx(100 * wrong / len(labels), abs=1e-12)
-    assert trained.result["test_loss"] == pytest.approx(F.cross_entropy(logits, labels).item(), rel=1e-4)
 
 
 def test_a_line_an_effective_epoch(trained: Trained) -> None:
@@ -348,7 +324,7 @@ def test_a_run_can_be_stopped_at_any_step(
     assert lines(folder) == lines(whole)
 
 
-@pytest.mark.parametrize(("kind", "count"), [("step", 11), ("step", 12), ("epoch", 3), ("end", 1)])
+@pytest.mark.parametrize(("kind", "count"), [("step", 12), ("epoch", 3), ("end", 1)])
 def test_a_signal_that_comes_with_the_last_step_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, count: int
 ) -> None:
@@ -372,36 +348,6 @@ def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
     request.ask(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
         request.ask(signal.SIGINT, None)
-
-
-def test_trains_in_another_thread_too(tmp_path: Path) -> None:
-    """Only the main thread can have handlers of signals."""
-    results: list[dict[str, Any]] = []
-    thread = threading.Thread(
-        target=lambda: results.append(train(TINY, tmp_path / "thread", model=Plain, dataset=blobs()))
-    )
-    thread.start()
-    thread.join()
-    here = train(TINY, tmp_path / "main", model=Plain, dataset=blobs())
-    assert results[0]["weights_sha256"] == here["weights_sha256"]
-
-
-def test_a_damaged_checkpoint_costs_an_epoch_and_changes_nothing(tmp_path: Path) -> None:
-    expected = train(TINY, tmp_path / "whole", model=Plain, dataset=blobs())
-    folder = tmp_path / "damaged"
-    with pytest.raises(training.Stopped):
-        train(TINY, folder, model=Plain, dataset=blobs(), watch=interrupting("epoch", signal.SIGINT, 2))
-    path = folder / "checkpoint.pt"
-    path.write_bytes(path.read_bytes()[:-500])
-    previous = torch.load(folder / "checkpoint-previous.pt", weights_only=True)["step"]
-    seen = Recorder()
-    result = train(TINY, folder, model=Plain, dataset=blobs(), watch=seen)
-    assert [event["event"] for event in seen.events[:2]] == ["warning", "start"]
-    assert "checkpoint.pt is damaged" in seen.events[0]["message"]
-    assert seen.events[1]["step"] == previous
-    assert 0 < previous < 12
-    assert result["weights_sha256"] == expected["weights_sha256"]
-    assert lines(folder) == lines(tmp_path / "whole")
 
 
 def test_other_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
@@ -445,26 +391,6 @@ def test_a_checkpoint_of_another_release_is_refused(tmp_path: Path) -> None:
         train(TINY, tmp_path, model=Plain, dataset=blobs())
 
 
-def test_a_full_disk_costs_no_finished_epoch(tmp_path: Path) -> None:
-    expected = train(TINY, tmp_path / "whole", model=Plain, dataset=blobs())
-    folder = tmp_path / "full"
-
-    def fill(event: dict[str, Any]) -> None:
-        if event["event"] == "epoch" and event["epoch"] == 2:
-            patch.setattr(os, "fsync", no_space)
-
-    def no_space(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(OSError, match="the disk is full: .*checkpoint.pt"):
-        train(TINY, folder, model=Plain, dataset=blobs(), watch=fill)
-    assert lines(folder) == lines(tmp_path / "whole")[:2]
-    seen = Recorder()
-    result = train(TINY, folder, model=Plain, dataset=blobs(), watch=seen)
-    assert seen.events[0]["step"] == 8
-    assert result["weights_sha256"] == expected["weights_sha256"]
-
-
 # -- a loss that is no number
 
 
@@ -484,7 +410,7 @@ class BreaksAt(Plain):
         return logits
 
 
-@pytest.mark.parametrize(("step", "value"), [(0, math.nan), (3, math.inf), (7, math.nan), (11, math.nan)])
+@pytest.mark.parametrize(("step", "value"), [(0, math.nan), (7, math.inf), (11, math.nan)])
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, step: int, value: float) -> None:
     seen = Recorder()
     result = train(TINY, tmp_path, model=lambda: BreaksAt(step, value), dataset=blobs(), watch=seen)
@@ -520,36 +446,9 @@ def test_weights_that_the_last_step_has_ruined_are_no_finished_run(tmp_path: Pat
 # -- a network and data of one's own
 
 
-def test_a_network_and_data_of_ones_own(tmp_path: Path) -> None:
-    made = []
-
-    def make() -> nn.Module:
-        made.append(Plain(width=16))
-        return made[-1]
-
-    config = dataclasses.replace(TINY, epochs=30, learning_rate=0.1, decay_epochs=())
-    result = train(config, tmp_path, model=make, dataset=blobs(train=120, test=30))
-    assert result["status"] == "finished"
-    assert result["parameters"] == 36 * 16 + 16 + 16 * 3 + 3
-    assert result["data"]["name"] == "blobs"
-    assert result["test_error"] < 10  # it has learnt
-    assert result["weights_sha256"] == training.weights_sha256(made[0])
-    torch.manual_seed(stream_seed(0, 1))
-    fresh = Plain(width=16)  # the initial weights are a function of the seed
-    assert not torch.equal(fresh.out.weight, made[0].out.weight)
-
-
 def test_a_class_is_a_maker_and_a_network_is_not(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="^model should "):
         train(TINY, tmp_path / "run", model=Plain(), dataset=blobs())
-    assert not (tmp_path / "run").exists()
-
-
-def test_images_that_are_not_square_want_a_size(tmp_path: Path) -> None:
-    whole = blobs()
-    flat = dataclasses.replace(whole, train_images=whole.train_images[:, :4], test_images=whole.test_images[:, :4])
-    with pytest.raises(ValueError, match="want square images, but those of blobs are 4 x 6; give an image_size"):
-        train(dataclasses.replace(TINY, model="wrn-10-1"), tmp_path / "run", dataset=flat)
     assert not (tmp_path / "run").exists()
 
 
@@ -566,7 +465,7 @@ def test_a_device_that_is_not_there(tmp_path: Path, accelerator: str, devices: i
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true", "64-true"])
+@pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])
 def test_other_precisions(tmp_path: Path, precision: str) -> None:
     config = dataclasses.replace(DIGITS, precision=precision, epochs=1, decay_epochs=())
     result = train(config, tmp_path)

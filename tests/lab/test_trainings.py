@@ -66,15 +66,6 @@ def test_until_decided_stops_when_it_is() -> None:
     assert answer.question.verdicts(before)[0].outcome == "undecided"  # it did not go on for nothing
 
 
-def test_until_decided_ends_at_the_most_seeds() -> None:
-    answer = compare_trainings(made_up(0.0), 1000, 50, until_decided=True, max_seeds=4)
-    assert answer.verdicts[0].outcome == "undecided"
-    assert len(answer.values["srs"]) == 4
-    assert (
-        compare_trainings(made_up(0.0, 0.1), 100, 50, until_decided=True, margin=1).verdicts[0].outcome == "equivalent"
-    )
-
-
 def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("replenish.lab.comparing.question.monotonic", lambda: now[0])
@@ -149,17 +140,6 @@ def test_wrong_arguments(train: Any, options: dict[str, Any], message: str) -> N
 def test_a_budget_is_a_time(text: str) -> None:
     with pytest.raises(ValueError, match="budget should be"):
         parse_duration(text)
-
-
-def test_every_order_gives_as_many_samples_in_batches_of_one_size() -> None:
-    seen: dict[str, list[int]] = {}
-
-    def train(order: Order, seed: int) -> float:
-        seen[repr(order)] = [len(batch) for batch in order.batches(0, 3 * order.steps_per_epoch)]
-        return float(seed)
-
-    compare_trainings(train, 130, 64, orders=("reshuffling", "srs", "shuffle-once", "independent"), seeds=1)
-    assert list(seen.values()) == [[64] * 6] * 4
 
 
 def test_a_training_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Path) -> None:

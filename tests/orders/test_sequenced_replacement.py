@@ -161,18 +161,6 @@ def test_steps_in_a_row_draw_each_block_once(monkeypatch: pytest.MonkeyPatch) ->
     assert blocks == list(range(-(-1000 // steps_per_block(5000, 64))))
 
 
-def test_memory_is_four_bytes_a_slot_and_a_block() -> None:
-    order = SequencedReplacement(6_000_000, 64)  # above the size whose shuffled sequence is kept as a table
-    cursor = order.cursor()
-    cursor.rows_at(0)
-    held = [value for holder in (cursor, cursor._draws, order._sequence) for value in vars(holder).values()]
-    parts = [part for value in held for part in (value if isinstance(value, tuple) else (value,))]
-    arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    assert sum(array.nbytes for array in arrays) < 4 * 6_000_000 + 1_000_000
-    small = SequencedReplacement(1_000_000, 64)
-    assert small._sequence._table.nbytes + small.cursor()._at_the_start().nbytes == 8 * 1_000_000
-
-
 @given(st.integers(1, 3), st.integers(0, 50))
 def test_pool_of_one_slot_is_the_sequence_itself(num_samples: int, step: int) -> None:
     order = SequencedReplacement(num_samples, 1, pool_size=1, sequence="identity")

@@ -1,4 +1,4 @@
-"""The three kinds of sequence, and weighted ones."""
+"""The kinds of sequence, weighted ones, and SRS over a sequence that is drawn anew in every round."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from replenish import SequencedReplacement, weighted_sequence
+from replenish.draws import DistinctDraws
 from replenish.orders.sequences import (
     SORTED_UP_TO,
     TABLE_UP_TO,
+    ReshuffledSequence,
     ShuffledSequence,
     make_sequence,
 )
@@ -47,15 +49,6 @@ def test_table_and_computation_agree() -> None:
     assert (sequence.at(positions) == sequence._compute(positions)).all()
 
 
-def test_shuffled_depends_on_seed_and_length() -> None:
-    heads = {
-        tuple(ShuffledSequence(length, seed).at(np.arange(8)).tolist())
-        for length in (60_000, 60_001)
-        for seed in (0, 1, 2)
-    }
-    assert len(heads) == 6
-
-
 def test_small_shuffles_are_uniform() -> None:
     index = {order: number for number, order in enumerate(permutations(range(4)))}
     drawn = [tuple(ShuffledSequence(4, seed).at(np.arange(4)).tolist()) for seed in range(6000)]
@@ -83,15 +76,6 @@ def test_one_computed_shuffle_looks_random() -> None:
     assert (samples == np.arange(length)).sum() < 12  # Poisson with mean 1
     ascents = int((np.diff(samples) > 0).sum())  # mean (n-1)/2, variance (n+1)/12
     assert abs(ascents - (length - 1) / 2) < 5 * np.sqrt((length + 1) / 12)
-
-
-def test_listed_keeps_its_own_copy() -> None:
-    indices = np.arange(10)
-    order = SequencedReplacement(10, 2, sequence=indices)
-    expected = order.batch(9).tolist()
-    indices[:] = 0
-    assert SequencedReplacement(10, 2, sequence=np.arange(10)).batch(9).tolist() == expected
-    assert order == SequencedReplacement(10, 2, sequence=range(10))
 
 
 def test_config_names_an_array_by_its_content() -> None:
@@ -173,11 +157,6 @@ def test_weighted_small_lists() -> None:
     assert weighted_sequence(np.array([1, 3], dtype=np.uint8), 4).tolist() == [1, 1, 0, 1]
 
 
-def test_one_heavy_index_among_many_light_ones_is_not_bunched() -> None:
-    sequence = weighted_sequence([1000] + [1] * 1000, 2000)
-    assert (np.diff(np.flatnonzero(sequence == 0)) <= 3).all()
-
-
 @pytest.mark.parametrize(
     ("weights", "length", "error", "message"),
     [
@@ -193,3 +172,60 @@ def test_one_heavy_index_among_many_light_ones_is_not_bunched() -> None:
 def test_bad_weights(weights: list[float], length: int, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         weighted_sequence(weights, length)
+
+
+# ---- Reshuffled sequences ----
+
+
+@pytest.mark.parametrize("length", [1, 2, 97, 5_003])
+def test_every_round_is_another_permutation(length: int) -> None:
+    sequence = ReshuffledSequence(length, seed=3)
+    rounds = sequence.at(np.arange(4 * length)).reshape(4, length)
+    assert (np.sort(rounds) == np.arange(length)).all()
+    if length > 2:
+        assert len({tuple(row) for row in rounds.tolist()}) == 4
+
+
+def test_rounds_do_not_depend_on_how_they_are_asked_for() -> None:
+    positions = np.random.default_rng(0).integers(0, 10**15, 500)
+    expected = [int(ReshuffledSequence(97, seed=3).at(np.array([position]))[0]) for position in positions]
+    assert ReshuffledSequence(97, seed=3).at(positions).tolist() == expected
+
+
+@settings(max_examples=50)
+@given(st.integers(4, 30), st.integers(1, 60), st.integers(0, 2**63 - 1), st.data())
+def test_equals_a_list_and_a_queue(num_samples: int, pool_size: int, seed: int, data: st.DataObject) -> None:
+    batch_size = data.draw(st.integers(1, pool_size))
+    order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size, sequence="reshuffled")
+    draws, sequence = DistinctDraws(pool_size, batch_size, seed), ReshuffledSequence(num_samples, seed)
+    steps = 60
+    blocks = [draws.block(index) for index in range(-(-steps // draws.steps_per_block))]
+    queue = sequence.at(np.arange(pool_size + steps * batch_size)).tolist()
+    pool, queue = queue[:pool_size], queue[pool_size:][::-1]
+    for step, slots in enumerate(np.concatenate(blocks)[:steps].tolist()):
+        assert order.batch(step).tolist() == [pool[slot] for slot in slots]
+        for slot in slots:
+            pool[slot] = queue.pop()
+    assert order.samples_in_pool(steps).tolist() == pool
+
+
+def test_a_round_is_inserted_whole() -> None:
+    """Draws = copies inserted - copies in the pool, as for a fixed sequence."""
+    order = SequencedReplacement(50, 10, sequence="reshuffled")
+    drawn = np.bincount(np.concatenate(list(order.batches(0, 500))), minlength=50)
+    in_pool = np.bincount(order.samples_in_pool(500), minlength=50)
+    assert (drawn + in_pool == (50 + 500 * 10) // 50).all()
+
+
+def test_the_rate_of_a_sample_does_not_swing_with_its_place() -> None:
+    """With a fixed sequence the draws of an epoch gather where the sample was inserted last; here they cannot."""
+    steps, epochs = 20, 3_000
+    spread = {}
+    for sequence in ("identity", "reshuffled"):
+        order = SequencedReplacement(20, 1, sequence=sequence)
+        drawn = np.concatenate(list(order.batches(200, 200 + epochs * steps))).reshape(epochs, steps)
+        rates = np.stack([(drawn == sample).mean(axis=0) for sample in range(20)])
+        spread[sequence] = float(rates.std() / rates.mean())
+    noise = np.sqrt(20 / epochs)  # of a mean of so many counts of rate 1/20
+    assert spread["identity"] > 3 * noise
+    assert spread["reshuffled"] < 1.2 * noise

@@ -1,4 +1,4 @@
-"""Orders for data in shards: which shards are open when, and how well they shuffle."""
+"""Orders for data in shards, and the shuffle buffer: which shards are open when, and how well they shuffle."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
 from replenish import BlockShuffle, Jitter, RandomReshuffling, ShuffleBuffer
 from replenish.draws import KeyedWords, Purpose
 from replenish.orders import Order, shard_opens
-from replenish.orders.arrangement import permutation, shuffle_stretches, spread_order, stable_order
+from replenish.orders.arrangement import permutation, shuffle_stretches, spread_order
+from replenish.orders.shards import Shards
+
+# ---- Block shuffle and jitter ----
 
 
-def epoch(order: Order, number: int) -> np.ndarray:
+def epoch_of(order: Order, number: int) -> np.ndarray:
     steps = order.steps_per_epoch
     return np.concatenate(list(order.batches(number * steps, (number + 1) * steps)))
 
@@ -32,21 +38,21 @@ UNEQUAL = [30, 5, 100, 45, 20]
     ],
 )
 def test_an_epoch_has_every_sample_once(order: Order) -> None:
-    epochs = [epoch(order, number) for number in range(4)]
+    epochs = [epoch_of(order, number) for number in range(4)]
     assert all((np.sort(found) == np.arange(200)).all() for found in epochs)
     assert len({tuple(found.tolist()) for found in epochs}) == 4
 
 
 def test_windows_of_whole_shards_hold_whole_shards() -> None:
     order = BlockShuffle(120, 7, shard_size=10, window=30)
-    windows = [set(row.tolist()) for row in epoch(order, 2).reshape(4, 30) // 10]
+    windows = [set(row.tolist()) for row in epoch_of(order, 2).reshape(4, 30) // 10]
     assert [len(window) for window in windows] == [3, 3, 3, 3]
     assert set.union(*windows) == set(range(12))
 
 
 def test_within_a_window_every_place_is_as_likely() -> None:
     order = BlockShuffle(30, 30, shard_size=10, window=30, seed=5)
-    places = np.stack([np.argsort(epoch(order, number)) for number in range(3_000)])
+    places = np.stack([np.argsort(epoch_of(order, number)) for number in range(3_000)])
     # The mean place of a sample over so many epochs, whose spread is that of 0 ... 29.
     error = np.sqrt((30**2 - 1) / 12 / 3_000)
     assert (abs(places.mean(axis=0) - 14.5) < 5.5 * error).all()
@@ -63,7 +69,7 @@ def test_staggered_windows_end_elsewhere_in_every_epoch() -> None:
 
 def test_jitter_narrower_than_its_shards_moves_nothing() -> None:
     order = Jitter(100, 10, shard_size=10, window=5)
-    shards = epoch(order, 1).reshape(10, 10) // 10
+    shards = epoch_of(order, 1).reshape(10, 10) // 10
     assert all(len(set(row)) == 1 for row in shards.tolist())
 
 
@@ -112,14 +118,6 @@ def test_stretches_with_equal_words_are_drawn_again() -> None:
     assert values.tolist() == [12, 10, 11, 13, 14, 15, 16]
 
 
-def test_stable_order_by_one_digit_or_several() -> None:
-    keys = np.random.default_rng(0).integers(0, 50, 300)
-    expected = np.argsort(keys, kind="stable").tolist()
-    assert stable_order(keys, 50).tolist() == expected
-    assert stable_order(keys << 20, 50 << 20).tolist() == expected
-    assert spread_order(keys << 20, 50 << 20).tolist() == expected  # six share each key
-
-
 @pytest.mark.parametrize("size", [1, 2, 3000, 70_000])
 def test_spread_keys_are_put_in_their_stable_order(size: int) -> None:
     keys = np.random.default_rng(size).integers(0, size << 20, size)
@@ -166,3 +164,69 @@ def test_equal_words_are_drawn_again() -> None:
     shuffle_stretches(tied[2], values, [2000])
     assert (values == expected).all()
     assert [words.asked for words in tied] == [3, 3, 3]
+
+
+# ---- The shuffle buffer ----
+
+
+def epoch(order: ShuffleBuffer, number: int) -> list[int]:
+    steps = order.steps_per_epoch
+    return np.concatenate(list(order.batches(number * steps, (number + 1) * steps))).tolist()
+
+
+@given(st.integers(1, 60), st.integers(1, 80), st.integers(1, 30), st.integers(0, 2**63 - 1), st.integers(0, 5))
+def test_equals_a_list_that_is_refilled(samples: int, size: int, shard: int, seed: int, number: int) -> None:
+    order = ShuffleBuffer(samples, 4, seed=seed, buffer_size=size, shard_size=shard)
+    words, size = KeyedWords(seed, Purpose.EPOCH).at(number), min(size, samples)
+    shards = Shards(shard, samples)
+    read = shards.in_random_order(words)[0].tolist() if len(shards.sizes) > 1 else list(range(samples))
+    buffer, expected = read[:size], []
+    for slot, following in zip(words.below(size, samples - size).tolist(), read[size:], strict=True):
+        expected.append(buffer[slot])
+        buffer[slot] = following
+    expected += [buffer[slot] for slot in words.permutations(1, size)[0].tolist()]
+    assert epoch(order, number) == expected
+
+
+def test_an_epoch_has_every_sample_once_and_none_too_early() -> None:
+    order = ShuffleBuffer(1000, 10, buffer_size=30)
+    for number in range(5):
+        found = np.array(epoch(order, number))
+        assert (np.sort(found) == np.arange(1000)).all()
+        assert (found - np.arange(1000) < 30).all()
+
+
+def test_a_buffer_of_one_reads_in_order_and_one_of_all_reshuffles() -> None:
+    assert epoch(ShuffleBuffer(50, 7, buffer_size=1), 3) == list(range(50))
+    whole, reshuffling = ShuffleBuffer(50, 7, buffer_size=50, seed=4), RandomReshuffling(50, 7, seed=4)
+    assert epoch(whole, 3) == np.concatenate(list(reshuffling.batches(24, 32))).tolist()
+
+
+def test_how_long_a_sample_stays_is_geometric() -> None:
+    size, orders = 20, 40
+    stays = []
+    for seed in range(orders):
+        found = np.array(epoch(ShuffleBuffer(2_000, 50, seed=seed, buffer_size=size), 0))
+        came = np.empty(2_000, dtype=np.int64)
+        came[found] = np.arange(2_000)
+        entered = np.arange(size, 1_000)  # with draw number i - size; long before the end, where the buffer is emptied
+        stays.append(came[entered] - (entered - size) - 1)
+    counts = np.bincount(np.minimum(np.concatenate(stays), 100), minlength=101)
+    expected = stats.geom.pmf(np.arange(1, 102), 1 / size) * counts.sum()
+    expected[100] = counts.sum() - expected[:100].sum()
+    assert stats.chisquare(counts, expected).pvalue > 1e-6
+
+
+def test_shards_come_in_another_order_in_every_epoch() -> None:
+    order = ShuffleBuffer(100, 10, buffer_size=1, shard_size=10)
+    orders = {tuple(np.array(epoch(order, number))[::10] // 10) for number in range(20)}
+    assert len(orders) == 20
+    assert all(sorted(each) == list(range(10)) for each in orders)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"), [(0, "buffer_size should be at least 1"), (1.5, "buffer_size should be an int")]
+)
+def test_bad_buffers_are_named(option: object, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        ShuffleBuffer(10, 2, buffer_size=option)  # type: ignore[arg-type]

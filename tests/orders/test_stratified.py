@@ -86,13 +86,6 @@ def test_balanced_classes() -> None:
     assert {int(count) for count in counts[LABELS == 7]} == {60}
 
 
-def test_classes_without_a_share_never_come() -> None:
-    order = Stratified(60, 5, labels=LABELS, weights=[0.25, 0.0, 0.75])
-    drawn = LABELS[np.concatenate(list(order.batches(0, 400)))]
-    assert set(drawn.tolist()) == {0, 7}
-    assert np.mean(drawn == 7) == pytest.approx(0.75, abs=0.002)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from contracts import as_lists
+from typer.testing import CliRunner
 
 from replenish import SequencedReplacement
+from replenish.cli import app
 from replenish.exec.records import RecordWriter, RunRecords, read_records
 from replenish.torch.loader_record import LoaderRecord
 
@@ -126,11 +128,6 @@ def test_a_traceback_starts_in_the_script(tmp_path: Path) -> None:
     assert module_ours.stderr == "Traceback (most recent call last):\n" + in_the_script
 
 
-def test_a_syntax_error_is_pythons(tmp_path: Path) -> None:
-    path = written(tmp_path, "x = = 1\n")
-    assert execute(path).stderr == python(path).stderr
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_the_scripts(number: signal.Signals, tmp_path: Path) -> None:
     path = written(tmp_path, f"import os\nos.kill(os.getpid(), {int(number)})\nprint('deaf')\n")
@@ -179,10 +176,13 @@ def test_an_order_that_does_not_fit_a_loader_is_a_sentence(tmp_path: Path) -> No
         (["-m"], "-m should be followed by the name of a module"),
     ],
 )
-def test_wrong_arguments_are_a_sentence(words: list[str], sentence: str, tmp_path: Path) -> None:
+def test_wrong_arguments_are_a_sentence(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     script = written(tmp_path, "", "x.py")
-    done = execute(*words, cwd=tmp_path)
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, ["exec", *words])
+    assert done.exit_code == 2
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == [script]
@@ -280,25 +280,6 @@ print(*(name for name in sys.modules if name.startswith("replenish.")))
     assert "replenish.torch.shuffle_patch" in found
     rooms = ("auditing", "diagnostics", "lab", "measure", "stream", "theory", "torch.stream", "exec.audit")
     assert [name for name in found if name.startswith(tuple(f"replenish.{room}" for room in rooms))] == []
-
-
-def test_a_using_inside_the_script_has_its_own_order(tmp_path: Path) -> None:
-    script = written(
-        tmp_path,
-        """
-from torch.utils.data import DataLoader
-from replenish.torch import using
-
-with using("reshuffling", seed=5):
-    inner = DataLoader(range(8), 4, shuffle=True)
-    assert sorted(index for batch in inner for index in batch.tolist()) == list(range(8))
-list(DataLoader(range(12), 4, shuffle=True))
-""",
-    )
-    done = execute(script)
-    assert done.returncode == 0, done.stderr
-    (line,) = done.stderr.splitlines()
-    assert "N = 12, B = 4: replaced by srs, seed 0" in line
 
 
 KEPT = """

@@ -17,7 +17,7 @@ from small_runs import DIGITS, command, lines
 
 from replenish.lab import Hardware
 from replenish.lab.jobs import Job
-from replenish.lab.launch import launch, supervise, worker
+from replenish.lab.launch import supervise, worker
 from replenish.lab.launch.local import run as run_locally
 from replenish.lab.launch.progress import PROGRESS
 from replenish.lab.runs import RunFolder
@@ -168,11 +168,6 @@ def test_workers_have_the_threads_of_their_job(tmp_path: Path, monkeypatch: pyte
     assert run_locally(jobs, 2, lambda *_: None) == [
         {"status": "finished", "test_error": threads} for threads in (1, 3)
     ]
-
-
-def test_an_unknown_launcher() -> None:
-    with pytest.raises(ValueError, match="^launcher should be one of local, slurm, ray, but got 'k8s'"):
-        launch([], "k8s", 1, lambda *_: None)
 
 
 def test_the_worker_says_what_is_wrong_and_ends_with_its_exit_code(

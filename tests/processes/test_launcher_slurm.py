@@ -211,15 +211,6 @@ def test_a_job_that_leaves_the_queue_without_a_result_has_failed(
         run_on_slurm(jobs, 2, Heard())
 
 
-def test_what_slurm_refuses_is_said(
-    fake_slurm: Callable[[str, str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_slurm("sbatch", "echo 'sbatch: error: invalid partition specified: gpuu' >&2; exit 1")
-    monkeypatch.setenv("REPLENISH_SLURM", "--partition=gpuu")
-    with pytest.raises(ValueError, match="refused the jobs: sbatch: error: invalid partition .*--partition=gpuu"):
-        run_on_slurm(plan([CONFIG], [0], tmp_path / "runs"), 1, Heard())
-
-
 # -- signals in the job
 
 

@@ -115,22 +115,6 @@ def hold(folder: str, held: Any, release: Any) -> None:
     train(TINY, folder, model=Plain, dataset=blobs(), watch=watch)
 
 
-def test_the_second_process_refuses(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
-    held, release = processes.Event(), processes.Event()
-    process = processes.Process(target=hold, args=(str(tmp_path), held, release))
-    process.start()
-    try:
-        assert held.wait(300)
-        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-        with pytest.raises(BlockingIOError, match="another process is training in .*; wait for it or stop it"):
-            train(TINY, tmp_path, model=Plain, dataset=blobs())
-        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    finally:
-        release.set()
-        process.join(300)
-    assert process.exitcode == 0
-
-
 def test_a_killed_process_leaves_no_lock(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
     held, release = processes.Event(), processes.Event()
     process = processes.Process(target=hold, args=(str(tmp_path), held, release))

@@ -237,16 +237,6 @@ class TestTextLines:
         for start in range(len(expected) + 2):
             assert list(lines(start)) == expected[start:]
 
-    def test_in_a_stream(self, tmp_path: Path) -> None:
-        path = tmp_path / "lines.txt"
-        path.write_text("".join(f"{number}\n" for number in range(500)))
-        running = stream(TextLines(path, every=10))
-        expected = [[str(item) for item in batch] for batch in islice(stream(range(500)), 300)]
-        assert list(islice(running, 200)) == expected[:200]
-        resumed = stream(TextLines(path), seek_cost=5)
-        resumed.load_state_dict(running.state_dict())
-        assert list(islice(resumed, 100)) == expected[200:]
-
     def test_bad_input(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             TextLines(tmp_path / "none.txt")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from typer.testing import CliRunner
 from replenish import theory
 from replenish.lab.statistics import mean_with_interval
 from study.__main__ import app
+from study.noise import page
 from study.noise.experiment import measure, run_noise
 from study.noise.plateau import Plateau, Problem, problem_of
-from study.noise.results import OFF, ON, UNDECIDED, BandValue, Results
+from study.noise.results import OFF, ON, UNDECIDED, BandValue, Results, read_results
 from study.noise.setting import ARMS, EXPERIMENTS, WHITE, Setting, find
 from study.noise.sgd_variance import gradients, variances
 
@@ -142,3 +144,34 @@ def test_the_command_writes_a_file_for_every_seed(tmp_path: Path, monkeypatch: p
     done = CliRunner().invoke(app, ["noise", "--seeds", "2", "--runs", str(tmp_path)])
     assert done.exit_code == 0, done.stderr
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["noise-digits-seed0.json", "noise-digits-seed1.json"]
+
+
+# ---- The page ----
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def results() -> Results | None:
+    folder = ROOT / "results" / "noise"
+    return read_results(folder, "noise/digits") if folder.exists() else None
+
+
+def test_the_page_and_the_picture_are_those_of_the_records(results: Results | None) -> None:
+    content = (ROOT / page.PAGE).read_text()
+    (written,) = re.findall(r"<!-- begin: noise -->\n\n(.*?)\n\n<!-- end: noise -->", content, flags=re.DOTALL)
+    if results is None:
+        assert written == "Nothing yet."
+        return
+    assert written == page.text(results), "run `python -m study pages`"
+    assert (ROOT / page.PICTURE).read_text() == page.picture(results)
+
+
+def test_the_records_are_of_the_experiment_as_it_was_stated(results: Results | None) -> None:
+    if results is None:
+        return
+    assert results.setting == EXPERIMENTS["noise/digits"].config()
+    assert len(results.records) >= 3
+    assert len({record["commit"] for record in results.records.values()}) == 1
+    assert all(record["plateau"]["gradient"] < 1e-6 for record in results.records.values())

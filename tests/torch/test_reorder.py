@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -75,17 +75,6 @@ def test_everything_else_stays() -> None:
     assert [batch for _ in range(2) for batch in new] == stream(0, 24)
     assert isinstance(old.sampler, RandomSampler), "the loader given must not change"
     assert sorted(item for batch in old for item in batch) != stream(0, 12)
-
-
-def test_positions() -> None:
-    new = reorder(loader(), seed=5)
-    new.sampler.set_epoch(4)  # type: ignore[attr-defined]
-    assert list(islice(new, 3)) == stream(52, 55)
-    with pytest.raises(RuntimeError, match=r"call set_epoch\(epoch\) before each pass"):
-        list(new)
-    again = reorder(loader(), seed=5)
-    again.batch_sampler.load_state_dict(new.batch_sampler.state_dict(55))  # type: ignore[union-attr]
-    assert list(again) == stream(55, 65)
 
 
 def test_subclasses_and_wrappers() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
@@ -156,29 +155,6 @@ class TestEverySampler:
             "num_replicas=2, rank=1",
         ):
             assert part in shown
-
-    def test_passes_in_threads(self, make: Callable[..., Any]) -> None:
-        """Two passes at once, each in a thread and each after a `seek`, do not disturb each other."""
-        switch = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        try:
-            sampler, passes = make(), {}
-            begun = []
-            for step in (0, 20):
-                sampler.seek(step)
-                one = iter(sampler)
-                begun.append((step, [next(one)], one))
-            threads = [
-                threading.Thread(target=lambda step, first, one: passes.update({step: first + list(one)}), args=each)
-                for each in begun
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert passes == {0: stream(0, STEPS), 20: stream(20, 2 * STEPS)}
-        finally:
-            sys.setswitchinterval(switch)
 
 
 def test_one_pass_in_many_threads_gives_every_batch_once() -> None:

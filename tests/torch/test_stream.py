@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from made_sources import Forward, OfUnknownLength
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from torchdata.stateful_dataloader import StatefulDataLoader
 from ways import exact, refused
@@ -23,6 +22,23 @@ from replenish.torch import PooledIterableDataset
 
 SIZES = [13, 4, 20, 9, 1, 16, 8, 11]  # of the shards: 82 items
 OPTIONS: dict[str, Any] = {"batch_size": 4, "pool_size": 10, "seed": 3}
+
+
+class OfUnknownLength:
+    """Seekable, and does not say how long it is."""
+
+    def __init__(self, length: int = 50) -> None:
+        self._items = length
+
+    def __call__(self, start: int) -> Iterator[int]:
+        return iter(range(start, self._items))
+
+
+class Forward:
+    """Can begin again, but only at its beginning."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(50))
 
 
 def open_shard(number: int) -> Iterator[int]:

@@ -96,14 +96,6 @@ def test_root_comes_before_the_variable_and_that_before_the_cache(tmp_path, monk
     assert data_root(tmp_path / "given") == tmp_path / "given"
 
 
-def test_a_folder_comes_before_an_archive(tmp_path: Path):
-    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
-    assert find(FILES, tmp_path) == tmp_path / "cifar-100-python.tar.gz"
-    folder = write_folder(tmp_path, FILES, CONTENTS)
-    assert find(FILES, tmp_path) == folder
-    assert find(FILES, tmp_path / "nowhere") is None
-
-
 def test_absent_says_what_to_do(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="cifar100 is not in .* with `replenish data get cifar100`"):
         load("cifar100", tmp_path)
@@ -146,13 +138,6 @@ def test_an_altered_byte_is_noticed_or_of_no_consequence(tmp_path: Path):
             sentences.append(str(error))
     assert len(sentences) > 80
     assert not any("\n" in sentence for sentence in sentences)
-
-
-def test_an_archive_without_a_file(tmp_path: Path):
-    less = {name: content for name, content in CONTENTS.items() if name != "meta"}
-    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, less)
-    with pytest.raises(DataError, match="meta is missing"):
-        load_cifar(FILES, tmp_path)
 
 
 @pytest.mark.parametrize("kind", sorted(hostile_members()))
@@ -215,15 +200,6 @@ def test_hostile_pickles_call_nothing(tmp_path: Path, kind: str):
         read_plain_pickle(hostile_pickles(witness)[kind], "the file")
     assert not witness.exists()
     assert "\n" not in str(caught.value)
-
-
-def test_a_refused_pickle_leaves_nothing_behind_for_the_next(tmp_path: Path):
-    for content in hostile_pickles(tmp_path / "witness").values():
-        with pytest.raises(DataError):
-            read_plain_pickle(content, "the file")
-    batch = read_plain_pickle(CONTENTS["train"], "train")
-    assert isinstance(batch, dict)
-    assert batch[b"data"].shape == (12, 3072)
 
 
 def test_arrays_stored_by_columns():

@@ -112,14 +112,6 @@ def test_train_and_test_with_different_classes(tmp_path: Path):
         load(tmp_path)
 
 
-@pytest.mark.parametrize("missing", ["train", "test"])
-def test_half_a_dataset(tmp_path: Path, missing: str):
-    two_splits(tmp_path)
-    (tmp_path / missing).rename(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match=f"but no folder '{missing}'"):
-        load(tmp_path)
-
-
 def test_no_classes_and_too_few_images(tmp_path: Path):
     with pytest.raises(DataError, match="has no folders of images"):
         load(tmp_path)
@@ -167,16 +159,6 @@ def test_an_image_that_would_exhaust_memory(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("replenish.lab.data.image_folder.MAX_PIXELS", 20)
     with pytest.raises(DataError, match="0.png has 5 x 6 pixels; reduce it first"):
         load(tmp_path)
-
-
-def test_what_pillow_only_warns_of_is_no_reason_to_refuse(tmp_path: Path):
-    two_splits(tmp_path)
-    Image.new("P", (5, 6), 3).save(tmp_path / "train" / "cat" / "0.png", transparency=b"\x01\x02\x03\x04")
-    whole = Image.Exif()
-    whole[0x010F] = "a camera"
-    picture(tmp_path / "train" / "cat" / "1.jpg", 5, exif=whole.tobytes()[:-12])  # the notes end too early
-    (tmp_path / "train" / "cat" / "1.png").unlink()
-    assert load(tmp_path).train_images.shape == (6, 6, 5, 3)
 
 
 @pytest.mark.parametrize("suffix", [".webp", ".bmp", ".gif", ".JPG"])

@@ -137,16 +137,6 @@ def test_names_of_keras_and_medmnist_in_npz(arrays: dict[str, Any], tmp_path: Pa
     assert np.array_equal(found.test_labels, LABELS[12:])
 
 
-def test_a_validation_split_beside_a_test_split_is_left_out_and_said(tmp_path: Path) -> None:
-    splits = {"train": slice(0, 10), "val": slice(10, 14), "test": slice(14, 20)}
-    arrays = {f"{name}_images": IMAGES[part] for name, part in splits.items()}
-    arrays |= {f"{name}_labels": LABELS[part, None] for name, part in splits.items()}
-    np.savez(tmp_path / "data.npz", **arrays)
-    with pytest.warns(UserWarning, match="val_images left out"):
-        found = load(tmp_path / "data.npz")
-    assert np.array_equal(found.test_images, IMAGES[14:])
-
-
 class Streaming:
     """What Hugging Face gives for `streaming=True`: columns and no length."""
 

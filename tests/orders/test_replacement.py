@@ -1,19 +1,24 @@
-"""Poisson sampling and balls in bins: their laws, and how frameworks take batches of random sizes."""
+"""Poisson sampling, balls in bins and weighted draws: their laws, and batches of random sizes."""
 
 from __future__ import annotations
 
 import itertools
-from math import comb
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from torch.utils.data import DataLoader
 
-from replenish import BallsInBins, PoissonDraws
+from replenish import BallsInBins, PoissonDraws, WeightedDraws
+from replenish.draws import KeyedWords, Purpose
 from replenish.orders.random_batch_sizes import binomial_limits
+from replenish.orders.replacement import on_a_line
 from replenish.torch import OrderBatchSampler
+
+# ---- Batches of random sizes ----
 
 
 @pytest.mark.parametrize(("samples", "size"), [(2, 1), (10, 3), (10, 9), (1000, 10), (50_000, 64), (10**9, 65_536)])
@@ -25,13 +30,6 @@ def test_binomial_limits(samples: int, size: int) -> None:
     assert found == pytest.approx(law.cdf(sizes), rel=1e-9, abs=1e-15)
     assert law.cdf(least - 1) < 2**-64
     assert law.sf(least + len(limits)) < 2**-64
-
-
-def test_binomial_limits_are_exact() -> None:
-    least, limits = binomial_limits(6, 2)
-    weights = [comb(6, k) * 2**k * 4 ** (6 - k) for k in range(7)]
-    assert least == 0
-    assert limits.tolist() == [(sum(weights[: k + 1]) << 64) // 6**6 for k in range(6)]
 
 
 @pytest.mark.parametrize(("samples", "size"), [(4, 1), (4, 2), (4, 3)])
@@ -85,3 +83,64 @@ def test_poisson_needs_no_more_than_all() -> None:
     assert PoissonDraws(7, 7).batch(3).tolist() == list(range(7))
     with pytest.raises(ValueError, match="batch_size=8 and num_samples=7"):
         PoissonDraws(7, 8)
+
+
+# ---- Weighted draws have the law of their weights, whatever those are ----
+
+
+WEIGHTS = {
+    "equal": np.ones(50),
+    "rising": np.arange(50.0),
+    "steep": 2.0 ** -np.arange(50),  # stretches much shorter and much longer than the guide's
+    "one": np.eye(50)[17],
+    "huge": np.full(50, 1e308),
+    "integers": np.arange(50, dtype=np.uint8),
+}
+
+
+@pytest.mark.parametrize("name", list(WEIGHTS))
+def test_frequencies_are_the_weights(name: str) -> None:
+    weights = WEIGHTS[name].astype(np.float64)
+    drawn = np.concatenate(list(WeightedDraws(50, 100, weights=WEIGHTS[name], seed=3).batches(0, 1_000)))
+    counts = np.bincount(drawn, minlength=50)
+    shares = weights / weights.max()
+    expected = shares / shares.sum() * len(drawn)
+    assert not counts[weights == 0].any()
+    common = expected > 5
+    rest = (counts[~common].sum(), expected[~common].sum())
+    found, law = np.append(counts[common], rest[0]), np.append(expected[common], rest[1])
+    keep = law > 1e-9
+    if keep.sum() > 1:
+        assert stats.chisquare(found[keep], law[keep] * found[keep].sum() / law[keep].sum()).pvalue > 1e-6
+
+
+@given(
+    st.lists(st.one_of(st.just(0.0), st.floats(5e-324, 1e308)), min_size=1, max_size=40).filter(any), st.integers(0, 99)
+)
+def test_a_draw_is_found_where_a_search_finds_it(weights: list[float], seed: int) -> None:
+    order = WeightedDraws(len(weights), 7, weights=weights, seed=seed)
+    words, ends = KeyedWords(seed, Purpose.WEIGHTED), np.cumsum(on_a_line(np.array(weights)))
+    points = words.at(0).below(int(ends[-1]), 700)
+    assert order._samples(points).tolist() == np.searchsorted(ends, points, side="right").tolist()
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], "weights should have one entry for each of the 3 samples"),
+        ([1, -1, 2], "weights should be finite and not negative, but got -1 at 1"),
+        ([1, np.inf, 2], "weights should be finite and not negative, but got inf at 1"),
+        ([0, 0, 0], "weights should not all be zero"),
+        (["a", "b", "c"], "weights should be real numbers"),
+    ],
+)
+def test_bad_weights_are_named(weights: list[object], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        WeightedDraws(3, 2, weights=weights)  # type: ignore[arg-type]
+
+
+def test_the_weights_cannot_be_changed_from_outside() -> None:
+    weights = np.ones(3)
+    order = WeightedDraws(3, 50, weights=weights)
+    weights[:] = [0, 0, 1]
+    assert set(order.batch(0).tolist()) == {0, 1, 2}
