@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from integration_support import environment, free_port
-from launching import CONFIG, Heard, at_step, in_this_process, signal_here, weights
+from launching import CONFIG, Heard, at_step, in_this_process, signal_here, wait_for, weights
 
 import replenish.lab.launch.ray
 from replenish.lab.comparing.command import compare_commands
@@ -23,6 +23,7 @@ from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, plan
 from replenish.lab.launch import launch
 from replenish.lab.launch.progress import PROGRESS
+from replenish.lab.runs.folder import METRICS, RunFolder
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")
 
@@ -82,6 +83,26 @@ def test_a_run_whose_process_is_lost_is_started_again(
     results = launch([job], "ray", 1, heard)
     assert [event["step"] for _, event in heard.events if event["event"] == "start"] == [0, goes_on_from]
     assert weights(results) == in_this_process(CONFIG, [3], tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_and_the_same_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = plan([CONFIG], [4, 5], tmp_path / "cluster")
+    here = os.getpid()
+
+    def interrupt() -> None:
+        """Press Ctrl-C where the runs are waited for, and take no further step before that has come back."""
+        os.kill(here, signal.SIGINT)
+        wait_for(lambda: signal.getsignal(signal.SIGINT).__self__.asked)  # type: ignore[union-attr]
+
+    after_30_steps(interrupt, tmp_path / "interrupted", monkeypatch)
+    with pytest.raises(KeyboardInterrupt, match="every run has saved where it stands"):
+        launch(jobs, "ray", 1, Heard())
+    assert not jobs[1].folder.joinpath(METRICS).exists()  # one at once: it had not begun
+    checkpoint, _ = RunFolder(jobs[0].folder).checkpoints.load()
+    assert checkpoint is not None
+    assert checkpoint["step"] == 30
+    assert weights(launch(jobs, "ray", 1, Heard())) == in_this_process(CONFIG, [4, 5], tmp_path / "here")
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def whole(workers: int, epochs: int) -> list[list[int]]:
     return found
 
 
-@pytest.mark.parametrize(("workers", "histories"), [(0, 20), (2, 3)])
+@pytest.mark.parametrize(("workers", "histories"), [(0, 10), (2, 2)])
 def test_accelerate(workers: int, histories: int, tmp_path: Path) -> None:
     accelerate = pytest.importorskip("accelerate")
     from replenish.integrations.accelerate import prepare
@@ -121,7 +121,7 @@ def test_the_hugging_face_trainer(workers: int, parts: int, tmp_path: Path) -> N
 
     expected = whole(workers, 3)[: 25 // parts * parts]
     assert train(None, save_steps=2) == expected
-    for step in (step for step in (2, 4, 10, 12, 20) if step * parts < len(expected)):
+    for step in (step for step in (4, 10, 12) if step * parts < len(expected)):
         rest = train(str(tmp_path / f"checkpoint-{step}"), save_strategy="no")
         exact(
             "streams", "Hugging Face Trainer, `StreamPosition`", seen=rest, whole=expected[step * parts :], where=step
@@ -167,6 +167,6 @@ def test_the_lightning_trainer(workers: int, tmp_path: Path) -> None:
 
     expected = whole(workers, 3)
     assert fit() == expected
-    for step in (3, 9, 12, 21, 27):
+    for step in (3, 12, 27):
         way = "Lightning Trainer, `SamplerCheckpoint(dataset)`, checkpoints every n steps"
         exact("streams", way, seen=fit(tmp_path / f"step={step}.ckpt"), whole=expected[step:], where=step)

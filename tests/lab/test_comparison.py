@@ -165,6 +165,11 @@ def test_doubts_are_said(tmp_path: Path) -> None:
     assert "Before you read on" in found.page.read_text()
 
 
+def test_networks_that_have_learnt_nothing_are_called_untrained(digits: Dataset, tmp_path: Path) -> None:
+    found = compare(digits, model=small_network, seeds=1, epochs=1, runs=tmp_path, learning_rate=1e-9)
+    assert found.answer.warnings[0].startswith("the networks are untrained: the least mean test error is ")
+
+
 def test_runs_of_a_seed_start_from_the_same_weights(digits: Dataset, tmp_path: Path) -> None:
     made: list[bytes] = []
 
@@ -263,6 +268,15 @@ def test_bad_input(digits: Dataset, tmp_path: Path, arguments: dict[str, object]
     with pytest.raises((TypeError, ValueError), match=message):
         compare(digits, **{"model": small_network, "runs": tmp_path / "runs", **arguments})  # type: ignore[arg-type]
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_dataset_in_memory_is_cut_down_as_its_config_says(tmp_path: Path) -> None:
+    found = compare(
+        load("digits"), model=small_network, seeds=1, epochs=1, runs=tmp_path, images_per_class=7, image_size=8
+    )
+    results = [json.loads(path.read_text()) for path in tmp_path.rglob("result.json")]
+    assert len(found.errors) == len(results) == 3
+    assert {result["data"]["train_images"] for result in results} == {70}
 
 
 def test_orders_without_srs_and_reshuffling_are_compared_with_the_first(digits: Dataset, tmp_path: Path) -> None:

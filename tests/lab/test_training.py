@@ -7,6 +7,7 @@ import json
 import math
 import os
 import signal
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -348,6 +349,18 @@ def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
     request.ask(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
         request.ask(signal.SIGINT, None)
+
+
+def test_trains_in_another_thread_too(tmp_path: Path) -> None:
+    """Only the main thread can have handlers of signals."""
+    results: list[dict[str, Any]] = []
+    thread = threading.Thread(
+        target=lambda: results.append(train(TINY, tmp_path / "thread", model=Plain, dataset=blobs()))
+    )
+    thread.start()
+    thread.join()
+    here = train(TINY, tmp_path / "main", model=Plain, dataset=blobs())
+    assert results[0]["weights_sha256"] == here["weights_sha256"]
 
 
 def test_other_data_under_the_same_name_is_refused(tmp_path: Path) -> None:

@@ -142,6 +142,17 @@ def test_a_budget_is_a_time(text: str) -> None:
         parse_duration(text)
 
 
+def test_every_order_gives_as_many_samples_in_batches_of_one_size() -> None:
+    seen: dict[str, list[int]] = {}
+
+    def train(order: Order, seed: int) -> float:
+        seen[repr(order)] = [len(batch) for batch in order.batches(0, 3 * order.steps_per_epoch)]
+        return float(seed)
+
+    compare_trainings(train, 130, 64, orders=("reshuffling", "srs", "shuffle-once", "independent"), seeds=1)
+    assert list(seen.values()) == [[64] * 6] * 4
+
+
 def test_a_training_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Path) -> None:
     def train(order: Order, seed: int) -> float:
         is_srs = order.config()["order"] == "SequencedReplacement"

@@ -351,6 +351,12 @@ def test_a_number_is_read_whole(pattern: str, text: str, value: float, tmp_path:
     assert OutputMetric(pattern).read(output(tmp_path, f"{text}\n"), {}, None) == value
 
 
+@pytest.mark.parametrize("text", ["loss 1,234.5", "loss 0,93"])
+def test_a_number_with_commas_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="one number without commas"):
+        OutputMetric(r"loss ([0-9.]+)").read(output(tmp_path, text), {}, None)
+
+
 @pytest.mark.parametrize(
     ("metric", "name"),
     [

@@ -156,6 +156,12 @@ def test_a_part_that_is_wrong_is_fetched_anew(server, files, tmp_path, extra):
     assert server.asked[1] is None
 
 
+def test_a_complete_part_is_used(server, files, tmp_path):
+    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content)
+    get(files, tmp_path)
+    assert server.asked == [f"bytes={len(server.content)}-"]
+
+
 def test_another_archive_is_refused_and_not_kept(server, files, tmp_path):
     server.content = server.content[:-1] + b"!"
     with pytest.raises(DataError, match="not the official archive"):
