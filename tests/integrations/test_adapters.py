@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import random
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from integration_support import GOLDEN_FIRST, GOLDEN_MILLIONTH, MILLION, SCRIPTS, joined, run, stream
-from replenish.integrations.recent import KEPT_STEPS, RecentBatches
+from integration_support import GOLDEN_FIRST, GOLDEN_MILLIONTH, MILLION, SCRIPTS, joined, run
 from torch.utils.data import DataLoader
 
-from replenish import SequencedReplacement
 from replenish.torch import Progress, SRSBatchSampler, SRSSampler
 
 STARTS = [(0, GOLDEN_FIRST), (MILLION, [GOLDEN_MILLIONTH])]
@@ -118,41 +113,3 @@ def test_lightnings_default_flag(what: str, kind: str, devices: int, expected: s
         assert found == ["exact"] * devices
     else:
         assert all(line.startswith(("TypeError", "ValueError")) and expected in line for line in found)
-
-
-# ---- Readers a little apart from each other must not send an order back and forth ----
-
-
-class Recorded(SequencedReplacement):
-    """An order that keeps which steps it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(1000, 40, seed=3)
-        self.asked: list[int] = []
-
-    def batch(self, step: int) -> np.ndarray:
-        self.asked.append(step)
-        return super().batch(step)
-
-
-def test_nearly_in_order_each_step_is_drawn_once_and_forwards() -> None:
-    order = Recorded()
-    batches = RecentBatches(order)
-    expected = stream(0, 1000)
-    steps = sorted(range(1000), key=lambda step: step + random.Random(step).randrange(50))
-    assert all(batches[step].tolist() == expected[step] for step in steps)
-    assert order.asked == list(range(1000))
-    with pytest.raises(ValueError, match="read-only"):  # they are shared
-        batches[999][0] = 1
-    with ThreadPoolExecutor(16) as pool:
-        shared = RecentBatches(Recorded())
-        assert [batch.tolist() for batch in pool.map(shared.__getitem__, range(400))] == expected[:400]
-
-
-def test_a_jump_keeps_room_for_readers_just_behind() -> None:
-    order = Recorded()
-    batches = RecentBatches(order)
-    for step in (10**6, 10**6 - KEPT_STEPS // 4, 10**6 + 3):
-        assert batches[step].tolist() == SequencedReplacement(1000, 40, seed=3).batch(step).tolist()
-    assert order.asked == sorted(set(order.asked))
-    assert batches[0].tolist() == stream(0, 1)[0]
