@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from machine import RATIOS, describe
+from machine import describe
 from pages import write_between
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -127,10 +127,7 @@ def main() -> None:
         epochs(rounds, first_batch, per_sample=False),
         starts(max(3, rounds // 4)),
     ]
-    difference = "The difference of the third table is made in the same way."
-    text = f"{describe(rounds)} {RATIOS} {difference} Quartiles in brackets.\n\n" + "\n\n".join(
-        "\n".join(table) for table in tables
-    )
+    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/exec.py", text)

@@ -10,9 +10,6 @@ import torch
 
 from replenish.lab.machine import commit, processor
 
-#: For tables whose ratios are of two times of one round each: a reader who divides the medians gets another number.
-RATIOS = "Ratios are medians of the rounds' own ratios, not ratios of the medians beside them."
-
 
 def describe(rounds: int) -> str:
     """Return one sentence for under a table, and keep torch to one thread from now on."""

@@ -22,7 +22,6 @@ from unittest import mock
 
 import torch
 import torch.nn.functional as F
-from machine import RATIOS
 from pages import write_between
 from torch import Tensor, nn
 
@@ -193,7 +192,7 @@ def main() -> None:
     images, targets = torch.randn(64, 3, 32, 32), torch.randint(0, 10, (64,))
     text = (
         f"Measured on {processor()}, {os.cpu_count()} cores, one thread, torch {torch.__version__}; commit {commit()}; "
-        f"processor time, median (quartiles) of n = {options.rounds} steps of each, taking turns. {RATIOS}"
+        f"processor time, median (quartiles) of n = {options.rounds} steps of each, taking turns."
     )
     for table in (
         against_pytorchcv(images, targets, options.rounds),

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import torch
-from machine import RATIOS
 from pages import write_between
 from sklearn.model_selection import StratifiedKFold
 from torch.utils.data import BatchSampler, RandomSampler, WeightedRandomSampler
@@ -214,7 +213,7 @@ def table(case: Case, rounds: int) -> str:
     note = (
         f"Processor time a sample, N = {case.samples:,}, B = {case.size}, median of n = {rounds} epochs, drawn in "
         f"turn; {processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "
-        f"{np.__version__}, torch {torch.__version__}; load {os.getloadavg()[0]:.1f}; commit {commit()}. {RATIOS}\n\n"
+        f"{np.__version__}, torch {torch.__version__}; load {os.getloadavg()[0]:.1f}; commit {commit()}.\n\n"
         f"\\* Written anew in `benchmarks/orders.py` after its source, since it is not installed; also "
         f"`LengthGroupedSampler`, where transformers is not."
     )

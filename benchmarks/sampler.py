@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from machine import RATIOS, describe
+from machine import describe
 from pages import write_between
 
 from replenish import SequencedReplacement
@@ -167,8 +167,7 @@ def main() -> None:
         memory(largest, 3),
         jumps(rounds),
     ]
-    machine = f"{describe(rounds)} {RATIOS}"
-    text = f"{machine} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/sampler.py", text)

@@ -174,8 +174,7 @@ def table(rounds: int, python: str | None) -> str:
         f"the first {STEPS} steps, which are an epoch at 10^6, the first batch included. Memory is the growth of a "
         f"process's peak in the first steps. {processor()}, one thread, a loaded machine: compare ratios rather than "
         f"times. Python {platform.python_version()}, numpy {np.__version__}; commit {commit()}. Sizes are left out "
-        f"where a way keeps a list of all indices, or (grain) takes only 32-bit indices. Ratios are medians of the "
-        f"rounds' own ratios, not ratios of the medians beside them."
+        f"where a way keeps a list of all indices, or (grain) takes only 32-bit indices."
     )
     return "\n".join(lines) + "\n\n" + note
 

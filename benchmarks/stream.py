@@ -21,7 +21,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from machine import RATIOS, describe
+from machine import describe
 from pages import write_between
 
 from replenish.stream import PooledStream
@@ -143,7 +143,7 @@ def main() -> None:
     options = parser.parse_args()
     rounds = 2 if options.quick else 7
     tables = [speed(rounds), resume(rounds), memory([10**5, 10**6, 4 * 10**6])]
-    text = f"{describe(rounds)} {RATIOS} Peer: {version()}.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    text = f"{describe(rounds)} Peer: {version()}.\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print(text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/stream.py", text)

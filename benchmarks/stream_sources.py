@@ -22,7 +22,7 @@ from typing import Any
 import datasets
 import pyarrow
 import pyarrow.parquet
-from machine import RATIOS, describe
+from machine import describe
 from pages import write_between
 from stream import BATCH, POOL, exhaust, seconds
 
@@ -103,7 +103,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         lines = table(options.rounds, Path(folder))
     note = f" {options.note}" if options.note else ""
-    text = f"{describe(options.rounds)} {RATIOS} Peer: datasets {datasets.__version__}.{note}\n\n" + "\n".join(lines)
+    text = f"{describe(options.rounds)} Peer: datasets {datasets.__version__}.{note}\n\n" + "\n".join(lines)
     print(text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/stream_sources.py", text)
