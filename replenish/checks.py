@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -150,8 +151,15 @@ def real(name: str, value: object, *, most: float = math.inf, positive: bool = F
     """Return a finite real number, at least 0 and at most `most`, as a float, or raise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name} should be a real number, but got {value!r} of type {type(value).__name__}")
-    if not 0 <= value <= most or math.isinf(value) or (positive and value == 0):
-        wanted = "positive and finite" if positive else f"between 0 and {most}"
+    # An int can be larger than every float.
+    if not 0 <= value <= min(most, sys.float_info.max) or (positive and value == 0):
+        wanted = (
+            "positive and finite"
+            if positive
+            else "at least 0 and finite"
+            if most == math.inf
+            else f"between 0 and {most}"
+        )
         raise ValueError(f"{name} should be {wanted}, but got {value}")
     return float(value)
 

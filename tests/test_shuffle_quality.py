@@ -149,6 +149,7 @@ def test_tails_are_those_of_scipy(shape: float) -> None:
         assert poisson_p(number, shape) == pytest.approx(max(1e-300, min(1, wanted)), rel=0.02, abs=1e-200)
     assert normal_p(shape) == pytest.approx(max(2 * stats.norm.sf(shape), 1e-300))
     assert holm([]) == []
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
 def test_an_unequal_mixture_of_replacement_is_called_unequal() -> None:

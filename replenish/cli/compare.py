@@ -64,7 +64,7 @@ def compare(
         bool,
         typer.Option(
             "--checks/--no-checks",
-            help="look for the metric's words in the script first, and repeat one run with another {seed}",
+            help="repeat one run with another {seed}, which shows whether the script uses it",
         ),
     ] = True,
     image_size: Annotated[int | None, typer.Option(min=1, help="reduce images to this height and width")] = None,
@@ -149,7 +149,7 @@ def compare(
             from replenish.lab.data.load import find_source
 
             find_source(data)  # an unknown name fails before torch is loaded, which takes seconds
-        from replenish.lab.comparing.question import ask, parse_duration
+        from replenish.lab.comparing.question import Question, parse_duration
         from replenish.lab.config import Hardware
         from replenish.lab.jobs import Execution
 
@@ -168,7 +168,7 @@ def compare(
             if "orders" not in given:
                 names = ["reshuffling", "srs"]
             found = command_metric(metric, metric_json, metric_name or "")
-            question = ask(names, **asked, higher_is_better=higher_is_better, metric=found.name)
+            question = Question(names, **asked, higher_is_better=higher_is_better, metric=found.name)
             compare_command(command, found, question, execution, check=check, as_json=as_json)
             return
         from replenish.cli.comparisons import compare_data

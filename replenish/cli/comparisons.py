@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +27,10 @@ def compare_data(
     data: str, model: str, question: Question, execution: Execution, recipe: Mapping[str, Any], *, as_json: bool
 ) -> None:
     """Train with every order and seed, and print the verdict."""
-    from replenish.lab.comparing.data import plan_comparison
+    from replenish.lab.comparing.data import PlannedComparison
 
     with working(f"reading {data}"):
-        planned = plan_comparison(data, question, execution, model=model, recipe=recipe)
+        planned = PlannedComparison(data, question, execution, model=model, recipe=recipe)
     if first_process():
         typer.echo(_announcement(planned), err=True)
     with display_of([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
@@ -48,14 +46,10 @@ def compare_command(
 ) -> None:
     """Run the command with every order and seed, and print the verdict."""
     from replenish.lab.comparing.command import compare_commands
-    from replenish.lab.stopping import handling, raise_stopped
 
-    # A closed terminal ends the runs too. What is ignored stays so: `nohup` does that.
-    ends = [signal.SIGTERM, *([signal.SIGHUP] if os.name == "posix" else [])]
-    with handling(raise_stopped, *(number for number in ends if signal.getsignal(number) is not signal.SIG_IGN)):
-        answer, page = compare_commands(
-            command, metric, question, execution, check=check, tell=lambda line: typer.echo(line, err=True)
-        )
+    answer, page = compare_commands(
+        command, metric, question, execution, check=check, tell=lambda line: typer.echo(line, err=True)
+    )
     print_answer(answer, page, {"command": command, **answer.to_dict(), "page": str(page)} if as_json else None)
 
 

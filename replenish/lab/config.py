@@ -1,8 +1,8 @@
 """`RunConfig`: everything that decides how a training run ends; `Hardware`: what it runs on.
 
-A config can grow. A field that a later release adds says since when it is there and which value all runs had before
-(`_added`): a record without it is read with that value, and a folder's name leaves it out where it has that value. So
-a new field orphans no record, and gives no run another name.
+A config can grow. A field that a later release adds states the release and the value that all runs had before
+(`_added`). A record without the field is read with that value, and a folder's name leaves the field out where it has
+that value. So a new field orphans no record and renames no run.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +32,16 @@ PAPER_DECAY_EPOCHS = (120.0, 150.0, 175.0)
 ORDER_NAMES = tuple(ORDERS)
 #: The first release that wrote configs; their fields then make up a folder's name, whatever their values.
 FIRST_RELEASE = "0.1.0.dev0"
-OPTIMIZERS = ("sgd", "adamw")
-SCHEDULES = ("steps", "cosine", "constant")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed", "bf16-true", "64-true")
+_CHOICES = {
+    "order": ORDER_NAMES,
+    "sequence": ("shuffled", "identity", "reshuffled"),
+    "optimizer": ("sgd", "adamw"),
+    "schedule": ("steps", "cosine", "constant"),
+    "precision": PRECISIONS,
+}
+#: The least value of an integer field; 1 for the others.
+_LEAST = {"pad": 0, "order_number": 0, "seed": 0}
 
 
 def _added(release: str, default: Any, *, before: Any) -> Any:
@@ -125,10 +131,14 @@ class RunConfig:
     alternating_flip: bool = _added("0.1.0", False, before=False)
 
     def __post_init__(self) -> None:
-        for name, checked in _CHECKS.items():
-            object.__setattr__(self, name, checked(name, getattr(self, name)))  # as plain numbers: numpy's are no JSON
+        for each in dataclasses.fields(self):
+            if each.name != "decay_epochs":
+                self._set(each.name, _checked(each.name, each.type, getattr(self, each.name)))
         self._check_order()
-        object.__setattr__(self, "decay_epochs", self._checked_decays())
+        self._set("decay_epochs", self._checked_decays())
+        for name in ("label_smoothing", "dropout"):
+            if (share := getattr(self, name)) is not None and share >= 1:
+                raise ValueError(f"{name} should be below 1, but got {share}")
         if self.alternating_flip and not self.flip:
             raise ValueError("alternating_flip should be with flip=True, but got it with flip=False")
         if self.nesterov and (self.optimizer != "sgd" or not self.momentum):
@@ -138,16 +148,19 @@ class RunConfig:
         if self.warm_up_epochs >= self.epochs:
             raise ValueError(f"warm_up_epochs should end before {self.epochs}, but got {self.warm_up_epochs:g}")
 
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
     def _check_order(self) -> None:
-        """Refuse an order that the lab does not train with, and options that it does not have."""
+        """Refuse an order that the lab does not train with, and options that the order does not take."""
         if ORDERS[self.order].batch_sizes_vary:
             raise ValueError(
-                f"order should have batches of one size in the lab, whose runs differ in nothing else, but those of "
-                f"{self.order!r} have random sizes; train with replenish.torch.OrderBatchSampler"
+                f"order should have batches of one size in the lab, but those of {self.order!r} have random sizes; "
+                f"train with replenish.torch.OrderBatchSampler"
             )
         for name, plain in {"pool_size": None, "sequence": "shuffled"}.items():
             if getattr(self, name) != plain and name not in ORDERS[self.order].options:
-                raise ValueError(f"{name} should not be given for the order {self.order!r}, which has none of it")
+                raise ValueError(f"{name} should not be given for the order {self.order!r}, which does not take it")
 
     def _checked_decays(self) -> tuple[float, ...]:
         """Return the epochs of the decays, scaled from the paper's where none are given."""
@@ -158,7 +171,7 @@ class RunConfig:
             decays = tuple(epoch * self.epochs / PAPER_EPOCHS for epoch in PAPER_DECAY_EPOCHS if in_steps)
         if not isinstance(decays, (tuple, list)):
             raise TypeError(f"decay_epochs should be a tuple of numbers, but got {decays!r:.60}")
-        found = tuple(_number("decay_epochs", epoch, above=0.0) for epoch in decays)
+        found = tuple(checks.real("decay_epochs", epoch, positive=True) for epoch in decays)
         if list(found) != sorted(set(found)) or (found and found[-1] >= self.epochs):
             raise ValueError(
                 f"decay_epochs should rise and lie before the end, which is at {self.epochs}, but got {found}"
@@ -220,20 +233,25 @@ class RunConfig:
         return rate * self.decay_factor**passed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the release that can read them.
+        """Return plain values for JSON, with the first release that can read them.
 
-        A field that all runs had the same value of before it existed is left out where it has that value, so that
-        earlier releases read what they can run.
+        A field that a later release added is left out where it has the value that all runs had before, so that earlier
+        releases read what they can run.
         """
-        told = self._told()
-        added = {field.name: field.metadata["since"] for field in dataclasses.fields(self) if field.metadata}
-        needed = max((added[name] for name in told if name in added), default=FIRST_RELEASE, key=_release)
-        return {**told, "decay_epochs": list(self.decays), "version": needed}
+        recorded = self._recorded()
+        releases = [
+            field.metadata["since"] for field in dataclasses.fields(self) if field.metadata and field.name in recorded
+        ]
+        return {**recorded, "version": max(releases, key=_release, default=FIRST_RELEASE)}
 
-    def _told(self) -> dict[str, Any]:
-        """Return the first release's fields, and of those added later the ones that differ from all runs before."""
-        values = {field.name: (getattr(self, field.name), field.metadata) for field in dataclasses.fields(self)}
-        return {name: value for name, (value, later) in values.items() if not later or value != later["before"]}
+    def _recorded(self) -> dict[str, Any]:
+        """Return the first release's fields, and the later ones that do not have the value of all earlier runs."""
+        values = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if not field.metadata or getattr(self, field.name) != field.metadata["before"]
+        }
+        return {**values, "decay_epochs": list(self.decays)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
@@ -243,17 +261,17 @@ class RunConfig:
             ValueError: If a field is missing, unknown or has no sensible value.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
-        given = dict(values)
-        version = given.pop("version", FIRST_RELEASE)
-        if unknown := sorted(set(given) - set(fields)):
+        recorded = dict(values)
+        version = recorded.pop("version", FIRST_RELEASE)
+        if unknown := sorted(set(recorded) - set(fields)):
             raise ValueError(
                 f"a config should have fields that this release knows, but got {', '.join(unknown)}: it needs "
                 f"replenish {version} or later"
             )
         before = {name: field.metadata["before"] for name, field in fields.items() if field.metadata}
-        if missing := sorted(set(fields) - set(before) - set(given)):
+        if missing := sorted(set(fields) - set(before) - set(recorded)):
             raise ValueError(f"a config should have every field of the first release, but lacks {', '.join(missing)}")
-        return cls(**{**before, **given, "decay_epochs": tuple(given["decay_epochs"])})
+        return cls(**{**before, **recorded, "decay_epochs": tuple(recorded["decay_epochs"])})
 
     def differences(self, other: RunConfig) -> dict[str, tuple[Any, Any]]:
         """Return the fields in which two configs differ, with both values."""
@@ -263,9 +281,9 @@ class RunConfig:
 
     @property
     def slug(self) -> str:
-        """A name for a folder: readable, and with a hash of what `to_dict` tells but the seed, so that it is unique."""
-        plain = {**self._told(), "decay_epochs": list(self.decays), "seed": None}
-        digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:8]
+        """A name for a folder: readable, and unique by a hash of all fields without the seed."""
+        plain = json.dumps({**self._recorded(), "seed": None}, sort_keys=True)
+        digest = hashlib.sha256(plain.encode()).hexdigest()[:8]
         parts = [Path(self.dataset).stem or "data"]
         if self.images_per_class:
             parts.append(f"{self.images_per_class}perclass")
@@ -278,7 +296,7 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class Hardware:
-    """What a run is executed on; on one CPU process it does not change how the run ends, but for `threads`.
+    """What a run is executed on. On one CPU process only `threads` can change how the run ends.
 
     Args:
         accelerator: `auto`, `cpu`, `cuda` or `mps`, as Lightning Fabric names them.
@@ -306,60 +324,24 @@ class Hardware:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return a release's number for comparing; a development version counts as before all."""
+    """Return a release's number for comparing; a development version comes before all releases."""
     return () if "dev" in version else tuple(int(part) for part in version.split("."))
 
 
-def _text(name: str, value: object) -> str:
+def _checked(name: str, kind: object, value: Any) -> Any:
+    """Return a field's value as a plain one, which JSON can hold, or raise if it is not of the field's kind."""
+    if value is None and str(kind).endswith("| None"):
+        return None
+    if name in _CHOICES:
+        return checks.one_of(name, value, _CHOICES[name])
+    match str(kind).removesuffix(" | None"):
+        case "bool":
+            return checks.boolean(name, value)
+        case "int":
+            return checks.integer(name, value, minimum=_LEAST.get(name, 1), maximum=checks.MAX_SEED)
+        case "float":
+            number = checks.real(name, value, positive=name in ("learning_rate", "decay_factor"))
+            return number + 0.0  # -0.0 becomes 0.0, which it is equal to
     if not isinstance(value, str) or not value:
         raise TypeError(f"{name} should be a name, but got {value!r:.100}")
     return value
-
-
-def _number(
-    name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, below: float = math.inf
-) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} should be a number, but got {value!r:.60} of type {type(value).__name__}")
-    try:
-        number = float(value) + 0.0  # -0.0 becomes 0.0, which it is equal to
-    except OverflowError:  # an int beyond all floats
-        number = math.inf
-    if not math.isfinite(number) or number <= above or number < least or number >= below:
-        bound = f"above {above:g}" if math.isfinite(above) else f"at least {least:g}"
-        if math.isfinite(below):
-            bound += f" and below {below:g}"
-        raise ValueError(f"{name} should be a number {bound}, but got {value!r:.60}")
-    return number
-
-
-def _one_of(*values: str) -> Callable[[str, Any], Any]:
-    def checked(name: str, value: Any) -> Any:
-        return checks.one_of(name, value, values)
-
-    return checked
-
-
-def _optional(check: Callable[..., Any], **bounds: float) -> Callable[[str, Any], Any]:
-    return lambda name, value: None if value is None else check(name, value, **bounds)
-
-
-#: What makes a plain value of each field, or raises; `RunConfig` checks which values go together.
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(("dataset", "model"), _text),
-    "seed": lambda name, value: checks.seed(value),
-    **dict.fromkeys(("pad", "order_number"), partial(checks.integer, minimum=0)),
-    **dict.fromkeys(("batch_size", "epochs", "test_every"), partial(checks.integer, minimum=1)),
-    **dict.fromkeys(
-        ("images_per_class", "image_size", "pool_size", "clean_every"), _optional(checks.integer, minimum=1)
-    ),
-    **dict.fromkeys(("flip", "drop_last", "held_out", "nesterov", "alternating_flip"), checks.boolean),
-    "order": _one_of(*ORDER_NAMES),
-    "sequence": _one_of("shuffled", "identity", "reshuffled"),
-    **dict.fromkeys(("learning_rate", "decay_factor"), partial(_number, above=0.0)),
-    **dict.fromkeys(("momentum", "weight_decay", "warm_up_epochs"), partial(_number, least=0.0)),
-    **dict.fromkeys(("label_smoothing", "dropout"), _optional(_number, least=0.0, below=1.0)),
-    "optimizer": _one_of(*OPTIMIZERS),
-    "schedule": _one_of(*SCHEDULES),
-    "precision": _one_of(*PRECISIONS),
-}

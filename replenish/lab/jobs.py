@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from numbers import Real
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,21 +38,12 @@ class Execution:
     def __post_init__(self) -> None:
         object.__setattr__(self, "runs", Path(self.runs))
         checks.integer("parallel", self.parallel, minimum=1)
-        object.__setattr__(self, "budget", checked_budget(self.budget))
+        if self.budget is not None:
+            checks.real("budget", self.budget, positive=True)
 
 
-#: Told of a job's events (see `replenish.lab.training.Watch`) with the job's place in the list.
+#: Called with a job's events (see `replenish.lab.training.Watch`) and the job's place in the list.
 WatchJobs = Callable[[int, dict[str, Any]], None]
-
-
-class Record(Protocol):
-    """What reads the folder of a run."""
-
-    def result(self) -> dict[str, Any] | None:
-        """Return how the run ended, or None if it has not."""
-
-    def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return a line for each effective epoch that has ended."""
 
 
 class Work(Protocol):
@@ -68,12 +57,14 @@ class Work(Protocol):
     def hardware(self) -> Hardware:
         """What it needs."""
 
-    @property
-    def record(self) -> Record:
-        """What reads the folder."""
-
     def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
         """Execute it here and now, and return how it ended."""
+
+    def result(self) -> dict[str, Any] | None:
+        """Return how it ended, or None if it has not."""
+
+    def metrics(self) -> tuple[dict[str, Any], ...]:
+        """Return a line for each effective epoch that has ended."""
 
     def claim(self) -> None:
         """Make the folder."""
@@ -87,21 +78,31 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """One run: what to run, where and on what; whether with TensorBoard events; the command, for the record."""
+    """One run of the lab's training.
+
+    Attributes:
+        config: What is run.
+        folder: Where it is recorded.
+        hardware: What it is executed on.
+        tensorboard: Whether it also writes TensorBoard events.
+        command: The command as it was typed, for the record.
+        own: A network and data that exist in this process only, as `train` takes them; another process gets none.
+    """
 
     config: RunConfig
     folder: Path
     hardware: Hardware = field(default_factory=Hardware)
     tensorboard: bool = False
     command: str = ""
+    own: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def run(self, watch: Callable[[dict[str, Any]], None] | None = None, **own: Any) -> dict[str, Any]:
-        """Train here and now, and return the result; `own` are a network and data, as `train` takes them."""
+    def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+        """Train here and now, and return the result."""
         if (result := self.ended()) is not None:
             if watch is not None:
                 watch({"event": "end", "result": result})
             return result
-        from replenish.lab.training import train  # torch takes seconds, and planning needs none of it
+        from replenish.lab.training import train  # torch takes seconds, and planning does not need it
 
         return train(
             self.config,
@@ -110,28 +111,30 @@ class Job:
             watch=watch,
             tensorboard=self.tensorboard,
             command=self.command,
-            **own,
+            **self.own,
         )
 
     def ended(self) -> dict[str, Any] | None:
-        """Return how the run ended if it has: so neither data nor torch is needed for what is finished.
+        """Return how the run ended, if it has: a finished run needs neither data nor torch.
 
-        None for a run of several processes too: they have to find it out together.
+        Return None for a run of several processes: they have to find it out together.
         """
         if self.hardware.devices * self.hardware.num_nodes > 1:
             return None
-        folder = RunFolder(self.folder)
-        folder.check(self.config)
-        return folder.result()
+        RunFolder(self.folder).check(self.config)
+        return self.result()
 
-    @property
-    def record(self) -> RunFolder:
-        """The folder, to read how the run goes."""
-        return RunFolder(self.folder)
+    def result(self) -> dict[str, Any] | None:
+        """Return how the run ended, or None if it has not."""
+        return RunFolder(self.folder).result()
+
+    def metrics(self) -> tuple[dict[str, Any], ...]:
+        """Return a line for each effective epoch that has ended."""
+        return RunFolder(self.folder).metrics()
 
     def claim(self) -> None:
         """Make the folder, or refuse one that another config has."""
-        self.record.claim(self.config)
+        RunFolder(self.folder).claim(self.config)
 
     def environment(self) -> dict[str, str]:
         """Return what a process of the run needs in its environment: libraries read it when they are loaded."""
@@ -139,7 +142,9 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the module that makes the job of them again."""
-        return {"module": __name__, **asdict(self), "config": self.config.to_dict(), "folder": str(self.folder)}
+        plain = {name: getattr(self, name) for name in ("tensorboard", "command")}
+        values = {"config": self.config.to_dict(), "folder": str(self.folder), "hardware": self.hardware.to_dict()}
+        return {"module": __name__, **values, **plain}
 
 
 def job_from(values: Mapping[str, Any]) -> Work:
@@ -153,18 +158,6 @@ def job_from(values: Mapping[str, Any]) -> Work:
     return Job(**{**fields, "config": config, "folder": folder, "hardware": Hardware(**fields["hardware"])})
 
 
-def checked_budget(budget: object) -> float | None:
-    """Return a budget in seconds, or raise if it is not a positive number; None for none."""
-    if budget is None:
-        return None
-    if isinstance(budget, bool) or not isinstance(budget, Real):
-        raise TypeError(f"budget should be a number of seconds, but got {budget!r}")
-    number = float(budget)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"budget should be above 0 seconds, but got {budget!r}")
-    return number
-
-
 def plan(
     configs: Iterable[RunConfig],
     seeds: Sequence[int],
@@ -173,17 +166,19 @@ def plan(
     hardware: Hardware | None = None,
     tensorboard: bool = False,
     command: str = "",
+    own: Mapping[str, Any] | None = None,
 ) -> list[Job]:
     """Return a job for every config and seed, equal ones once, all configs of a seed before the next seed.
 
-    So what is there after half of the time is half of the seeds of every row: already a comparison.
+    So half of the time already gives a comparison: half of the seeds of every row.
 
     Raises:
         ValueError: A run's folder is of another config.
     """
     distinct = dict.fromkeys(configs)
     seeded = [config.with_seed(seed) for seed in seeds for config in distinct]
-    jobs = [Job(config, folder_of(config, runs_dir), hardware or Hardware(), tensorboard, command) for config in seeded]
+    details = (hardware or Hardware(), tensorboard, command, own or {})
+    jobs = [Job(config, folder_of(config, runs_dir), *details) for config in seeded]
     for job in jobs:
         RunFolder(job.folder).check(job.config)
     return jobs

@@ -1,6 +1,6 @@
-"""Estimates from a few runs: means and differences, each with an interval.
+"""Estimates from a few runs: means and paired differences, each with an interval.
 
-Nothing here assumes more than a handful of runs. `replenish.lab.verdict` decides from these estimates.
+`replenish.lab.verdict` decides from these estimates.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Difference:
         n: The number of pairs.
         error: The standard error of the mean; None with fewer than two pairs, 0 where the differences have no spread.
         freedom: Degrees of freedom of Student's distribution.
-        seeds: The seeds of the pairs; empty for a difference of differences.
+        seeds: The seeds of the pairs; empty for a difference of two unpaired means.
         differences: The differences, in the order of the seeds.
     """
 
@@ -56,21 +56,27 @@ class Difference:
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation of the differences (n - 1); None with fewer than two, or for those of differences."""
+        """The standard deviation of the differences (n - 1); None with fewer than two pairs, or for unpaired means."""
         return None if self.error is None or not self.differences else self.error * math.sqrt(self.n)
 
     def interval(self, coverage: float = COVERAGE, possible: tuple[float, float] = ANY) -> Interval | None:
-        """Return Student's interval of the mean; None where there is no spread to make one from.
+        """Return Student's interval of the mean; None where the differences have no spread.
 
         Args:
             coverage: The probability that such intervals cover the mean.
-            possible: The range of the values themselves; no interval of a difference goes farther.
+            possible: The range of the values themselves. It limits how far their difference can go.
         """
-        if self.mean is None or not self.error:
+        if not self.error:
             return None
         from scipy.special import stdtrit  # type: ignore[import-untyped]
 
-        return around(self.mean, float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error, coverage, possible)
+        return self.around(float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error, coverage, possible)
+
+    def around(self, half: float, coverage: float, possible: tuple[float, float]) -> Interval:
+        """Return the interval of half that width, cut where values in the range `possible` cannot differ by more."""
+        assert self.mean is not None
+        widest = possible[1] - possible[0]
+        return Interval(max(self.mean - half, -widest), min(self.mean + half, widest), coverage)
 
     @property
     def p_value(self) -> float | None:
@@ -83,12 +89,6 @@ class Difference:
 
         assert self.error
         return float(stdtr(self.freedom, -distance / self.error))
-
-
-def around(mean: float, half: float, coverage: float, possible: tuple[float, float] = ANY) -> Interval:
-    """Return the interval of a mean difference, cut where values in the range `possible` cannot differ by more."""
-    widest = possible[1] - possible[0]
-    return Interval(max(mean - half, -widest), min(mean + half, widest), coverage)
 
 
 def mean_with_interval(values: Iterable[float], possible: tuple[float, float] = ANY) -> Estimate:
@@ -136,44 +136,6 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
     return Difference(mean, n, error, n - 1, seeds, differences)
 
 
-def difference_of_differences(first: Difference, second: Difference) -> Difference:
-    """Return the mean of the first minus the mean of the second, by Welch's method.
-
-    Example:
-        >>> none = dict.fromkeys(range(3), 0.0)
-        >>> one, two = ({0: a, 1: b, 2: c} for a, b, c in ((1.0, 2.0, 3.0), (0.0, 0.0, 3.0)))
-        >>> found = difference_of_differences(paired_difference(one, none), paired_difference(two, none))
-        >>> found.mean, round(found.error, 4), round(found.freedom, 4)
-        (1.0, 1.1547, 3.2)
-    """
-    n = min(first.n, second.n)
-    mean = None if first.mean is None or second.mean is None else first.mean - second.mean
-    if first.error is None or second.error is None:
-        return Difference(mean, n, None, 0)
-    parts = [(each.error**2, each.freedom) for each in (first, second) if each.error is not None]
-    total = math.fsum(part for part, _ in parts)
-    spread = math.fsum(part**2 / freedom for part, freedom in parts)
-    freedom = total**2 / spread if spread else first.freedom + second.freedom
-    return Difference(mean, n, math.sqrt(total), freedom)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for being looked at together, by Holm's method, in the order given.
-
-    Example:
-        >>> holm([0.01, 0.04])
-        [0.02, 0.04]
-    """
-    adjusted, reached = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
-        p_value = p_values[index]
-        if not 0 <= p_value <= 1:
-            raise ValueError(f"p_values should lie between 0 and 1, but got {p_value!r}")
-        reached = max(reached, min(1.0, (len(p_values) - rank) * p_value))
-        adjusted[index] = reached
-    return adjusted
-
-
 def anytime_half_width(n: int, deviation: float, level: float = 1 - COVERAGE) -> float:
     """Return half the width of an interval of a mean difference that may be looked at after every seed.
 
@@ -200,16 +162,6 @@ def anytime_half_width(n: int, deviation: float, level: float = 1 - COVERAGE) ->
     if n < 2 or threshold >= ratio:
         return math.inf
     return deviation * math.sqrt((n - 1) * (threshold - 1) / (n * (1 - threshold / ratio)))
-
-
-def unseen_share(n: int, level: float = 1 - COVERAGE) -> float:
-    """Return the share of runs that can fail and still leave `n` runs without a failure with probability `level`.
-
-    Example:
-        >>> round(unseen_share(10), 2)
-        0.26
-    """
-    return 1.0 - float(level ** (1 / n))
 
 
 def _error(values: Sequence[float], mean: float) -> float:

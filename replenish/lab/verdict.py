@@ -9,12 +9,13 @@ stops as soon as there is a verdict, it rests on an interval that is valid at al
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any, Literal
 
-from replenish.lab.statistics import ANY, COVERAGE, Difference, Interval, anytime_half_width, around, holm
+from replenish import checks
+from replenish.lab.statistics import ANY, COVERAGE, Difference, Interval, anytime_half_width
+from replenish.measure.shuffle.tails import holm
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 #: A p-value below this is significant.
@@ -50,7 +51,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.margin is not None:
-            object.__setattr__(self, "margin", checked_margin(self.margin))
+            object.__setattr__(self, "margin", checks.real("margin", self.margin, positive=True))
         low, high = self.possible
         if not low < high:  # also if either is NaN
             raise ValueError(f"possible should be the least and the greatest value, but got {self.possible}")
@@ -67,10 +68,9 @@ class Rule:
             return None
         if not self.anytime:
             return difference.interval(coverage, self.possible)
-        assert difference.mean is not None
         assert difference.deviation is not None
         half = anytime_half_width(difference.n, difference.deviation, 1 - coverage)
-        return None if math.isinf(half) else around(difference.mean, half, coverage, self.possible)
+        return None if math.isinf(half) else difference.around(half, coverage, self.possible)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the range: JSON has no infinities."""
@@ -87,14 +87,10 @@ class Verdict:
         second: The name of the second.
         difference: First minus second, seed by seed, in the metric's unit.
         interval: The interval of the mean difference that the outcome rests on; None if there is none yet.
-        sign: Better or worse if the interval excludes 0, whatever the margin says; "" if not.
+        sign: Better or worse if the interval excludes 0, whatever the margin; "" if it does not.
         rule: How it was decided.
         adjusted_p: The p-value after Holm's method, where several comparisons are judged together by it.
-        together: How many those are.
-        seeds_needed: How many seeds in all would decide if mean and spread stay as they are. None if decided, if more
-            than `MOST_SEEDS`, or if the rule allows for one look only: to add seeds to that until it decides would
-            claim a difference too often where there is none.
-        warning: What makes the numbers doubtful, if anything.
+        together: How many comparisons are judged together.
     """
 
     outcome: Outcome
@@ -106,13 +102,74 @@ class Verdict:
     rule: Rule
     adjusted_p: float | None = None
     together: int = 1
-    seeds_needed: int | None = None
-    warning: str | None = None
+
+    @property
+    def seeds_needed(self) -> int | None:
+        """How many seeds in all would decide if mean and spread stay as they are.
+
+        None if it is decided, or if more than `MOST_SEEDS` would be needed. None also for a rule that allows one look
+        only: adding seeds until it decides would too often claim a difference where there is none.
+        """
+        found, rule = self.difference, self.rule
+        if self.outcome != "undecided" or not rule.anytime or found.mean is None or not found.deviation:
+            return None
+        distance = abs(found.mean)
+        for n in range(max(found.n + 1, FEWEST_SEEDS), MOST_SEEDS + 1):
+            half = anytime_half_width(n, found.deviation, rule.level)
+            if half < distance or (rule.margin is not None and distance + half < rule.margin):
+                return n
+        return None
+
+    @property
+    def warning(self) -> str | None:
+        """What makes the numbers doubtful, if anything."""
+        n = self.difference.n
+        if 0 < n < FEWEST_SEEDS:
+            pairs = "a single pair of runs decides" if n == 1 else f"{n} pairs of runs decide"
+            return f"{pairs} nothing: take at least {FEWEST_SEEDS} seeds"
+        if n and self.difference.error == 0:
+            if self.difference.mean == 0:
+                return "both gave the same value at every seed: the metric may be saturated or too coarse"
+            return "the difference was the same at every seed: the metric may not be random at all"
+        return None
 
     @property
     def sentence(self) -> str:
         """The verdict in words, with its numbers."""
-        return _sentence(self)
+        first, second, mean, rule = self.first, self.second, self.difference.mean, self.rule
+        if mean is None:
+            return f"Undecided between {first} and {second}: no seed has ended with both."
+        unit = f" {rule.unit}" if rule.unit else ""
+        size = self.number(mean)
+        if size.startswith("0"):
+            size = f"level on average ({size}{unit})"
+        else:
+            size = f"{size[1:]}{unit} {'higher' if mean > 0 else 'lower'}"
+        found = f"{size} ({self._interval_words()})"
+        if self.outcome == "equivalent":
+            return f"{first} and {second} are equivalent within {rule.margin:g}{unit}: {first} {found}."
+        if self.outcome != "undecided":
+            return f"{first} is {self.outcome} than {second}: {found}."
+        alone = ""
+        if self.sign and self.adjusted_p is not None:
+            alone = (
+                f"; by itself {self.sign}, but not among the {self.together} comparisons made together "
+                f"(p = {self.adjusted_p:.3f} after Holm)"
+            )
+        return f"Undecided between {first} and {second}: {first} {found}{alone}."
+
+    def _interval_words(self) -> str:
+        """Return the intervals that the verdict rests on, and how many seeds."""
+        n, rule = self.difference.n, self.rule
+        intervals = [(self.interval, ", valid at every look" if rule.anytime else "")]
+        if self.outcome == "equivalent" and rule.equivalence_coverage is not None:
+            intervals.append((rule.interval(self.difference, rule.equivalence_coverage), " within the margin"))
+        parts = [
+            f"{100 * found.coverage:.3g} % interval {self.number(found.low)} to {self.number(found.high)}{more}"
+            for found, more in intervals
+            if found is not None
+        ]
+        return ", ".join([*parts, f"n = {n} seed{'s' if n > 1 else ''}, paired"])
 
     def number(self, value: float | None) -> str:
         """Return a difference as it is printed, in the rule's unit."""
@@ -121,26 +178,25 @@ class Verdict:
     @property
     def numbers(self) -> str:
         """The mean difference and the ends of its interval."""
-        ends = (
-            "" if self.interval is None else f" [{self.number(self.interval.low)}, {self.number(self.interval.high)}]"
-        )
+        found = self.interval
+        ends = "" if found is None else f" [{self.number(found.low)}, {self.number(found.high)}]"
         return f"{self.number(self.difference.mean)}{ends}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        interval = self.difference.interval()
+        difference, student = self.difference, self.difference.interval()
         return {
             "outcome": self.outcome,
             "sentence": self.sentence,
             "first": self.first,
             "second": self.second,
             "difference": {
-                "seeds": list(self.difference.seeds),
-                "differences": list(self.difference.differences),
-                "mean": self.difference.mean,
-                "deviation": self.difference.deviation,
-                "interval": None if interval is None else asdict(interval),
-                "p_value": self.difference.p_value,
+                "seeds": list(difference.seeds),
+                "differences": list(difference.differences),
+                "mean": difference.mean,
+                "deviation": difference.deviation,
+                "interval": None if student is None else asdict(student),
+                "p_value": difference.p_value,
             },
             "interval": None if self.interval is None else asdict(self.interval),
             "margin": self.rule.margin,
@@ -170,7 +226,7 @@ def decide(
         rule: How it is judged; by default a lower value is better, and there is no margin.
         names: The names of the two.
         adjusted_p: The p-value after Holm's method, if several comparisons are judged together by it.
-        together: How many those are.
+        together: How many comparisons are judged together.
 
     Example:
         >>> from replenish.lab.statistics import paired_difference
@@ -190,44 +246,25 @@ def decide(
     within = rule.interval(difference, rule.equivalence_coverage)
     if rule.margin is not None and within is not None and max(-within.low, within.high) < rule.margin:
         outcome = "equivalent"
-    needed = _seeds_needed(difference, rule) if outcome == "undecided" and rule.anytime else None
-    warning = _warning(difference)
-    return Verdict(outcome, *names, difference, interval, sign, rule, adjusted_p, together, needed, warning)
+    return Verdict(outcome, *names, difference, interval, sign, rule, adjusted_p, together)
 
 
 def decide_together(
-    differences: Sequence[Difference], rules: Iterable[Rule], names: Iterable[tuple[str, str]]
+    differences: Sequence[Difference], rules: Sequence[Rule], names: Sequence[tuple[str, str]]
 ) -> list[Verdict]:
     """Return the verdicts on differences that are looked at together, with p-values adjusted by Holm's method.
 
-    A rule that widens its intervals for several comparisons, or for several looks, needs no adjustment besides.
+    A rule that widens its intervals for several comparisons, or for several looks, needs no other adjustment.
     """
-    judged = [decide(found, rule, both) for found, rule, both in zip(differences, rules, names, strict=True)]
-    tested = [each for each in judged if each.interval is not None and each.difference.p_value is not None]
-    adjusted = holm([each.difference.p_value or 0.0 for each in tested])
-    by_id = {id(each): p_value for each, p_value in zip(tested, adjusted, strict=True)}
-    return [
-        each
-        if id(each) not in by_id or each.rule.anytime or each.rule.comparisons > 1
-        else decide(
-            each.difference,
-            each.rule,
-            (each.first, each.second),
-            adjusted_p=by_id[id(each)],
-            together=len(tested),
-        )
-        for each in judged
-    ]
-
-
-def checked_margin(margin: object) -> float:
-    """Return a margin as a float, or raise if it is not a positive number."""
-    if isinstance(margin, bool) or not isinstance(margin, Real):
-        raise TypeError(f"margin should be a number in the metric's unit, but got {margin!r}")
-    number = float(margin)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"margin should be above 0, in the metric's unit, but got {margin!r}")
-    return number
+    judged = [decide(*each) for each in zip(differences, rules, names, strict=True)]
+    p_values = {place: each.difference.p_value for place, each in enumerate(judged) if each.interval is not None}
+    adjusted = holm(p_value for p_value in p_values.values() if p_value is not None)
+    for place, p_value in zip(p_values, adjusted, strict=True):
+        if not rules[place].anytime and rules[place].comparisons == 1:
+            judged[place] = decide(
+                differences[place], rules[place], names[place], adjusted_p=p_value, together=len(adjusted)
+            )
+    return judged
 
 
 def signed(value: float | None, unit: str = "points") -> str:
@@ -241,68 +278,3 @@ def signed(value: float | None, unit: str = "points") -> str:
         return "–"  # noqa: RUF001
     text = f"{value:+.2f}" if unit == "points" else f"{value:+.3g}"
     return text[1:] if float(text) == 0 else text.replace("-", "−")  # noqa: RUF001
-
-
-def _seeds_needed(difference: Difference, rule: Rule) -> int | None:
-    """Return how many seeds in all would decide, if mean and spread stay as they are."""
-    if difference.mean is None or not difference.deviation:
-        return None
-    distance = abs(difference.mean)
-    for n in range(max(difference.n + 1, FEWEST_SEEDS), MOST_SEEDS + 1):
-        half = anytime_half_width(n, difference.deviation, rule.level)
-        if half < distance or (rule.margin is not None and distance + half < rule.margin):
-            return n
-    return None
-
-
-def _warning(difference: Difference) -> str | None:
-    if 0 < difference.n < FEWEST_SEEDS:
-        pairs = "a single pair of runs decides" if difference.n == 1 else f"{difference.n} pairs of runs decide"
-        return f"{pairs} nothing: take at least {FEWEST_SEEDS} seeds"
-    if difference.error == 0 and difference.n:
-        if difference.mean == 0:
-            return "both gave the same value at every seed: the metric may be saturated or too coarse"
-        return "the difference was the same at every seed: the metric may not be random at all"
-    return None
-
-
-def _sentence(verdict: Verdict) -> str:
-    first, second, difference, rule = verdict.first, verdict.second, verdict.difference, verdict.rule
-    if difference.mean is None:
-        return f"Undecided between {first} and {second}: no seed has ended with both."
-    unit = f" {rule.unit}" if rule.unit else ""
-    size = signed(difference.mean, rule.unit)
-    if size.startswith("0"):
-        size = f"level on average ({size}{unit})"
-    else:
-        size = f"{size[1:]}{unit} {'higher' if difference.mean > 0 else 'lower'}"
-    found = f"{size} ({_interval_words(verdict)})"
-    if verdict.outcome == "equivalent":
-        return f"{first} and {second} are equivalent within {rule.margin:g}{unit}: {first} {found}."
-    if verdict.outcome != "undecided":
-        return f"{first} is {verdict.outcome} than {second}: {found}."
-    said = f"Undecided between {first} and {second}: {first} {found}"
-    if verdict.sign and verdict.adjusted_p is not None:
-        said += (
-            f"; by itself {verdict.sign}, but not among the {verdict.together} comparisons made together "
-            f"(p = {verdict.adjusted_p:.3f} after Holm)"
-        )
-    return f"{said}."
-
-
-def _interval_words(verdict: Verdict) -> str:
-    n = verdict.difference.n
-    parts = [] if verdict.interval is None else [_between(verdict.interval, verdict)]
-    if verdict.interval is not None and verdict.rule.anytime:
-        parts.append("valid at every look")
-    coverage = verdict.rule.equivalence_coverage
-    if verdict.outcome == "equivalent" and coverage is not None:
-        within = verdict.rule.interval(verdict.difference, coverage)
-        assert within is not None
-        parts.append(f"{_between(within, verdict)} within the margin")
-    return ", ".join([*parts, f"n = {n} seed{'s' if n > 1 else ''}, paired"])
-
-
-def _between(interval: Interval, verdict: Verdict) -> str:
-    ends = f"{verdict.number(interval.low)} to {verdict.number(interval.high)}"
-    return f"{100 * interval.coverage:.3g} % interval {ends}"

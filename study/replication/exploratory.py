@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from replenish.lab.report.text import p_words
 from replenish.lab.show import NOTHING, Column, Table
-from replenish.lab.statistics import Difference, difference_of_differences, paired_difference
+from replenish.lab.statistics import Difference, paired_difference
 from study.replication.evidence import Evidence
+from study.replication.judgement import difference_of_differences
 from study.replication.plan import COMPARISONS, PRIMARY
 from study.replication.training_loss import metric_by_epoch
 

@@ -6,12 +6,14 @@ The study had stated it for differences only; docs/study.md lists that among the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from replenish.lab.statistics import Difference, difference_of_differences, holm
+from replenish.lab.statistics import Difference
 from replenish.lab.verdict import SIGNIFICANT, Rule, Verdict, decide
+from replenish.measure.shuffle.tails import holm
 from study.replication.evidence import Evidence, Reading
 from study.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
 
@@ -148,6 +150,28 @@ def judge(comparison: Comparison, evidence: Evidence, reading: Reading) -> Judge
         tuple(path for name in comparison.arms for path in evidence.arms[name].not_learnt()),
         sum(seed < comparison.seeds for name in comparison.arms for seed in evidence.arms[name].diverged),
     )
+
+
+def difference_of_differences(first: Difference, second: Difference) -> Difference:
+    """Return the mean of the first minus the mean of the second, by Welch's method.
+
+    Example:
+        >>> from replenish.lab.statistics import paired_difference
+        >>> none = dict.fromkeys(range(3), 0.0)
+        >>> one, two = ({0: a, 1: b, 2: c} for a, b, c in ((1.0, 2.0, 3.0), (0.0, 0.0, 3.0)))
+        >>> found = difference_of_differences(paired_difference(one, none), paired_difference(two, none))
+        >>> found.mean, round(found.error, 4), round(found.freedom, 4)
+        (1.0, 1.1547, 3.2)
+    """
+    n = min(first.n, second.n)
+    mean = None if first.mean is None or second.mean is None else first.mean - second.mean
+    if first.error is None or second.error is None:
+        return Difference(mean, n, None, 0)
+    parts = [(each.error**2, each.freedom) for each in (first, second) if each.error is not None]
+    total = math.fsum(part for part, _ in parts)
+    spread = math.fsum(part**2 / freedom for part, freedom in parts)
+    freedom = total**2 / spread if spread else first.freedom + second.freedom
+    return Difference(mean, n, math.sqrt(total), freedom)
 
 
 def _p_value(judged: Judged, p_value: float | None) -> float:

@@ -18,7 +18,7 @@ from launching import CONFIG, Heard, at_step, in_this_process, signal_here, wait
 import replenish.lab.launch.ray
 from replenish.lab.comparing.command import compare_commands
 from replenish.lab.comparing.metric import OutputMetric
-from replenish.lab.comparing.question import ask
+from replenish.lab.comparing.question import Question
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, plan
 from replenish.lab.launch import launch
@@ -153,7 +153,7 @@ def test_an_address_where_nobody_listens_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_command_is_compared_in_tasks(tmp_path: Path) -> None:
     script = Path(__file__).parents[1] / "processes" / "scripts" / "quick.py"
-    question = ask(("reshuffling", "srs"), 2, higher_is_better=True)
+    question = Question(("reshuffling", "srs"), 2, higher_is_better=True)
     metric = OutputMetric(r"score: ([0-9.]+)")
     command, execution = f"python {script} --seed {{seed}}", Execution(tmp_path, "ray", 2, Hardware("cpu"))
     answer, _ = compare_commands(command, metric, question, execution)

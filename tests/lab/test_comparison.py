@@ -327,7 +327,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digts"], "did you mean 'digits'"),
         (["digits", "--orders", "srs,srs"], "orders should be two or more"),
         (["digits", "--num-nodes", "2"], "was started alone; start it with torchrun on each"),
-        (["digits", "--learning-rate", "-1"], "--learning-rate should be a number above 0"),
+        (["digits", "--learning-rate", "-1"], "--learning-rate should be positive and finite"),
         (["digits", "--learning-rate", "sorted=1"], "--learning-rate should have one value for each of reshuffling"),
         (["digits", "--learning-rate", "fast"], "--learning-rate should be a value, or ORDER=VALUE, but got 'fast'"),
         (["digits", "--metric", "accuracy"], "metric should be one of error, balanced-error, loss"),

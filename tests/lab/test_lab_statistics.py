@@ -11,8 +11,6 @@ from scipy import stats
 from replenish.lab.statistics import (
     PERCENT,
     Difference,
-    difference_of_differences,
-    holm,
     mean_with_interval,
     paired_difference,
 )
@@ -55,27 +53,6 @@ def test_a_diverged_error_is_refused() -> None:
         paired_difference({0: math.inf}, {0: 1.0})
     with pytest.raises(ValueError, match="at least one number"):
         mean_with_interval([])
-
-
-def test_holm_by_hand_and_against_scipys_bound() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
-    assert holm([]) == []
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        holm([1.2])
-
-
-@pytest.mark.parametrize("sizes", [(7, 7), (5, 12)])
-def test_a_difference_of_differences_is_welchs(sizes: tuple[int, int]) -> None:
-    rng = np.random.default_rng(4)
-    first, second = (rng.normal(1, spread, n) for spread, n in zip((1, 3), sizes, strict=True))
-    found = difference_of_differences(pairs(*first), pairs(*second))
-    reference = stats.ttest_ind(first, second, equal_var=False)
-    interval = found.interval()
-    assert interval is not None
-    bounds = reference.confidence_interval(0.95)
-    assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high))
-    assert found.p_value == pytest.approx(reference.pvalue)
 
 
 def test_intervals_stay_within_what_is_possible() -> None:

@@ -24,7 +24,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 def later(monkeypatch: pytest.MonkeyPatch) -> type[RunConfig]:
     """The config of the release to come, in the place of this one's wherever records are read."""
     added = config_module._added("7.3.0", 5, before=0)
-    made = dataclasses.make_dataclass("LaterConfig", [("warm_up", int, added)], bases=(RunConfig,), frozen=True)
+    made = dataclasses.make_dataclass("LaterConfig", [("warm_up", "int", added)], bases=(RunConfig,), frozen=True)
     monkeypatch.setattr(folder, "RunConfig", made)
     return made
 

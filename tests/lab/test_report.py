@@ -368,7 +368,7 @@ def test_a_stated_margin_is_honoured(tmp_path: Path) -> None:
     assert verdict() == "equivalent"
     for text, message in (
         ("{", "should hold JSON"),
-        ('{"margin": 0}', "margin should be above 0"),
+        ('{"margin": 0}', "margin should be positive and finite"),
         ('{"m": 1}', "states m"),
     ):
         rule.write_text(text)

@@ -123,7 +123,7 @@ def test_warnings_come_first() -> None:
         (lambda order, seed: 1.0, {"metric": "c"}, "metric should be None"),
         (made_up(0), {"orders": ("srs",)}, "two or more different orders"),
         (made_up(0), {"orders": ("srs", "sorted")}, "order should be one of"),
-        (made_up(0), {"margin": -1}, "margin should be above 0"),
+        (made_up(0), {"margin": -1}, "margin should be positive and finite"),
         (made_up(0), {"seeds": 0}, "seeds should be at least 1"),
         (made_up(0), {"until_decided": True, "seeds": [1, 2]}, "seeds should be left out with until_decided"),
         (made_up(0), {"until_decided": True, "max_seeds": 2}, "max_seeds should be at least 3"),
@@ -194,8 +194,8 @@ def test_an_interrupt_leaves_what_has_ended_on_the_page(tmp_path: Path) -> None:
     [
         ({"possible": (0, 1)}, "possible should include every value of the metric, but got 0 to 1 and the value"),
         ({"possible": (100, 0)}, "possible should be the least and the greatest value"),
-        ({"budget": math.nan}, "budget should be above 0 seconds, but got nan"),
-        ({"budget": -3}, "budget should be above 0 seconds, but got -3"),
+        ({"budget": math.nan}, "budget should be positive and finite, but got nan"),
+        ({"budget": -3}, "budget should be positive and finite, but got -3"),
     ],
 )
 def test_ranges_and_budgets_that_are_none(options: dict[str, Any], message: str) -> None:

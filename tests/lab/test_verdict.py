@@ -138,7 +138,7 @@ def test_a_margin_of_numpy_is_a_margin() -> None:
 
 @pytest.mark.parametrize("margin", [0.0, -1.0, math.nan, math.inf])
 def test_a_margin_is_a_positive_number(margin: float) -> None:
-    with pytest.raises(ValueError, match="margin should be above 0"):
+    with pytest.raises(ValueError, match="margin should be positive and finite"):
         verdict(1.0, 2.0, 3.0, margin=margin)
 
 

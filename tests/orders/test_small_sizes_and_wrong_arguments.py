@@ -45,9 +45,9 @@ def test_survival_wants_numbers(order) -> None:  # type: ignore[no-untyped-def]
     for law in (theory.visit_gaps(order), diagnostics.visit_gaps(order)):
         with pytest.raises(TypeError, match="epochs should be a real number, but got None"):
             law.survival(None)
-        with pytest.raises(ValueError, match="epochs should be between 0 and inf, but got nan"):
+        with pytest.raises(ValueError, match="epochs should be at least 0 and finite, but got nan"):
             law.survival(float("nan"))
-        with pytest.raises(ValueError, match="each epochs should be between 0 and inf, but got -1"):
+        with pytest.raises(ValueError, match="each epochs should be at least 0 and finite, but got -1"):
             law.survival([0.5, -1.0])
 
 

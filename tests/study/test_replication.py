@@ -15,7 +15,9 @@ from made_study import made_run, made_study
 from scipy import stats
 
 from replenish.lab.runs import RunRecord, read_runs
+from replenish.lab.statistics import paired_difference
 from study.replication import ARMS, CLAIMS, PRIMARY, SECONDARY, Judgement, judge_study, read_evidence
+from study.replication.judgement import difference_of_differences
 
 SRS, PLAIN = "rates/srs-paper", "rates/reshuffling-paper"
 
@@ -234,3 +236,19 @@ def test_records_are_read_from_folders(tmp_path: Path) -> None:
     found = judged(read_runs(tmp_path))
     assert found.primary.verdict == "better"
     assert found["unit"].pairs == 0
+
+
+@pytest.mark.parametrize("sizes", [(7, 7), (5, 12)])
+def test_a_difference_of_differences_is_welchs(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(4)
+    first, second = (rng.normal(1, spread, n) for spread, n in zip((1, 3), sizes, strict=True))
+    differences = (
+        paired_difference(dict(enumerate(each)), dict.fromkeys(range(len(each)), 0.0)) for each in (first, second)
+    )
+    found = difference_of_differences(*differences)
+    reference = stats.ttest_ind(first, second, equal_var=False)
+    interval = found.interval()
+    assert interval is not None
+    bounds = reference.confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high))
+    assert found.p_value == pytest.approx(reference.pvalue)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from replenish.lab.comparing.question import ASK_AGAIN, Question, Values
-from replenish.lab.statistics import Estimate, mean_with_interval, unseen_share
+from replenish.lab.comparing.question import Outcomes, Question, Values
+from replenish.lab.statistics import COVERAGE, Estimate, mean_with_interval
 from replenish.lab.verdict import MOST_SEEDS, Verdict
 from replenish.notebook import html_table
 
@@ -31,9 +31,9 @@ class Answer:
     question: Question
     values: dict[str, dict[int, float]]
     verdicts: tuple[Verdict, ...]
-    stopped: str | None = None
-    besides: Mapping[str, Values] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    stopped: str | None
+    besides: Mapping[str, Values]
+    warnings: tuple[str, ...]
     proofs: tuple[tuple[str, int, str], ...] = ()
 
     def mean(self, order: str) -> Estimate | None:
@@ -41,10 +41,10 @@ class Answer:
         found = self.values[order]
         return mean_with_interval(found.values(), self.question.rule.possible) if found else None
 
-    def mean_besides(self, what: str, order: str) -> float | None:
-        """Return the mean of one of the further numbers over the seeds; None without any."""
-        found = self.besides[what].get(order, {})
-        return math.fsum(found.values()) / len(found) if found else None
+    def means_besides(self, what: str) -> dict[str, float]:
+        """Return the mean over the seeds of one of the further numbers, by order."""
+        found = {order: self.besides[what].get(order, {}) for order in self.question.orders}
+        return {order: math.fsum(by_seed.values()) / len(by_seed) for order, by_seed in found.items() if by_seed}
 
     @property
     def advice(self) -> str:
@@ -52,21 +52,21 @@ class Answer:
         undecided = [verdict for verdict in self.verdicts if verdict.outcome == "undecided"]
         if not undecided:
             return ""
-        if self.question.rule.anytime:
-            needed = [verdict.seeds_needed for verdict in undecided]
-            if any(each is None for each in needed):
-                return (
-                    f"More than {MOST_SEEDS:,} seeds would be needed if mean and spread stay as they are. A margin, "
-                    "the largest difference that does not matter, or runs that fluctuate less would help."
-                )
-            most = max(each for each in needed if each is not None)
+        if not self.question.rule.anytime:
             return (
-                f"About {most} seeds in all would decide, if mean and spread stay as they are. A larger test set would "
-                "need fewer."
+                "Do not add seeds here until it decides: that too often finds a difference that is not there. "
+                f"Next, with an interval that holds at every look: {self.question.ask_again}"
             )
+        needed = [verdict.seeds_needed for verdict in undecided]
+        if None in needed:
+            return (
+                f"More than {MOST_SEEDS:,} seeds would be needed if mean and spread stay as they are. A margin, "
+                "the largest difference that does not matter, or runs that fluctuate less would help."
+            )
+        most = max(each for each in needed if each is not None)
         return (
-            "Do not add seeds here until it decides: that too often finds a difference that is not there. "
-            f"Next, with an interval that holds at every look: {self.question.ask_again or ASK_AGAIN}"
+            f"About {most} seeds in all would decide, if mean and spread stay as they are. A larger test set would "
+            "need fewer."
         )
 
     @property
@@ -76,20 +76,16 @@ class Answer:
         if not known:
             return ""
         n = min(known)
+        unseen = 1 - (1 - COVERAGE) ** (1 / n)  # the share of failures that leaves n runs without one in 1 of 20 cases
         return (
             "The intervals assume that the differences between seeds are roughly normal, without rare failures. A "
-            f"failure that strikes {100 * unseen_share(n):.0f} % of an order's runs still leaves {n} runs without one "
-            "in 1 of 20 comparisons: look at every seed."
+            f"failure that strikes {100 * unseen:.0f} % of an order's runs still leaves {n} runs without one in 1 of "
+            "20 comparisons: look at every seed."
         )
-
-    def sentences(self) -> list[str]:
-        """Return the verdicts in words, and why there are no more seeds."""
-        stopped = [f"Stopped: {self.stopped}."] if self.stopped else []
-        return [*(verdict.sentence for verdict in self.verdicts), *stopped]
 
     def lines(self) -> list[str]:
         """Return the answer for people: verdicts in words, then what would help, the numbers and what they assume."""
-        found = [*self.sentences(), *filter(None, [self.advice])]
+        found = [*self._sentences(), *filter(None, [self.advice])]
         width = max(map(len, self.question.orders))
         for order in self.question.orders:
             by_seed = self.values[order]
@@ -100,17 +96,18 @@ class Answer:
                 listed = ", ".join(verdict.number(each) for each in verdict.difference.differences)
                 found.append(f"{verdict.first} minus {verdict.second} by seed: {listed}")
         for what in self.besides:
-            means = {order: self.mean_besides(what, order) for order in self.question.orders}
-            listed = ", ".join(f"{order} {digits(mean)}" for order, mean in means.items() if mean is not None)
+            listed = ", ".join(f"{order} {digits(mean)}" for order, mean in self.means_besides(what).items())
             found.append(f"{what}: {listed}")
         found += [f"Loader with {order}, seed {seed}: {outcome}" for order, seed, outcome in self.proofs]
         return [*found, *filter(None, [self.assumption])]
 
-    def _warned(self) -> list[str]:
-        return [f"Warning: {warning}." for warning in self.warnings]
+    def _sentences(self) -> list[str]:
+        """Return the verdicts in words, and why there are no more seeds."""
+        stopped = [f"Stopped: {self.stopped}."] if self.stopped else []
+        return [*(verdict.sentence for verdict in self.verdicts), *stopped]
 
     def __repr__(self) -> str:
-        return "\n".join([*self._warned(), *self.lines()])
+        return "\n".join([*(f"Warning: {warning}." for warning in self.warnings), *self.lines()])
 
     def _repr_html_(self) -> str:
         seeds = sorted({seed for by_seed in self.values.values() for seed in by_seed})
@@ -123,7 +120,8 @@ class Answer:
             for order in self.question.orders
         ]
         heads = ("order", "mean", *(f"seed {seed}" for seed in seeds))
-        sentences = [*self._warned(), *self.sentences(), *filter(None, [self.advice, self.assumption])]
+        warnings = [f"Warning: {warning}." for warning in self.warnings]
+        sentences = [*warnings, *self._sentences(), *filter(None, [self.advice, self.assumption])]
         return html_table(self.question.metric, rows, heads, sentences)
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,34 +147,26 @@ class Answer:
 
 
 def make_answer(
-    question: Question,
-    values: Values,
-    stopped: str | None = None,
+    outcomes: Outcomes,
     *,
     besides: Mapping[str, Values] | None = None,
     warnings: Sequence[str] = (),
     proofs: Sequence[tuple[str, int, str]] = (),
 ) -> Answer:
-    """Return the verdicts on the values, with what is doubtful about them; the arguments are those of `Answer`."""
+    """Return the verdicts on how trainings ended, with what is doubtful about them."""
+    question, values = outcomes.question, outcomes.values
     verdicts = question.verdicts(values)
-    doubts = (
-        *warnings,
-        *_without_effect_of_seeds(question, values),
-        *(verdict.warning for verdict in verdicts if verdict.warning),
+    doubts = [*outcomes.warnings(), *warnings]
+    if equal := [order for order in values if len(values[order]) > 1 == len(set(values[order].values()))]:
+        doubts.append(
+            f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
+            f"and its order, or the metric may be saturated or too coarse"
+        )
+    doubts += [verdict.warning for verdict in verdicts if verdict.warning]
+    kept = {order: dict(found) for order, found in values.items()}
+    return Answer(
+        question, kept, verdicts, outcomes.stopped, besides or {}, tuple(dict.fromkeys(doubts)), tuple(proofs)
     )
-    kept = {order: dict(values[order]) for order in question.orders}
-    return Answer(question, kept, verdicts, stopped, dict(besides or {}), tuple(dict.fromkeys(doubts)), tuple(proofs))
-
-
-def _without_effect_of_seeds(question: Question, values: Values) -> list[str]:
-    """Return a warning about orders whose runs differ in the seed only and not in the metric."""
-    equal = [order for order in question.orders if len(values[order]) > 1 == len(set(values[order].values()))]
-    if not equal:
-        return []
-    return [
-        f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
-        f"and its order, or the metric may be saturated or too coarse"
-    ]
 
 
 def _plain(values: Values) -> dict[str, dict[str, float]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
+import signal
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,14 @@ from replenish import checks
 from replenish.exec.records import RunRecords
 from replenish.lab.atomic_files import held
 from replenish.lab.comparing.answer import Answer, digits, make_answer
-from replenish.lab.comparing.command_job import CommandJob
-from replenish.lab.comparing.metric import JsonMetric, Metric, check_words, split_command
-from replenish.lab.comparing.page import answer_page
-from replenish.lab.comparing.question import Outcomes, Question, run_until_decided
-from replenish.lab.comparing.written import optional_stopping, write_page, write_record
+from replenish.lab.comparing.command_job import CommandJob, split_command
+from replenish.lab.comparing.metric import JsonMetric, Metric
+from replenish.lab.comparing.page import answer_page, optional_stopping, write_page, write_record
+from replenish.lab.comparing.question import Outcomes, Question
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Execution
 from replenish.lab.launch import LAUNCHERS, launch
-from replenish.lab.stopping import GivenUpError, OutOfTimeError, Stopped
+from replenish.lab.stopping import GivenUpError, OutOfTimeError, Stopped, handling, raise_stopped
 from replenish.orders.building import check_fittable, is_file, read_order
 
 PAGE = "report.html"
@@ -42,7 +42,7 @@ def compare_commands(
     check: bool = True,
     tell: Callable[[str], None] | None = None,
 ) -> tuple[Answer, Path]:
-    """Run a command with several orders over several seeds, and say which is better.
+    """Run a command with several orders over several seeds, and report which is better.
 
     Every run is made as by `replenish exec`, in a folder of its own with its output, exit code, seconds and metric.
     Runs that have ended are not run again. They are refused if the script, a module of the user's that it imports or a
@@ -56,8 +56,8 @@ def compare_commands(
         question: Which orders and seeds, and by which rule.
         execution: Where the runs are executed. Its budget ends the runs that are under way; its hardware is for
             clusters: on this machine the script decides what it uses.
-        check: Whether to look for the metric's words in the script's files first, and to repeat one run with another
-            {seed} and the same order, which shows whether the script uses its seed.
+        check: Whether to repeat one run with another {seed} and the same order, which shows whether the script uses
+            its seed.
         tell: Called with a line for every run that has ended.
 
     Returns:
@@ -73,169 +73,18 @@ def compare_commands(
     for order in question.orders:
         check_fittable(order, {})
     _check(command, metric, execution.parallel)
-    if check:
-        check_words(metric, command)
     home = execution.runs / f"command-{hashlib.sha256(command.encode()).hexdigest()[:8]}"
-    with held(home, "compares this command"):
+    # A closed terminal ends the runs too, unless it is ignored: `nohup` does that.
+    ends = [signal.SIGTERM, *([signal.SIGHUP] if os.name == "posix" else [])]
+    ends = [number for number in ends if signal.getsignal(number) is not signal.SIG_IGN]
+    with held(home, "compares this command"), handling(raise_stopped, *ends):
         comparison = _Comparison(command, metric, question, execution, home, tell or (lambda line: None))
-        stopped = comparison.run(check and len(question.seeds) > 1)
-    answer = comparison.answer(stopped)
+        comparison.run(check and len(question.seeds) > 1)
+    answer = comparison.answer()
     page = answer_page(answer, "A command of your own", (f"Command: {command}",), command=execution.command)
     path = write_page(answer, page, home / PAGE)
     write_record(answer, path, command=command)
     return answer, path
-
-
-def folder_name(order: str) -> str:
-    """Return the name of the folder of an order's runs; that of a config file changes with what the file names."""
-    if not is_file(order):
-        return order
-    named = json.dumps(read_order(order).config(), sort_keys=True)
-    return f"{Path(order).stem}-{hashlib.sha256(named.encode()).hexdigest()[:8]}"
-
-
-class _Comparison:
-    """The runs of one comparison and how they ended."""
-
-    def __init__(
-        self,
-        command: str,
-        metric: Metric,
-        question: Question,
-        execution: Execution,
-        home: Path,
-        tell: Callable[[str], None],
-    ) -> None:
-        self.question, self.execution, self.home, self.tell = question, execution, home, tell
-        self.outcomes = Outcomes(question)
-        self.done: list[CommandJob] = []
-        self.warnings: list[str] = []
-        local = execution.launcher == "local"
-        job = partial(
-            CommandJob,
-            command,
-            metric=metric,
-            since=_beginning(home),
-            # A command on this machine takes the devices that it wants; only a cluster is asked for some.
-            hardware=Hardware("cpu") if local else execution.hardware,
-        )
-        self._job: Callable[[str, int], CommandJob] = lambda order, seed: job(
-            order=order, seed=seed, folder=home / folder_name(order) / f"seed{seed}"
-        )
-        budget = execution.budget
-        self._deadline = None if budget is None else time.monotonic() + budget
-
-    def run(self, check_seed: bool) -> str | None:
-        """Execute what has not ended, and return why there are fewer seeds than asked for, if there are."""
-        stopped = None
-        try:
-            stopped = run_until_decided(
-                self.question,
-                self.outcomes.values,
-                partial(self._round, check_seed=check_seed),
-                parallel=self.execution.parallel,
-            )
-        except OutOfTimeError as reason:
-            stopped = str(reason)
-        except Stopped as signal:
-            message = "stopped; runs that had ended are kept, so give the same command again"
-            raise Stopped(message, signal.signal_number) from None
-        except FailedError as error:
-            raise ChildProcessError(str(error)) from None
-        if self.outcomes.pairs():
-            return stopped
-        if stopped:
-            raise ValueError(
-                f"budget should allow for one run of each order, but {self.execution.budget:g} s were not enough"
-            )
-        self.outcomes.refuse_nothing()
-        return stopped
-
-    def _round(self, seeds: Sequence[int], check_seed: bool) -> None:
-        jobs = [self._job(order, seed) for seed in seeds for order in self.question.orders]
-        if check_seed and jobs[0].seed == self.question.seeds[0]:
-            jobs.insert(1, self._repeat())
-        left = []
-        for job in jobs:
-            result = job.ended()
-            if result is None:
-                job.forget()
-                left.append(job)
-            else:
-                job.check_sources()
-                self._note(job, result, "finished before")
-
-        def watch(place: int, event: dict[str, Any]) -> None:
-            if event["event"] == "end":
-                seconds = event["result"].get("seconds", 0.0)
-                self._note(left[place], event["result"], f"{seconds:.1f} s")
-            elif event["event"] in ("warning", "stopped"):
-                self.tell(event["message"])
-
-        launch(left, self.execution.launcher, self.execution.parallel, watch, self._deadline)
-
-    def _note(self, job: CommandJob, result: dict[str, Any], how: str) -> None:
-        if job.script_seed is not None:
-            if result["status"] != "failed":
-                name = f"{job.order}, seed {job.seed} with {job.script_seed} for {{seed}}"
-                self.tell(f"{name}: {_value_words(result)} ({how})")
-        elif result["status"] == "failed":
-            if not self.outcomes.fail(job.order, job.seed, result["message"]):
-                raise FailedError(result["message"])
-            self.tell(f"{job.order}, seed {job.seed}: failed; the others go on")
-        else:
-            if self.done:
-                job.check_pair(self.done[0])
-            self.done.append(job)
-            self.outcomes.add(job.order, job.seed, result["value"])
-            self.tell(f"{job.order}, seed {job.seed}: {_value_words(result)} ({how})")
-        if job.seed == self.question.seeds[0] and job.order == self.question.orders[0]:
-            self._compare_repeat(job)
-
-    def _compare_repeat(self, job: CommandJob) -> None:
-        """Compare the first run with the one that has the same order and another {seed}, when both have ended."""
-        first, again = (each.result() for each in (self._job(job.order, job.seed), self._repeat()))
-        if first is None or again is None or not first["status"] == again["status"] == "finished":
-            return
-        if first["value"] == again["value"]:
-            warning = (
-                f"the script may ignore its seed: with {job.seed} and with {self._repeat().script_seed} for {{seed}}, "
-                f"and with one order of the data, it ended with {digits(first['value'])}. Then all runs have the same "
-                f"initial weights, and the interval says nothing about others"
-            )
-            self.warnings.append(warning)
-            self.tell(f"Warning: {warning}.")
-
-    def _repeat(self) -> CommandJob:
-        """Return the first run with another {seed}."""
-        job = self._job(self.question.orders[0], self.question.seeds[0])
-        folder = self.home / "seed-check" / f"{folder_name(job.order)}-seed{job.seed}"
-        return dataclasses.replace(job, folder=folder, script_seed=max(self.question.seeds) + 1)
-
-    def answer(self, stopped: str | None) -> Answer:
-        """Return the answer, if the runs can be compared."""
-        pairs = self.outcomes.pairs()
-        _check_alike([job for job in self.done if job.seed in pairs])
-        seconds: dict[str, dict[int, float]] = {order: {} for order in self.question.orders}
-        for job in self.done:
-            seconds[job.order][job.seed] = (job.outcome() or {})["seconds"]
-        return make_answer(
-            self.question,
-            self.outcomes.values,
-            stopped,
-            besides={"Seconds a run": seconds},
-            warnings=[
-                *self.outcomes.warnings(),
-                *dict.fromkeys(self.warnings),
-                *_leftovers(self.done),
-                *optional_stopping(self.question, sorted(pairs), self.home / PAGE),
-            ],
-            proofs=_proofs(self.done),
-        )
-
-
-def _value_words(result: dict[str, Any]) -> str:
-    return "diverged" if result["value"] is None else digits(result["value"])
 
 
 def _check(command: str, metric: Metric, parallel: int) -> None:
@@ -257,17 +106,149 @@ def _check(command: str, metric: Metric, parallel: int) -> None:
         )
 
 
-def _beginning(home: Path) -> float:
-    """Return when the first comparison of this command began, by the clock of the disk that its folder is on."""
-    mark = home / ".begun"
-    if not mark.exists():
-        mark.touch()
-    return mark.stat().st_mtime
+class _Comparison:
+    """The runs of one comparison and how they ended."""
+
+    def __init__(
+        self,
+        command: str,
+        metric: Metric,
+        question: Question,
+        execution: Execution,
+        home: Path,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.question, self.execution, self.home, self.tell = question, execution, home, tell
+        self.outcomes = Outcomes(question)
+        self.done: list[CommandJob] = []
+        self.warnings: list[str] = []
+        self._deadline = None if execution.budget is None else time.monotonic() + execution.budget
+        begun = home / ".begun"  # when the first comparison of this command began, by the clock of the folder's disk
+        if not begun.exists():
+            begun.touch()
+        # A command on this machine takes the devices that it wants; only a cluster is asked for some.
+        hardware = Hardware("cpu") if execution.launcher == "local" else execution.hardware
+        self._jobs = {
+            (order, seed): CommandJob(
+                command, order, seed, home / name / f"seed{seed}", metric, begun.stat().st_mtime, None, hardware
+            )
+            for order in question.orders
+            for name in [_folder_name(order)]
+            for seed in question.seeds
+        }
+        #: The first run, and the same with another {seed}.
+        self._first = self._jobs[question.orders[0], question.seeds[0]]
+        folder = home / "seed-check" / f"{_folder_name(self._first.order)}-seed{self._first.seed}"
+        self._again = dataclasses.replace(self._first, folder=folder, script_seed=max(question.seeds) + 1)
+
+    def run(self, check_seed: bool) -> None:
+        """Execute what has not ended."""
+        waiting = [self._again] if check_seed else []
+
+        def run_round(seeds: Sequence[int]) -> None:
+            first, *others = [self._jobs[order, seed] for seed in seeds for order in self.question.orders]
+            self._execute([first, *waiting, *others])
+            waiting.clear()
+
+        try:
+            self.outcomes.run_until_decided(run_round, parallel=self.execution.parallel)
+        except OutOfTimeError as reason:
+            self.outcomes.stopped = str(reason)
+            if not self.outcomes.pairs():
+                raise ValueError(
+                    f"budget should allow for one run of each order, but {self.execution.budget:g} s were not enough"
+                ) from None
+        except Stopped as stopped:
+            message = "stopped; runs that had ended are kept, so give the same command again"
+            raise Stopped(message, stopped.signal_number) from None
+        except FailedError as error:
+            raise ChildProcessError(str(error)) from None
+
+    def _execute(self, jobs: Sequence[CommandJob]) -> None:
+        left = []
+        for job in jobs:
+            if (result := job.ended()) is None:
+                left.append(job)
+            else:
+                job.check_sources()
+                self._add(job, result, "finished before")
+
+        def watch(place: int, event: dict[str, Any]) -> None:
+            if event["event"] == "end":
+                self._add(left[place], event["result"], f"{event['result'].get('seconds', 0.0):.1f} s")
+            elif event["event"] in ("warning", "stopped"):
+                self.tell(event["message"])
+
+        launch(left, self.execution.launcher, self.execution.parallel, watch, self._deadline)
+
+    def _add(self, job: CommandJob, result: dict[str, Any], how: str) -> None:
+        """Add how a run ended, and tell it."""
+        failed = result["status"] == "failed"
+        name = f"{job.order}, seed {job.seed}"
+        if job is self._again:
+            name += f" with {job.script_seed} for {{seed}}"
+        elif failed:
+            if not self.outcomes.fail(job.order, job.seed, result["message"]):
+                raise FailedError(result["message"])
+            self.tell(f"{name}: failed; the others continue")
+        else:
+            if self.done:
+                job.check_pair(self.done[0])
+            self.done.append(job)
+            self.outcomes.add(job.order, job.seed, result["value"])
+        if not failed:
+            value = "diverged" if result["value"] is None else digits(result["value"])
+            self.tell(f"{name}: {value} ({how})")
+        if job in (self._first, self._again):
+            self._compare_repeated()
+
+    def _compare_repeated(self) -> None:
+        """Compare the first run with the one that has the same order and another {seed}, when both have ended."""
+        first, again = (job.result() or {} for job in (self._first, self._again))
+        if first.get("status") == again.get("status") == "finished" and first["value"] == again["value"]:
+            warning = (
+                f"the script may ignore its seed: with {self._first.seed} and with {self._again.script_seed} for "
+                f"{{seed}}, and with one order of the data, it ended with {digits(first['value'])}. Then all runs have "
+                f"the same initial weights, and the interval says nothing about others"
+            )
+            self.warnings.append(warning)
+            self.tell(f"Warning: {warning}.")
+
+    def answer(self) -> Answer:
+        """Return the answer, if the runs can be compared."""
+        records = {job: job.outcome() or {} for job in self.done}
+        loaders = {job: RunRecords(tuple(record["loaders"])) for job, record in records.items()}
+        pairs = self.outcomes.pairs()
+        _check_alike({job: found for job, found in loaders.items() if job.seed in pairs})
+        seconds: dict[str, dict[int, float]] = {order: {} for order in self.question.orders}
+        for job, record in records.items():
+            seconds[job.order][job.seed] = record["seconds"]
+        first: dict[str, CommandJob] = {}
+        for job in self.done:
+            first.setdefault(job.order, job)
+        return make_answer(
+            self.outcomes,
+            besides={"Seconds a run": seconds},
+            warnings=[
+                *self.warnings,
+                *_leftovers({job: record.get("leftovers", []) for job, record in records.items()}),
+                *optional_stopping(self.question, sorted(pairs), self.home / PAGE),
+            ],
+            proofs=[(job.order, job.seed, summary) for job in first.values() for summary in loaders[job].summaries()],
+        )
 
 
-def _leftovers(jobs: Sequence[CommandJob]) -> list[str]:
+def _folder_name(order: str) -> str:
+    """Return the name of the folder of an order's runs; that of a config file changes with its content."""
+    if not is_file(order):
+        return order
+    config = json.dumps(read_order(order).config(), sort_keys=True)
+    return f"{Path(order).stem}-{hashlib.sha256(config.encode()).hexdigest()[:8]}"
+
+
+def _leftovers(by_job: dict[CommandJob, list[str]]) -> list[str]:
     """Return a warning of files that other runs have left where a run may have resumed from them."""
-    found = [(job, path) for job in jobs for path in (job.outcome() or {}).get("leftovers", ())]
+    found = [(job, path) for job, paths in by_job.items() for path in paths]
     if not found:
         return []
     job, path = found[0]
@@ -279,28 +260,14 @@ def _leftovers(jobs: Sequence[CommandJob]) -> list[str]:
     ]
 
 
-def _check_alike(jobs: Sequence[CommandJob]) -> None:
+def _check_alike(loaders: dict[CommandJob, RunRecords]) -> None:
     """Refuse runs of one seed whose loaders differ in more than the order."""
     by_seed: dict[int, dict[str, list[tuple[int, ...]]]] = {}
-    for job in jobs:
-        by_seed.setdefault(job.seed, {})[job.order] = _loaders(job).sizes()
+    for job, records in loaders.items():
+        by_seed.setdefault(job.seed, {})[job.order] = records.sizes()
     for seed, sizes in by_seed.items():
         if len(set(map(tuple, sizes.values()))) > 1:
             raise ValueError(
                 f"the runs of seed {seed} should differ in the order only, but their loaders have (N, B, processes) "
                 + ", ".join(f"{found} with {order}" for order, found in sizes.items())
             )
-
-
-def _proofs(jobs: Sequence[CommandJob]) -> list[tuple[str, int, str]]:
-    """Return what the first run of each order did to its loaders, as `replenish exec` reports it."""
-    first: dict[str, CommandJob] = {}
-    for job in jobs:
-        first.setdefault(job.order, job)
-    return [(job.order, job.seed, summary) for job in first.values() for summary in _loaders(job).summaries()]
-
-
-def _loaders(job: CommandJob) -> RunRecords:
-    outcome = job.outcome()
-    assert outcome is not None
-    return RunRecords(tuple(outcome["loaders"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from replenish.exec.environment import OrderRequest
 from replenish.exec.records import RunRecords, read_records
 from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, find_leftovers, read_sources
 from replenish.lab.atomic_files import write_atomically
-from replenish.lab.comparing.metric import Metric, filled, last_lines, metric_of, split_command
+from replenish.lab.comparing.metric import JsonMetric, Metric, OutputMetric, filled, last_lines
 from replenish.lab.comparing.question import DivergedError
 from replenish.lab.config import Hardware
 from replenish.lab.stopping import handling, raise_stopped
@@ -33,6 +34,19 @@ SECONDS_TO_END = 10.0
 _APART = "keep those runs apart, with another folder for runs, or remove them"
 
 
+def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
+    r"""Return the words of a command as its shell reads them; on Windows a backslash is part of a path.
+
+    Example:
+        >>> split_command(r'python C:\new\train.py "a b"', windows=True)
+        ['python', 'C:\\new\\train.py', 'a b']
+    """
+    if not windows:
+        return shlex.split(command)
+    words = shlex.split(command, posix=False)
+    return [word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word for word in words]
+
+
 @dataclass(frozen=True)
 class CommandJob:
     """A command, with {seed} and perhaps {order} and {folder} in it, with one order, one seed, a folder of its own.
@@ -43,8 +57,8 @@ class CommandJob:
         seed: The seed of the order, and of the script.
         folder: Where the run is recorded.
         metric: How the run's number is found.
-        since: When the first run of the comparison began, by the clock of the folder's disk; None if that is not known.
-        script_seed: What stands for {seed}, where that is not the order's seed.
+        since: When the first run of the comparison began, by the clock of the folder's disk; None if not known.
+        script_seed: The value of {seed}, if it is not the order's seed.
         hardware: What a cluster is asked for.
     """
 
@@ -64,22 +78,9 @@ class CommandJob:
 
     @property
     def placeholders(self) -> dict[str, str]:
-        """What stands for the words in braces."""
+        """The values of the words in braces."""
         seed = self.seed if self.script_seed is None else self.script_seed
         return {"seed": str(seed), "order": self.order, "folder": str(self.folder)}
-
-    def words(self) -> list[str]:
-        """Return the command's words; `python` is the Python that runs this."""
-        words = self._filled()
-        return [sys.executable if words[0] in ("python", "python3") else words[0], *words[1:]]
-
-    def _filled(self) -> list[str]:
-        return [filled(word, self.placeholders) for word in split_command(self.command)]
-
-    @property
-    def record(self) -> CommandJob:
-        """What reads the folder: the job itself."""
-        return self
 
     def metrics(self) -> tuple[dict[str, Any], ...]:
         """Return the lines of every epoch: a command has none."""
@@ -95,9 +96,7 @@ class CommandJob:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the module that makes the job of them again."""
-        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        values |= {"folder": str(self.folder), "metric": self.metric.to_dict(), "hardware": self.hardware.to_dict()}
-        return {"module": __name__, **values}
+        return {"module": __name__, **dataclasses.asdict(self), "folder": str(self.folder)}
 
     def outcome(self) -> dict[str, Any] | None:
         """Return what is recorded of the run; None if it has not ended."""
@@ -115,38 +114,27 @@ class CommandJob:
         outcome = self.outcome()
         if outcome is None:
             return None
-        if message := outcome.get("fault") or self._fault(outcome):
-            return {"status": "failed", "message": message}
-        known = outcome["metric"]
-        try:
-            if known is not None and known["described"] == self.metric.described:
-                value = known["value"]
-            else:  # the expression is another one now
-                value = self.metric.read(self.folder, self.placeholders, None)
-        except DivergedError:
-            value = None
-        except ValueError as error:
-            return {"status": "failed", "message": str(error)}
-        status = "diverged" if value is None else "finished"
-        return {"status": status, "value": value, "seconds": outcome["seconds"]}
+        if fault := self._fault(outcome):
+            return {"status": "failed", "message": fault}
+        measured = outcome["metric"]
+        if measured is None or measured["described"] != self.metric.described:  # the expression is another one now
+            try:
+                measured = self._measure(None)
+            except ValueError as error:
+                return {"status": "failed", "message": str(error)}
+        status = "diverged" if measured["value"] is None else "finished"
+        return {"status": status, "value": measured["value"], "seconds": outcome["seconds"]}
 
     def ended(self) -> dict[str, Any] | None:
-        """Return how the run ended, unless it failed: such a run is run again."""
-        found = self.result()
-        return None if found is not None and found["status"] == "failed" and self._has_failed() else found
-
-    def _has_failed(self) -> bool:
+        """Return how the run ended. The record of a command that failed is removed, so that it is run again."""
         outcome = self.outcome()
-        return outcome is not None and (outcome["exit_code"] != 0 or not outcome["replaced"])
-
-    def forget(self) -> None:
-        """Remove the record of a run that failed, so that it is run again."""
-        (self.folder / OUTCOME).unlink(missing_ok=True)
+        if outcome is not None and self._fault(outcome):
+            (self.folder / OUTCOME).unlink()
+        return self.result()
 
     def check_sources(self) -> None:
         """Refuse a run that has ended if what it ran has changed since: it would not be paired with runs of now."""
-        outcome = self.outcome()
-        assert outcome is not None
+        outcome = self.outcome() or {}
         if (before := outcome.get("started_in", os.getcwd())) != os.getcwd():
             raise ValueError(
                 f"{self.folder} holds a run that was started in {before}, but this is {os.getcwd()}, where the command "
@@ -157,10 +145,8 @@ class CommandJob:
 
     def check_pair(self, other: CommandJob) -> None:
         """Refuse two runs that have ended if something was changed between them."""
-        own, its = self.outcome(), other.outcome()
-        assert own is not None
-        assert its is not None
-        if differing := differing_sources(its.get("sources", {}), own.get("sources", {})):
+        own, its = ((job.outcome() or {}).get("sources", {}) for job in (self, other))
+        if differing := differing_sources(its, own):
             raise ValueError(
                 f"{differing[0]} was changed between the runs in {other.folder} and {self.folder}, which so differ in "
                 f"more than the order; {_APART}"
@@ -175,21 +161,24 @@ class CommandJob:
         """
         for path in self.folder.glob("[!.]*"):  # of a run that failed or was stopped; a cluster's own files stay
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        (self.folder / LOADERS).mkdir(parents=True)
         records = (self.folder / LOADERS).absolute()
+        records.mkdir(parents=True)
         now = records.stat().st_mtime
-        apart = str(self.folder.absolute().parents[2])  # the folder of all runs
-        leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, apart=apart)
+        all_runs = str(self.folder.absolute().parents[2])
+        leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, apart=all_runs)
         # The script may change the working folder.
         order = os.path.abspath(self.order) if is_file(self.order) else self.order
-        given = OrderRequest(order, self.seed, str(records))
-        named = NamedFiles(self._filled())
+        request = OrderRequest(order, self.seed, str(records))
+        words = [filled(word, self.placeholders) for word in split_command(self.command)]
+        named = NamedFiles(words)
+        if words[0] in ("python", "python3"):
+            words[0] = sys.executable  # the Python that runs this
         begun, clock = time.time(), time.monotonic()
-        beat = watch or (lambda event: None)
-        with handling(raise_stopped, signal.SIGTERM, *_hang_up()):
-            exit_code = self._run_process(given.environment(), beat)
+        watch = watch or (lambda event: None)
+        with handling(raise_stopped, signal.SIGTERM):
+            exit_code = self._run_process(words, request.environment(), watch)
         made = read_records(records)
-        outcome = {
+        outcome: dict[str, Any] = {
             "exit_code": exit_code,
             "seconds": time.monotonic() - clock,
             "replaced": made.replaced,
@@ -197,31 +186,29 @@ class CommandJob:
             "sources": {**named.after_the_run(), **read_sources(records)},
             "leftovers": leftovers,
             "started_in": os.getcwd(),
-            "command": self.words(),
+            "command": words,
             "metric": None,
         }
-        outcome["fault"] = self._fault(outcome)
-        self._write(outcome)
-        if not outcome["fault"]:
-            with suppress(ValueError):  # what is wrong with it, `result` says
-                self._write({**outcome, "metric": self._measured(begun)})
+        if not self._fault(outcome):
+            with suppress(ValueError):  # `result` reports it
+                outcome["metric"] = self._measure(begun)
+        write_atomically(self.folder / OUTCOME, (json.dumps(outcome, indent=2) + "\n").encode())
         result = self.result()
         assert result is not None
-        beat({"event": "end", "result": result})
+        watch({"event": "end", "result": result})
         return result
 
-    def _measured(self, begun: float) -> dict[str, Any]:
+    def _measure(self, begun: float | None) -> dict[str, Any]:
+        """Return the metric of the run as it is recorded: its value is None if the run diverged."""
         try:
             value = self.metric.read(self.folder, self.placeholders, begun)
         except DivergedError:
             value = None
         return {"described": self.metric.described, "value": value}
 
-    def _write(self, outcome: dict[str, Any]) -> None:
-        write_atomically(self.folder / OUTCOME, (json.dumps(outcome, indent=2) + "\n").encode())
-
-    def _run_process(self, environment: dict[str, str], beat: Callable[[dict[str, Any]], None]) -> int:
-        words = self.words()
+    def _run_process(
+        self, words: list[str], environment: dict[str, str], watch: Callable[[dict[str, Any]], None]
+    ) -> int:
         with (self.folder / "stdout.txt").open("wb") as out, (self.folder / "stderr.txt").open("wb") as err:
             try:
                 # A session of its own, so that all its processes can be ended together.
@@ -233,7 +220,7 @@ class CommandJob:
             try:
                 while process.poll() is None:
                     time.sleep(SECONDS_BETWEEN_LOOKS)
-                    beat({"event": "beat"})
+                    watch({"event": "beat"})
             finally:
                 _end(process)
         return process.returncode
@@ -257,15 +244,9 @@ class CommandJob:
 
 def job_from(values: dict[str, Any]) -> CommandJob:
     """Return the job that `to_dict` wrote."""
-    made = {"metric": metric_of(values["metric"]), "hardware": Hardware(**values["hardware"])}
-    return CommandJob(**{**values, "folder": Path(values["folder"]), **made})
-
-
-def _hang_up() -> list[signal.Signals]:
-    """Return the signal of a closed terminal, where it is not ignored: `nohup` does that."""
-    if os.name != "posix" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        return []
-    return [signal.SIGHUP]
+    metric = OutputMetric(**values["metric"]) if "pattern" in values["metric"] else JsonMetric(**values["metric"])
+    hardware = Hardware(**values["hardware"])
+    return CommandJob(**{**values, "folder": Path(values["folder"]), "metric": metric, "hardware": hardware})
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -276,12 +257,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         _send(process, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(SECONDS_TO_END)
-        _send(process, signal.SIGKILL)  # to those as well that have not ended with it
+        _send(process, signal.SIGKILL)  # also to those that have not ended with it
     else:
         process.kill()
     process.wait()
 
 
 def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # all have ended; the latter is what macOS says then
+    with suppress(ProcessLookupError, PermissionError):  # all have ended; macOS raises the latter
         os.killpg(process.pid, number)

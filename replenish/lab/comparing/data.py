@@ -1,4 +1,4 @@
-"""`compare`: the practitioner's question. Does SRS help on these data, with this network?"""
+"""`compare`: does SRS help on these data, with this network?"""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
 from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
-from replenish.lab.comparing.page import answer_page
-from replenish.lab.comparing.question import ASK_AGAIN, Outcomes, Question, ask, run_until_decided
-from replenish.lab.comparing.written import optional_stopping, write_page, write_record
+from replenish.lab.comparing.page import answer_page, optional_stopping, write_page, write_record
+from replenish.lab.comparing.question import Outcomes, Question
 from replenish.lab.config import Hardware, RunConfig
-from replenish.lab.data import Dataset
-from replenish.lab.jobs import Execution, Job, WatchJobs, plan
-from replenish.lab.launch import check_machines, launch
+from replenish.lab.jobs import Execution, WatchJobs, plan
+from replenish.lab.launch import launch
 from replenish.lab.machine import first_process
 from replenish.lab.report.figures import curves
+from replenish.lab.report.findings import FIELD
 from replenish.lab.report.grouping import Group, origins
 from replenish.lab.report.text import dataset_name, recipe_words
 from replenish.lab.runs import folder_of, read_run
@@ -36,23 +34,19 @@ if TYPE_CHECKING:
     from replenish.lab.verdict import Verdict
 
 
-@dataclass(frozen=True)
-class LabMetric:
-    """A number of a run's result that can decide: its field, its name for people, its unit and its range."""
-
-    field: str
-    label: str
-    unit: str
-    possible: tuple[float, float]
-
-
-METRICS = {
-    "error": LabMetric("test_error", "Test error (%)", "points", PERCENT),
-    "balanced-error": LabMetric("test_balanced_error", "Balanced test error (%)", "points", PERCENT),
-    "loss": LabMetric("test_loss", "Test loss", "", (0.0, math.inf)),
+#: What can decide: its field in a run's result, its name for people, its unit and its range.
+METRICS: dict[str, dict[str, Any]] = {
+    "error": {"field": FIELD, "metric": "Test error (%)", "unit": "points", "possible": PERCENT},
+    "balanced-error": {
+        "field": "test_balanced_error",
+        "metric": "Balanced test error (%)",
+        "unit": "points",
+        "possible": PERCENT,
+    },
+    "loss": {"field": "test_loss", "metric": "Test loss", "possible": (0.0, math.inf)},
 }
-#: What is told beside the metric, by its field in the results. The online loss alone depends on the order also where
-#: the weights do not.
+#: Shown beside the metric, by field of the results. Only the online loss also depends on the order where the weights do
+#: not.
 BESIDES = {
     "Training loss, online": "train_loss",
     "Training loss, clean": "clean_loss",
@@ -158,7 +152,7 @@ def compare(
         orders, seeds, metric=metric, margin=margin, until_decided=until_decided, max_seeds=max_seeds
     )
     execution = Execution(Path(runs), launcher, parallel, hardware or Hardware(), budget)
-    planned = plan_comparison(data, question, execution, model=model, recipe=recipe)
+    planned = PlannedComparison(data, question, execution, model=model, recipe=recipe)
     if watch is not None:
         return planned.run(watch)
     from replenish.lab.launch.display import display_for_people
@@ -168,115 +162,106 @@ def compare(
 
 
 def lab_question(
-    orders: str | Sequence[str] = ORDERS,
-    seeds: int | Sequence[int] = 5,
-    *,
-    metric: str = "error",
-    ask_again: str = ASK_AGAIN,
-    **options: Any,
+    orders: Sequence[str] = ORDERS, seeds: int | Sequence[int] = 5, *, metric: str = "error", **options: Any
 ) -> Question:
-    """Return a question about one of `METRICS`; the options are those of `ask`."""
-    chosen = METRICS[checks.one_of("metric", metric, METRICS)]
-    return ask(
-        orders,
-        seeds,
-        possible=chosen.possible,
-        metric=chosen.label,
-        unit=chosen.unit,
-        field=chosen.field,
-        ask_again=ask_again,
-        **options,
-    )
+    """Return a question about one of `METRICS`; the options are those of `Question`."""
+    return Question(orders, seeds, **METRICS[checks.one_of("metric", metric, METRICS)], **options)
 
 
-@dataclass(frozen=True)
 class PlannedComparison:
-    """A comparison that has been checked and not yet run: so that it can be announced.
+    """A comparison that has been checked and not yet run, so that it can be announced. Nothing is written.
 
-    It has a config for each order and a job for each order and seed; the function that makes the network, if it has no
-    name; and whether the data exist in this process only.
+    It has a config for each order and a job for each order and seed.
+
+    Args:
+        data: The data, as `compare` takes them.
+        question: Which orders and seeds, and by which rule.
+        execution: Where the runs are executed.
+        model: The network, as `compare` takes it.
+        recipe: The fields of `RunConfig` that are not the default.
     """
 
-    dataset: Dataset
-    configs: Sequence[RunConfig]
-    jobs: Sequence[Job]
-    question: Question
-    execution: Execution
-    make_model: Callable[[], nn.Module] | None
-    own_data: bool
-
-    def run(self, watch: WatchJobs | None = None) -> Comparison:
-        """Execute what is not finished, and return what was found."""
-        execution, hardware = self.execution, self.execution.hardware
-        here = execution.launcher == "local" and execution.parallel == 1
-        if here:
-            check_machines(self.jobs)
-        elif self.make_model is not None or self.own_data:
-            what = "a network" if self.make_model is not None else "data"
-            raise ValueError(
-                f"{what} of your own can be trained in this process only, so launcher should be 'local' and parallel "
-                f"1, but got {execution.launcher!r} and {execution.parallel}"
-            )
-        if execution.budget is not None and hardware.devices * hardware.num_nodes > 1:
+    def __init__(
+        self,
+        data: Any,
+        question: Question,
+        execution: Execution,
+        *,
+        model: str | Callable[[], nn.Module] = MODEL,
+        recipe: Mapping[str, Any],
+    ) -> None:
+        self.question, self.execution = question, execution
+        self.dataset, self.configs = comparison_configs(data, model, question.orders, recipe)
+        self.jobs = plan(
+            self.configs,
+            question.seeds,
+            execution.runs,
+            hardware=execution.hardware,
+            tensorboard=execution.tensorboard,
+            command=execution.command,
+            own={"model": None if isinstance(model, str) else model, "dataset": self.dataset},
+        )
+        check_ended(self.jobs, self.dataset)
+        if execution.launcher != "local" or execution.parallel > 1:
+            for what, is_own in {"a network": not isinstance(model, str), "data": not is_named(data)}.items():
+                if is_own:
+                    raise ValueError(
+                        f"{what} of your own can be trained in this process only, so launcher should be 'local' and "
+                        f"parallel 1, but got {execution.launcher!r} and {execution.parallel}"
+                    )
+        if execution.budget is not None and execution.hardware.devices * execution.hardware.num_nodes > 1:
             raise ValueError(f"budget should be left out for runs of several processes, but got {execution.budget:g} s")
-        outcomes = Outcomes(self.question)
 
-        def run(seeds: Sequence[int]) -> None:
+    def run(self, watch: WatchJobs) -> Comparison:
+        """Execute what is not finished, and return what was found."""
+        question, execution, outcomes = self.question, self.execution, Outcomes(self.question)
+
+        def run_round(seeds: Sequence[int]) -> None:
             places = [place for place, job in enumerate(self.jobs) if job.config.seed in seeds]
-            hear = _shifted(watch, places[0])
             jobs = [self.jobs[place] for place in places]
-            if here:  # in this process, which has the data already
-                own = {"model": self.make_model, "dataset": self.dataset}
-                ended = [job.run(partial(hear, place), **own) for place, job in enumerate(jobs)]
-            else:
-                ended = launch(jobs, execution.launcher, execution.parallel, hear)
+            ended = launch(
+                jobs, execution.launcher, execution.parallel, lambda place, event: watch(places[place], event)
+            )
             for job, result in zip(jobs, ended, strict=True):
-                value = self._value(result, job) if result["status"] == "finished" else None
+                value = None
+                if result["status"] == "finished" and (value := result.get(question.field)) is None:
+                    raise ValueError(f"{job.folder} is of a release that did not measure {question.field}; remove it")
                 outcomes.add(job.config.order, job.config.seed, value)
 
-        stopped = run_until_decided(
-            self.question, outcomes.values, run, parallel=execution.parallel, budget=execution.budget
-        )
-        outcomes.refuse_nothing()
-        return self._found(outcomes, stopped)
-
-    def _value(self, result: dict[str, Any], job: Job) -> float:
-        if (value := result.get(self.question.field)) is None:
-            raise ValueError(f"{job.folder} is of a release that did not measure {self.question.field}; remove it")
-        return float(value)
-
-    def _found(self, outcomes: Outcomes, stopped: str | None) -> Comparison:
+        outcomes.run_until_decided(run_round, parallel=execution.parallel, budget=execution.budget)
         groups = {config.order: self._group(config) for config in self.configs}
         besides = {
-            what: {order: found for order, group in groups.items() if (found := group.by_seed(field))}
+            what: found
             for what, field in BESIDES.items()
+            if (found := {order: values for order, group in groups.items() if (values := group.by_seed(field))})
         }
-        path = self.execution.runs / self._page_name()
-        answer = make_answer(
-            self.question,
-            outcomes.values,
-            stopped,
-            besides={what: found for what, found in besides.items() if found},
-            warnings=[
-                *outcomes.warnings(),
-                *warnings_about(self.dataset, groups),
-                *optional_stopping(self.question, sorted(outcomes.pairs()), path),
-            ],
-        )
-        errors = {order: group.errors for order, group in groups.items()}
+        path = execution.runs / self._page_name()
+        warnings = [
+            *warnings_about(self.dataset, groups),
+            *optional_stopping(question, sorted(outcomes.pairs()), path),
+        ]
+        answer = make_answer(outcomes, besides=besides, warnings=warnings)
         if first_process():
             write_page(answer, self._page(answer, groups), path)
             write_record(answer, path, configs={config.order: config.slug for config in self.configs})
-        return Comparison(answer, errors, self.execution.runs, path, len(outcomes.diverged))
+        errors = {order: group.errors for order, group in groups.items()}
+        return Comparison(answer, errors, execution.runs, path, len(outcomes.diverged))
 
     def _page(self, answer: Answer, groups: Mapping[str, Group]) -> Page:
         recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
-        more: dict[str, Any] = {"command": self.execution.command, "origins": origins(groups.values())}
+        differ_in = "the order of their data only"
         if len(recipes) > 1:
             recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
-            more["differ_in"] = "the order of their data and in what each order was given"
-        title = f"{dataset_name(self.configs[0])} with {self.configs[0].model}"
-        return answer_page(answer, title, recipes, figures=(curves(groups, name="curves"),), **more)
+            differ_in = "the order of their data and in what each order was given"
+        return answer_page(
+            answer,
+            f"{dataset_name(self.configs[0])} with {self.configs[0].model}",
+            recipes,
+            command=self.execution.command,
+            origins=origins(groups.values()),
+            figures=(curves(groups, name="curves"),),
+            differ_in=differ_in,
+        )
 
     def _group(self, config: RunConfig) -> Group:
         folders = [folder_of(config.with_seed(seed), self.execution.runs) for seed in self.question.seeds]
@@ -287,36 +272,5 @@ class PlannedComparison:
         """Return a file name that other comparisons in the same folder do not have."""
         digest = hashlib.sha256("\n".join(config.slug for config in self.configs).encode()).hexdigest()[:8]
         data = re.sub(r"[^A-Za-z0-9._-]+", "_", self.dataset.name)
-        metric = "" if self.question.field == METRICS["error"].field else f"-{self.question.field}"
+        metric = "" if self.question.field == FIELD else f"-{self.question.field}"
         return f"compare-{data}-{digest}{metric}.html"
-
-
-def plan_comparison(
-    data: Any,
-    question: Question,
-    execution: Execution,
-    *,
-    model: str | Callable[[], nn.Module] = MODEL,
-    recipe: Mapping[str, Any],
-) -> PlannedComparison:
-    """Return what `compare` is going to run, with the data read and everything checked that can be.
-
-    Nothing is written. `recipe` has the fields of `RunConfig` that are not the default.
-    """
-    dataset, configs = comparison_configs(data, model, question.orders, recipe)
-    jobs = plan(
-        configs,
-        question.seeds,
-        execution.runs,
-        hardware=execution.hardware,
-        tensorboard=execution.tensorboard,
-        command=execution.command,
-    )
-    check_ended(jobs, dataset)
-    make_model = None if isinstance(model, str) else model
-    return PlannedComparison(dataset, configs, jobs, question, execution, make_model, not is_named(data))
-
-
-def _shifted(watch: WatchJobs | None, first: int) -> WatchJobs:
-    """Return a watch that counts jobs from the first of a round."""
-    return (lambda place, event: watch(first + place, event)) if watch is not None else (lambda place, event: None)

@@ -36,9 +36,9 @@ FEW_WRONG_IMAGES = 3
 def comparison_configs(
     data: Any, model: str | Callable[[], nn.Module], orders: Sequence[str], recipe: Mapping[str, Any]
 ) -> tuple[Dataset, list[RunConfig]]:
-    """Return the data, and a config for each order, which differ in the order alone unless asked otherwise.
+    """Return the data, and a config for each order. The configs differ in the order only, unless asked otherwise.
 
-    The arguments are those of `replenish.lab.compare`: a mapping in a field's place has a value for each order.
+    The arguments are those of `replenish.lab.compare`. A field can have a mapping with a value for each order.
 
     Raises:
         TypeError: A field of `recipe` is not one of `RunConfig`.
@@ -56,7 +56,7 @@ def comparison_configs(
         # Measured once, in the end: the loss while training depends on the order also at equal weights.
         return RunConfig(order=order, epochs=epochs, **{"clean_every": epochs, **own})
 
-    # What is wrong with the recipe is said before torch is loaded and data are read.
+    # A wrong recipe fails before torch is loaded and data are read.
     _refuse_without_effect(recipe, [config_of(order, {}) for order in orders])
     name = _model_name(model)
     dataset, data_name = _read(data, recipe)
@@ -72,9 +72,7 @@ def comparison_configs(
                 f"drop_last should be True where batch_size={config.batch_size} does not divide the {images} images, "
                 f"since some orders would end every epoch on a batch of {rest} and others not, but got False"
             )
-        config.build_order(
-            images, dataset.train_labels
-        )  # one that cannot be built is refused before another has been trained
+        config.build_order(images, dataset.train_labels)  # fails here, and not after other orders have been trained
     return dataset, configs
 
 
@@ -193,5 +191,5 @@ def warnings_about(dataset: Dataset, groups: Mapping[str, Group]) -> Iterator[st
         )
     baseline, *others = groups.values()
     for group in others:
-        if said := mixed_words(Pair(group, baseline)):
-            yield said.removesuffix(".")
+        if differing := mixed_words(Pair(group, baseline)):
+            yield differing.removesuffix(".")

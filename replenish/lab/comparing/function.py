@@ -8,20 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 
+from replenish import checks
 from replenish.lab.atomic_files import check_place
 from replenish.lab.comparing.answer import Answer, make_answer
-from replenish.lab.comparing.page import answer_page
-from replenish.lab.comparing.question import (
-    ASK_AGAIN,
-    DivergedError,
-    Outcomes,
-    Question,
-    ask,
-    checked_metric,
-    run_until_decided,
-)
-from replenish.lab.comparing.written import write_page
-from replenish.lab.jobs import checked_budget
+from replenish.lab.comparing.page import answer_page, write_page
+from replenish.lab.comparing.question import DivergedError, Outcomes, Question, checked_metric
 from replenish.lab.statistics import ANY
 from replenish.orders.building import build_order, check_fittable
 from replenish.orders.protocol import Order
@@ -82,7 +73,7 @@ def compare_trainings(
         >>> compare_trainings(train, 1000, 50, seeds=4).verdicts[0].outcome
         'better'
     """
-    question = ask(
+    question = Question(
         orders,
         seeds,
         margin=margin,
@@ -91,66 +82,53 @@ def compare_trainings(
         higher_is_better=higher_is_better,
         possible=possible,
         metric=metric or "metric",
-        ask_again=ASK_AGAIN,
     )
-    budget = checked_budget(budget)
+    if budget is not None:
+        checks.real("budget", budget, positive=True)
     if page is not None:
         check_place("page", Path(page), ".html")
     for order in question.orders:
         _order(order, num_samples, batch_size, 0)  # an order that does not fit fails before the first training
-    trainings = _Trainings(train, question, metric, lambda order, seed: _order(order, num_samples, batch_size, seed))
-    try:
-        found = trainings.answer(run_until_decided(question, trainings.outcomes.values, trainings.run, budget=budget))
-    except BaseException:
-        if page is not None and any(trainings.outcomes.values.values()):
-            _write(trainings.answer("it was interrupted"), page)
-        raise
-    trainings.outcomes.refuse_nothing()
-    if page is not None:
-        _write(found, page)
-    return found
+    outcomes = Outcomes(question)
+    besides: dict[str, dict[str, dict[int, float]]] = {}
 
-
-class _Trainings:
-    """The trainings of one comparison and how they ended."""
-
-    def __init__(
-        self, train: Training, question: Question, metric: str | None, make_order: Callable[[str, int], Order]
-    ) -> None:
-        self._train, self._question, self._metric, self._make_order = train, question, metric, make_order
-        self.outcomes = Outcomes(question)
-        self._besides: dict[str, dict[str, dict[int, float]]] = {}
-
-    def run(self, seeds: Sequence[int]) -> None:
-        """Train with every order, all orders of a seed before the next seed."""
-        for seed in seeds:
-            for order in self._question.orders:
-                self._run_one(order, seed)
-
-    def _run_one(self, order: str, seed: int) -> None:
-        made = self._make_order(order, seed)
+    def run_one(order: str, seed: int) -> None:
+        made = _order(order, num_samples, batch_size, seed)
         try:
-            found = self._train(made, seed)
+            found = train(made, seed)
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
-            if not self.outcomes.fail(order, seed, message):
+            if not outcomes.fail(order, seed, message):
                 raise RuntimeError(f"the training of {order} with seed {seed} failed: {message}") from error
             return
         try:
-            self.outcomes.add(order, seed, _value(found, self._metric, order, seed))
+            outcomes.add(order, seed, _value(found, metric, order, seed))
         except DivergedError:
-            self.outcomes.add(order, seed, None)
-        for name, value in _others(found, self._metric).items():
-            self._besides.setdefault(name, {}).setdefault(order, {})[seed] = value
+            outcomes.add(order, seed, None)
+        if isinstance(found, Mapping) and metric is not None:
+            for name, value in found.items():
+                if name != metric and isinstance(value, Real) and math.isfinite(value):
+                    besides.setdefault(str(name), {}).setdefault(order, {})[seed] = float(value)
 
-    def answer(self, stopped: str | None) -> Answer:
-        """Return the answer over what has ended."""
-        warnings = self.outcomes.warnings()
-        return make_answer(self._question, self.outcomes.values, stopped, besides=self._besides, warnings=warnings)
+    def run_round(seeds: Sequence[int]) -> None:
+        for seed in seeds:
+            for order in question.orders:
+                run_one(order, seed)
 
+    def answer() -> Answer:
+        made = make_answer(outcomes, besides=besides)
+        if page is not None:
+            write_page(made, answer_page(made, "A training function of your own"), page)
+        return made
 
-def _write(answer: Answer, page: str | os.PathLike[str]) -> None:
-    write_page(answer, answer_page(answer, "A training function of your own"), page)
+    try:
+        outcomes.run_until_decided(run_round, budget=budget)
+    except BaseException:
+        if page is not None and any(outcomes.values.values()):
+            outcomes.stopped = "it was interrupted"
+            answer()
+        raise
+    return answer()
 
 
 def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:
@@ -176,11 +154,3 @@ def _value(found: float | Mapping[str, float], metric: str | None, order: str, s
     elif metric is not None:
         raise ValueError(f"metric should be None, since train returned one number, but got {metric!r}")
     return checked_metric(found, name)
-
-
-def _others(found: float | Mapping[str, float], metric: str | None) -> dict[str, float]:
-    """Return what else a training returned that is a finite number."""
-    if not isinstance(found, Mapping) or metric is None:
-        return {}
-    others = {str(name): value for name, value in found.items() if name != metric}
-    return {name: float(value) for name, value in others.items() if isinstance(value, Real) and math.isfinite(value)}

@@ -3,50 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from replenish.lab.comparing.question import checked_metric
 
-#: How much of the end of an output is shown.
-LAST_LINES = 10
-#: Characters of an output or of a value that a message repeats at most.
-LONGEST = 400
-#: A whole number as programs print it.
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+#: How many lines of the end of an output a message repeats, and how many characters of a line or a value.
+LAST_LINES, LONGEST = 10, 400
+#: A number as programs print it. A hyphen after a word, as in val-0.93, is not its sign.
+NUMBER = re.compile(r"(?:(?<![\w.])[-+])?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 NO_NUMBER = r"(?<![A-Za-z])([-+]?(?:nan|inf(?:inity)?))(?![A-Za-z])"
-
-
-class Metric(Protocol):
-    """How a run's number is found."""
-
-    @property
-    def described(self) -> str:
-        """What it looks for, for the record."""
-
-    @property
-    def name(self) -> str:
-        """The metric's name, for people."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-
-    def read(self, folder: Path, placeholders: dict[str, str], begun: float | None) -> float:
-        """Return the number of a run that has ended.
-
-        Args:
-            folder: The run's folder, which has its output.
-            placeholders: What stands for {seed}, {order} and {folder} in this run.
-            begun: When the run was started, in seconds since the epoch, if it has just ended.
-
-        Raises:
-            DivergedError: It is not finite.
-            ValueError: There is none, or it is not a number.
-        """
+#: What can open or close a group of an expression. Brackets after a backslash or in a set do not.
+_BRACKETS = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<group>\((?:\?P<|(?!\?)))|(?P<other>\()|(?P<close>\))", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -74,26 +46,28 @@ class OutputMetric:
 
     @property
     def described(self) -> str:
-        """The expression."""
+        """The expression, for the record."""
         return self.pattern
 
     @property
     def name(self) -> str:
-        """The label, or the text before the group."""
-        return self.label or _text_before_group(self.pattern) or "metric"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
+        """The label, or the plain text before the group, for people."""
+        before = re.sub(r"\\s[*+?]?| [*+?]", " ", self._around_group()[0])
+        plain = re.split(r"\\[A-Za-z][*+?]?|(?<!\\)[\[\](){}|^$*+?]", before)[-1]
+        return self.label or re.sub(r"\\(.)", r"\1", plain).strip(" :=,\"'\t") or "metric"
 
     def read(self, folder: Path, placeholders: dict[str, str], begun: float | None) -> float:
-        """Return the number of the last match."""
+        """Return the number of the last match in the output of a run that has ended.
+
+        Raises:
+            DivergedError: It is not finite.
+            ValueError: There is none, or it is not a number.
+        """
         texts = [(folder / name).read_text(errors="replace") for name in ("stdout.txt", "stderr.txt")]
         for text in texts:
             if found := list(re.finditer(self.pattern, text, re.MULTILINE)):
-                last = found[-1]
-                self._refuse_no_number(text[last.end() :], folder)
-                return checked_metric(_whole_number(last, text, folder), f"the metric of the run in {folder}")
+                self._refuse_no_number(text[found[-1].end() :], folder)
+                return checked_metric(_whole_number(found[-1], folder), f"the metric of the run in {folder}")
         for text in texts:
             self._refuse_no_number(text, folder)
         raise ValueError(
@@ -104,19 +78,28 @@ class OutputMetric:
     def _refuse_no_number(self, text: str, folder: Path) -> None:
         """Refuse an output in which nan or inf is where the number should be.
 
-        An expression for digits does not match these, so that the number of an earlier epoch would be taken for the
-        last, or the expression be blamed.
+        An expression for digits does not match these. So the number of an earlier epoch would be taken for the last.
         """
-        group = _first_group(self.pattern)
-        if group is None:
-            return
-        pattern = self.pattern[: group.start] + NO_NUMBER + self.pattern[group.stop :]
         try:
-            found = re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
-        except re.error:  # the group was referred to, or so
+            found = re.search(NO_NUMBER.join(self._around_group()), text, re.MULTILINE | re.IGNORECASE)
+        except re.error:  # such as a reference to the group
             return
         if found is not None:
             checked_metric(found.group(1), f"the metric of the run in {folder}")
+
+    def _around_group(self) -> tuple[str, str]:
+        """Return what the expression has before and after its first group."""
+        depth, start, outside = 0, 0, -1
+        for bracket in _BRACKETS.finditer(self.pattern):
+            if bracket.lastgroup == "close":
+                depth -= 1
+                if depth == outside:
+                    return self.pattern[:start], self.pattern[bracket.end() :]
+            elif bracket.lastgroup is not None:
+                if bracket.lastgroup == "group" and outside < 0:
+                    start, outside = bracket.start(), depth
+                depth += 1
+        return self.pattern, ""  # brackets in a comment of the expression
 
 
 @dataclass(frozen=True)
@@ -136,8 +119,8 @@ class JsonMetric:
     @classmethod
     def from_text(cls, text: str, label: str = "") -> JsonMetric:
         """Return the metric of "FILE:KEY"."""
-        path, colon, key = text.rpartition(":")
-        if not colon or not path or not key:
+        path, _, key = text.rpartition(":")
+        if not path or not key:
             raise ValueError(
                 f"the JSON metric should be FILE:KEY, such as {{folder}}/result.json:accuracy, but got {text!r}"
             )
@@ -145,12 +128,12 @@ class JsonMetric:
 
     @property
     def described(self) -> str:
-        """The file and the key."""
+        """The file and the key, for the record."""
         return f"{self.path}:{self.key}"
 
     @property
     def name(self) -> str:
-        """The label, or the key."""
+        """The label, or the key, for people."""
         return self.label or self.key
 
     @property
@@ -158,12 +141,18 @@ class JsonMetric:
         """Whether all runs write the same file, so that no two may run at once."""
         return not any(name in self.path for name in ("{folder}", "{seed}", "{order}"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
     def read(self, folder: Path, placeholders: dict[str, str], begun: float | None) -> float:
-        """Return the number under the key."""
+        """Return the number under the key, for a run that has ended.
+
+        Args:
+            folder: The run's folder.
+            placeholders: The values of {seed}, {order} and {folder} in this run.
+            begun: When the run was started, in seconds since the epoch, if it has just ended.
+
+        Raises:
+            DivergedError: It is not finite.
+            ValueError: There is none, or it is not a number.
+        """
         path = Path(filled(self.path, placeholders))
         if not path.is_file():
             raise ValueError(
@@ -187,68 +176,8 @@ class JsonMetric:
         return checked_metric(value, f"{self.key} in {path}")
 
 
-def metric_of(values: dict[str, Any]) -> Metric:
-    """Return the metric that `to_dict` wrote."""
-    return OutputMetric(**values) if "pattern" in values else JsonMetric(**values)
-
-
-def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
-    r"""Return the words of a command as its shell reads them; on Windows a backslash is part of a path.
-
-    Example:
-        >>> split_command(r'python C:\new\train.py "a b"', windows=True)
-        ['python', 'C:\\new\\train.py', 'a b']
-    """
-    if not windows:
-        return shlex.split(command)
-    words = shlex.split(command, posix=False)
-    return [word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word for word in words]
-
-
-def check_words(metric: Metric, command: str) -> None:
-    """Refuse a metric whose words stand nowhere in what the command starts: a look before the first training.
-
-    The words are those of the expression, or of the JSON key. They are looked for in the command itself, in the files
-    that it names, and in text files beside and below those. Without a Python file among them nothing is refused.
-    """
-    text = metric.pattern if isinstance(metric, OutputMetric) else metric.described.rpartition(":")[2]
-    words = re.findall(r"[A-Za-z]{3,}", re.sub(r"\\[A-Za-z]|\[[^]]*\]|\(\?[A-Za-z<>=!:]*", " ", text))
-    sources = _sources(command)
-    if not words or not any(path.suffix == ".py" for path in sources):
-        return
-    rest = command.lower()
-    texts = [rest, *(path.read_text(errors="replace").lower() for path in sources)]
-    if any(word.lower() in each for word in words for each in texts):
-        return
-    named = ", ".join(str(path) for path in sources[:3]) + (" ..." if len(sources) > 3 else "")
-    raise ValueError(
-        f"metric should look for what the command prints, but {words[0]!r} stands in none of its {len(sources)} files "
-        f"({named}); correct it, or skip this check with --no-checks if a library prints it"
-    )
-
-
-def _sources(command: str) -> list[Path]:
-    """Return the text files that a command names, and those beside and below its scripts."""
-    words = split_command(command)
-    modules = [Path(*words[place + 1].split(".")) for place, word in enumerate(words[:-1]) if word == "-m"]
-    places = [each for module in modules for each in (module.with_suffix(".py"), module / "__main__.py")]
-    named = [path for path in (*map(Path, words), *places) if path.suffix in _TEXTS and path.is_file()]
-    for script in [path for path in named if path.suffix in _SHELLS]:
-        named += [path for path in map(Path, script.read_text().split()) if path.suffix in _TEXTS and path.is_file()]
-    found = dict.fromkeys(named)
-    for folder in dict.fromkeys(path.parent for path in named):
-        for path in folder.rglob("*"):
-            if len(found) >= _MOST_FILES:
-                break
-            if path.suffix in _TEXTS and path.is_file() and not any(part in _LIBRARIES for part in path.parts):
-                found[path] = None
-    return [path for path in found if path.stat().st_size < 10**6]
-
-
-_TEXTS = (".py", ".sh", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".ipynb", ".bat", ".ps1")
-_SHELLS = (".sh", ".bat", ".ps1")
-_LIBRARIES = ("site-packages", "node_modules", ".git", "__pycache__")
-_MOST_FILES = 1000
+#: How a run's number is found.
+Metric: TypeAlias = OutputMetric | JsonMetric
 
 
 def filled(text: str, placeholders: dict[str, str]) -> str:
@@ -263,82 +192,34 @@ def last_lines(folder: Path, *names: str) -> str:
     for name in names or ("stderr.txt", "stdout.txt"):
         path = folder / name
         text = path.read_bytes().decode(errors="replace") if path.exists() else ""
-        # As a terminal has it in the end: progress bars write over what they wrote.
+        # As a terminal shows it in the end: progress bars write over what they wrote.
         lines = [line.rstrip().rpartition("\r")[2] for line in text.rstrip().split("\n")]
         if lines := [line for line in lines if line]:
             return "\n".join(f"    {line:.{LONGEST}}" for line in lines[-LAST_LINES:])
     return "    (it printed nothing)"
 
 
-def _whole_number(match: re.Match[str], text: str, folder: Path) -> str:
-    """Return the number that a group lies in: of "8.754e-06" all, where the expression took "8.754" only.
+def _whole_number(match: re.Match[str], folder: Path) -> str:
+    """Return the number that a group lies in: all of "8.754e-06", where the expression took only "8.754".
 
     Raises:
         ValueError: It is a part of something that is not one number, such as 1,234.
     """
-    start, stop = match.span(1)
+    text, (start, stop) = match.string, match.span(1)
     if start < 0:
         raise ValueError(f"metric should have a group that takes part in each match, but {match.re.pattern!r} has not")
-    taken = text[start:stop].strip()
-    try:
-        float(taken.rstrip("."))
-    except ValueError:
+    taken = match.group(1).strip()
+    if NUMBER.fullmatch(taken.rstrip(".")) is None:
         return taken
     begin, end = text.rfind("\n", 0, start) + 1, text.find("\n", stop)
-    for found in NUMBER.finditer(text, begin, end if end >= 0 else len(text)):
-        if found.start() < stop and start < found.end():
-            return _checked_number(found, match, text, folder)
-    return taken
-
-
-def _checked_number(number: re.Match[str], match: re.Match[str], text: str, folder: Path) -> str:
-    start, stop = number.span()
-    if text[start] in "+-" and start > 0 and (text[start - 1].isalnum() or text[start - 1] in "_."):
-        start += 1  # a hyphen, as in val-0.93
-    explicit = match.start() < match.start(1), match.end(1) < match.end()  # whether the expression has text around it
-    before = text[start - 2 : start] if start > 1 else ""
-    after = text[stop : stop + 2]
-    if (not explicit[1] and re.fullmatch(r",\d", after)) or (not explicit[0] and re.fullmatch(r"\d,", before)):
-        line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
+    line = text[begin : end if end >= 0 else len(text)]
+    numbers = [found for found in NUMBER.finditer(line) if found.start() < stop - begin and start - begin < found.end()]
+    before, after = line[: numbers[0].start()], line[numbers[0].end() :]
+    # A comma that the expression itself has beside its group separates two numbers.
+    ends_open, begins_open = match.end(1) == match.end(), match.start(1) == match.start()
+    if (ends_open and re.match(r",\d", after)) or (begins_open and re.search(r"\d,$", before)):
         raise ValueError(
             f"the metric of the run in {folder} should be one number without commas, but got {line[:80]!r}; have the "
             "script print it plainly, or put the comma into the expression"
         )
-    return text[start:stop]
-
-
-def _text_before_group(pattern: str) -> str:
-    r"""Return the plain text that an expression has before its first group, to name the metric by.
-
-    Example:
-        >>> _text_before_group(r"epoch \d+: test acc\.: +([0-9.]+)"), _text_before_group("([0-9.]+)")
-        ('test acc.', '')
-    """
-    group = _first_group(pattern)
-    before = pattern[: group.start] if group else ""
-    before = re.sub(r"\\s[*+?]?| [*+?]", " ", before)
-    plain = re.split(r"\\[A-Za-z][*+?]?|(?<!\\)[\[\](){}|^$*+?]", before)[-1]
-    return re.sub(r"\\(.)", r"\1", plain).strip(" :=,\"'\t")
-
-
-def _first_group(pattern: str) -> slice | None:
-    """Return where the first group of an expression is, with its brackets."""
-    depth, start, place, in_set = 0, None, 0, False
-    while place < len(pattern):
-        char = pattern[place]
-        if char == "\\":
-            place += 1
-        elif in_set:
-            in_set = char != "]"
-        elif char == "[":
-            in_set = True
-        elif char == "(":
-            if start is None and pattern[place + 1 : place + 2] != "?":
-                start, outside = place, depth
-            depth += 1
-        elif char == ")":
-            depth -= 1
-            if start is not None and depth == outside:
-                return slice(start, place + 1)
-        place += 1
-    return None
+    return numbers[0].group()

@@ -1,10 +1,20 @@
-"""An answer as a page: verdicts on a forest, every seed joined by pair, the numbers, and curves where there are any."""
+"""What a comparison leaves: a page, a card to show to others, and a record in JSON with every look that was taken."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import os
 from collections.abc import Sequence
+from itertools import zip_longest
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
 
+from replenish.lab.atomic_files import write_atomically
 from replenish.lab.comparing.answer import Answer, digits
+from replenish.lab.comparing.card import card_png
+from replenish.lab.comparing.question import Question
 from replenish.lab.show import (
     NOTHING,
     Cell,
@@ -19,7 +29,7 @@ from replenish.lab.show import (
     Table,
     pairs_figure,
 )
-from replenish.lab.verdict import Verdict
+from replenish.lab.show.page import page_html
 
 
 def answer_page(
@@ -33,32 +43,34 @@ def answer_page(
     differ_in: str = "the order of their data only",
 ) -> Page:
     """Return the page of an answer: the verdicts, every seed, and then what was run."""
-    question = answer.question
-    caption = f"{question.metric} of every run; a line joins the runs of one seed."
+    question, verdicts = answer.question, answer.verdicts
     kept = {order: values for order, values in answer.values.items() if values}
-    looks = {order: order for order in kept}
-    pairs = [pairs_figure(kept, looks, question.metric, "seeds", caption)] if len(kept) > 1 else []
-    verdicts = Section(
+    pairs = None
+    if len(kept) > 1:
+        caption = f"{question.metric} of every run; a line joins the runs of one seed."
+        pairs = pairs_figure(kept, {order: order for order in kept}, question.metric, "seeds", caption)
+    shown = (pairs, _seeds_table(answer), _orders_table(answer, origins), *figures)
+    verdict_section = Section(
         "verdict",
         "The verdict",
         tuple(filter(None, [answer.advice])),
-        tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in answer.verdicts),
-        tuple(
-            block for block in (*pairs, _seeds_table(answer), _table(answer, origins), *figures) if block is not None
-        ),
+        tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in verdicts),
+        tuple(block for block in shown if block is not None),
     )
-    proofs = _proofs_table(answer.proofs)
-    run = Section(
-        "run",
-        title,
-        (*paragraphs, *filter(None, [answer.assumption])),
-        blocks=(proofs,) if proofs else (),
-        code=command,
-    )
+    proofs = (_proofs_table(answer),) if answer.proofs else ()
+    run_section = Section("run", title, (*paragraphs, *filter(None, [answer.assumption])), blocks=proofs, code=command)
     warnings = (*answer.warnings, *([f"stopped: {answer.stopped}"] if answer.stopped else []))
-    notices = (Notice("Before you read on", warnings),) if warnings else ()
-    lead = f"{title}. The trainings differ in {differ_in} and are paired by seed."
-    return Page(_headline(answer), lead, "Replenish · comparison", _facts(answer), (verdicts, run), notices)
+    return Page(
+        _headline(answer),
+        f"{title}. The trainings differ in {differ_in} and are paired by seed.",
+        "Replenish · comparison",
+        (
+            *(Fact(each.outcome, f"{each.first} against {each.second}") for each in verdicts),
+            Fact(str(max(each.difference.n for each in verdicts)), "pairs of runs"),
+        ),
+        (verdict_section, run_section),
+        (Notice("Before you read on", warnings),) if warnings else (),
+    )
 
 
 def _headline(answer: Answer) -> str:
@@ -75,59 +87,100 @@ def _headline(answer: Answer) -> str:
 
 def _seeds_table(answer: Answer) -> Table:
     """Return the value of every run by seed, and the differences."""
-
-    def value(order: str) -> Column:
-        values = answer.values[order]
-        return Column(order, lambda seed: digits(values[seed]) if seed in values else NOTHING)
-
-    def difference(verdict: Verdict) -> Column:
-        found = dict(zip(verdict.difference.seeds, verdict.difference.differences, strict=True))
-        title = f"{verdict.first} minus {verdict.second}"
-        return Column(title, lambda seed: verdict.number(found[seed]) if seed in found else NOTHING)
-
+    columns = {order: {seed: digits(value) for seed, value in found.items()} for order, found in answer.values.items()}
+    for verdict in answer.verdicts:
+        found = zip(verdict.difference.seeds, verdict.difference.differences, strict=True)
+        columns[f"{verdict.first} minus {verdict.second}"] = {seed: verdict.number(value) for seed, value in found}
     seeds = sorted({seed for values in answer.values.values() for seed in values})
-    columns = [
-        Column("Seed", str, numeric=False),
-        *map(value, answer.question.orders),
-        *map(difference, answer.verdicts),
-    ]
-    return Table("by-seed", "Seed by seed", columns, [(str(seed), seed) for seed in seeds], answer.question.metric)
+    rows = [(str(seed), *(by_seed.get(seed, NOTHING) for by_seed in columns.values())) for seed in seeds]
+    return _table("by-seed", "Seed by seed", ["Seed", *columns], rows, answer.question.metric)
 
 
-def _proofs_table(proofs: Sequence[tuple[str, int, str]]) -> Table | None:
+def _orders_table(answer: Answer, origins: Sequence[Origin]) -> Table:
+    """Return the means by order."""
+    besides = {what: answer.means_besides(what) for what in answer.besides}
+    rows: list[tuple[str | Cell, ...]] = []
+    for order in answer.question.orders:
+        cell = Cell(NOTHING, ("n = 0",))
+        if (mean := answer.mean(order)) is not None:
+            ends = mean.interval
+            interval = "no interval" if ends is None else f"{digits(ends.low)} to {digits(ends.high)}"
+            cell = Cell(digits(mean.value), (f"n = {mean.n}", interval))
+        rows.append((order, cell, *(digits(means[order]) if order in means else NOTHING for means in besides.values())))
+    heads = ["Order", answer.question.metric, *besides]
+    notes = ["", "mean, n, 95 % interval", *("mean" for _ in besides)]
+    return _table("orders", "The numbers", heads, rows, "Over the seeds that finished.", notes=notes, origins=origins)
+
+
+def _proofs_table(answer: Answer) -> Table:
     """Return what the loaders of the first run of each order did."""
-    columns = [
-        Column("Order", lambda proof: proof[0], numeric=False),
-        Column("Seed", lambda proof: str(proof[1])),
-        Column("Loader", lambda proof: proof[2], numeric=False),
-    ]
     caption = "What the first run of each order did to its loaders: the record that the orders were used."
-    subjects = [(f"{order}-{number}", proof) for number, proof in enumerate(proofs) for order in proof[:1]]
-    return Table("loaders", "The loaders", columns, subjects, caption) if proofs else None
+    rows = [(order, str(seed), outcome) for order, seed, outcome in answer.proofs]
+    return _table("loaders", "The loaders", ["Order", "Seed", "Loader"], rows, caption, words=(0, 2))
 
 
-def _facts(answer: Answer) -> tuple[Fact, ...]:
-    found = [Fact(verdict.outcome, f"{verdict.first} against {verdict.second}") for verdict in answer.verdicts]
-    return (*found, Fact(str(max(verdict.difference.n for verdict in answer.verdicts)), "pairs of runs"))
+def _table(
+    name: str,
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[tuple[str | Cell, ...]],
+    caption: str,
+    *,
+    notes: Sequence[str] = (),
+    words: Sequence[int] = (0,),
+    origins: Sequence[Origin] = (),
+) -> Table:
+    """Return a table of rows; `notes` are beneath the headings, and the columns `words` hold no numbers."""
+    columns = [
+        Column(head, itemgetter(place), note, numeric=place not in words)
+        for place, (head, note) in enumerate(zip_longest(heads, notes, fillvalue=""))
+    ]
+    return Table(name, title, columns, [(f"{name}-{at}", row) for at, row in enumerate(rows)], caption, origins=origins)
 
 
-def _table(answer: Answer, origins: Sequence[Origin]) -> Table:
-    def mean(order: str) -> Cell:
-        found = answer.mean(order)
-        if found is None:
-            return Cell(NOTHING, ("n = 0",))
-        interval = found.interval
-        ends = "no interval" if interval is None else f"{digits(interval.low)} to {digits(interval.high)}"
-        return Cell(digits(found.value), (f"n = {found.n}", ends))
+def write_page(answer: Answer, page: Page, path: str | os.PathLike[str]) -> Path:
+    """Write a page, and beside it the card as a PNG if there is a verdict to show, and return the page's path."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    card = path.with_suffix(".png")
+    if any(verdict.difference.n for verdict in answer.verdicts):
+        write_atomically(card, card_png(answer, page.sections[-1].title))
+        page = dataclasses.replace(page, card=card.name)
+    write_atomically(path, page_html(page).encode())
+    return path
 
-    def beside(what: str) -> Column:
-        def cell(order: str) -> str:
-            found = answer.mean_besides(what, order)
-            return NOTHING if found is None else digits(found)
 
-        return Column(what, cell, "mean")
+def write_record(answer: Answer, page: Path, **more: Any) -> Path:
+    """Write an answer as JSON beside its page, with all looks that were taken so far, and return its path."""
+    path = page.with_suffix(".json")
+    seeds = sorted({seed for verdict in answer.verdicts for seed in verdict.difference.seeds})
+    look = {"seeds": seeds, "anytime": answer.question.rule.anytime}
+    looks = [*(each for each in _looks(path) if each != look), look]
+    values = {**answer.to_dict(), **more, "page": page.name, "looks": looks}
+    write_atomically(path, (json.dumps(values, indent=2, allow_nan=False) + "\n").encode())
+    return path
 
-    columns = [Column("Order", str, numeric=False), Column(answer.question.metric, mean, "mean, n, 95 % interval")]
-    columns += [beside(what) for what in answer.besides]
-    subjects = [(order, order) for order in answer.question.orders]
-    return Table("orders", "The numbers", columns, subjects, "Over the seeds that finished.", origins=origins)
+
+def optional_stopping(question: Question, seeds: Sequence[int], page: Path) -> list[str]:
+    """Return a warning if an earlier answer about the same runs looked at other seeds.
+
+    Student's interval is for one look. Whoever looks, adds a seed and looks again finds a difference that is not there
+    more often than in one of twenty comparisons.
+    """
+    looks = [] if question.rule.anytime else _looks(page.with_suffix(".json"))
+    others = [look["seeds"] for look in looks if look["seeds"] != sorted(seeds)]
+    if not others:
+        return []
+    return [
+        f"an earlier answer about these runs looked at {len(others[-1])} seeds, and this one looks at {len(seeds)}. "
+        f"An interval for a fixed number of seeds misses more often than stated if seeds change after a look. Ask for "
+        f"one that holds at every look: {question.ask_again}"
+    ]
+
+
+def _looks(path: Path) -> list[dict[str, Any]]:
+    try:
+        looks = json.loads(path.read_text())["looks"]
+        return [{"seeds": list(look["seeds"]), "anytime": bool(look["anytime"])} for look in looks]
+    except (OSError, ValueError, TypeError, KeyError):  # not there, or of another program
+        return []

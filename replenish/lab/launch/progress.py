@@ -55,9 +55,10 @@ class Follower:
         >>> from pathlib import Path
         >>> from replenish.lab.config import RunConfig
         >>> from replenish.lab.jobs import Job
+        >>> from replenish.lab.runs import RunFolder
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     job = Job(RunConfig(), Path(folder))
-        ...     job.record.write_result({"status": "finished", "test_error": 2.5})
+        ...     RunFolder(folder).write_result({"status": "finished", "test_error": 2.5})
         ...     Follower(job, lambda event: print(event["event"])).look()
         end
         {'status': 'finished', 'test_error': 2.5}
@@ -65,15 +66,14 @@ class Follower:
 
     def __init__(self, job: Work, watch: Callable[[dict[str, Any]], None]) -> None:
         self._job, self._watch = job, watch
-        self._folder = job.record
-        self._epochs = len(self._folder.metrics())  # those of an earlier call are no news
+        self._epochs = len(job.metrics())  # those of an earlier call are no news
         self._heard: Mapping[str, Any] | None = None
 
     def look(self) -> dict[str, Any] | None:
         """Tell what is new, and return the result of a run that has ended."""
         try:
-            result = self._folder.result()  # first: what the run wrote before is then seen too
-            progress, metrics = self._progress(), self._folder.metrics()
+            result = self._job.result()  # first: what the run wrote before is then seen too
+            progress, metrics = self._progress(), self._job.metrics()
         except OSError:  # another machine has just replaced a file: at the next look, then
             return None
         if progress is not None:

@@ -32,7 +32,7 @@ def run(jobs: Sequence[Work], parallel: int, watch: WatchJobs, deadline: float |
 
     A run that could not be run does not keep the others from their end. A signal lets all of them save.
     """
-    unfinished = [job for job in jobs if job.record.result() is None]
+    unfinished = [job for job in jobs if job.result() is None]
     if not unfinished:  # Ray takes seconds to start
         return supervise(jobs, parallel, watch, partial(_RayTask, None))
     ray = extra("ray", "ray")

@@ -51,7 +51,7 @@ def run(
     from their end, and a signal ends the waiting, not the jobs. With `cluster="local"` they are submitit's processes on
     this machine, which start all at once: for tests.
     """
-    unfinished = [job for job in jobs if job.record.result() is None]
+    unfinished = [job for job in jobs if job.result() is None]
     on_cluster = cluster == "slurm"
     if unfinished and on_cluster:
         check_there()
