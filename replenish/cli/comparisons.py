@@ -13,10 +13,9 @@ from replenish.cli.console import first_process, print_json, working
 from replenish.cli.run import display_of
 
 if TYPE_CHECKING:
-    from replenish.lab.comparing.answer import Answer
     from replenish.lab.comparing.data import PlannedComparison
     from replenish.lab.comparing.metric import Metric
-    from replenish.lab.comparing.question import Question
+    from replenish.lab.comparing.question import Answer, Question
     from replenish.lab.jobs import Execution
 
 #: Until a run's first step: torch is loaded, data are read, the network is built.

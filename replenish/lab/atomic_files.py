@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all, also if the machine stops, and folders that only one process writes to.
+"""Files that are written whole or not at all, even if the machine stops, and folders that one process writes to.
 
-A file is written beside its place, flushed and renamed.
+A file is written under another name, flushed and renamed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, also if the machine stops.
+    """Write a file whole or not at all, even if the machine stops.
 
     Raises:
         OSError: It could not be written; an earlier file of that name is unchanged.
@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def check_place(name: str, path: Path, *suffixes: str) -> None:
-    """Refuse a place where a file cannot be written, before the work; `name` is the option or argument."""
+    """Refuse a path where a file cannot be written, before the work; `name` is the option or argument."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} should be the name of a {suffixes[0]} file, but got {path}")
     if not path.parent.is_dir():
@@ -47,15 +47,15 @@ def check_runs_folder(folder: Path) -> None:
 
 
 def write_flushed(path: Path, content: bytes) -> None:
-    """Write a file and flush it to the disk; after an error it is gone. A link of that name is not followed."""
+    """Write a file and flush it to the disk; an error leaves no file. A link of that name is not followed."""
     try:
-        path.unlink(missing_ok=True)  # what a killed process left, or a link that somebody put there
+        path.unlink(missing_ok=True)  # left by a killed process, or a planted link
         with path.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        path.unlink(missing_ok=True)  # half a file only takes up space that is missing
+        path.unlink(missing_ok=True)  # half a file would only take up space
         raise
 
 

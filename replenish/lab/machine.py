@@ -1,4 +1,4 @@
-"""What a measurement or a run was made on: the processor, the versions, the commit."""
+"""The machine, versions and commit that a measurement or a run was made with."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def commit() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide a run's bits."""
-    from importlib import metadata  # which takes as long as all else that the command needs to say a sentence
+    from importlib import metadata  # slow to import
 
-    # Ours is that of the code which runs: what is installed may have another.
+    # The installed package may be of another version than the code that is running.
     found = {"python": platform.python_version(), "replenish": __version__}
     for package in PACKAGES:
         try:
@@ -76,5 +76,5 @@ def now() -> str:
 
 
 def first_process() -> bool:
-    """Tell whether this is the process that speaks and writes: with several, the first."""
+    """Tell whether this process prints and writes files; of several processes only the first does."""
     return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")

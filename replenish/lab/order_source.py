@@ -1,6 +1,6 @@
-"""Where an order is found whose steps are asked about: a run's folder, a saved state, or its name and sizes.
+"""The order that `what` and `when` print steps of: from a run's folder, a saved state, or a name and sizes.
 
-With it, what is known of its samples: the labels and the names of their files, where the data are at hand.
+It comes with the labels and file names of its samples, if the data can be read.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from replenish.orders.building import COMPOSED, order_from_config
 from replenish.orders.mixture import mixture_in
 from replenish.orders.protocol import Order
 
-#: The fields by which an order's config is known, and a saved state, among other things of a checkpoint.
+#: The fields that identify an order's config, or a saved state, among the contents of a checkpoint.
 OF_A_CONFIG = {"stream", "order", "num_samples", "batch_size"}
 OF_A_STATE = {"version", "step", *OF_A_CONFIG}
 
 
 @dataclass(frozen=True)
 class OrderSource:
-    """An order whose steps can be asked about, and what it is the order of, for people.
+    """An order, with what is known of its run and its samples.
 
-    Where that is known, it has the steps that have been taken, and the data, if they are at hand; else a remark says
-    why they are not.
+    Attributes:
+        order: The order.
+        about: What the order is, for people.
+        steps_per_epoch: The steps of an effective epoch.
+        steps: How many steps have been taken; None if unknown.
+        dataset: The data; None if they are not named or cannot be read.
+        remark: Why the data cannot be read.
     """
 
     order: Order
@@ -40,7 +45,7 @@ class OrderSource:
     remark: str = ""
 
     def sample(self, index: int) -> dict[str, Any]:
-        """Return what is known of a sample: its index, label, class and file; in a mixture also its dataset."""
+        """Return the index, label, class and file of a sample, as far as known; in a mixture also its dataset."""
         known: dict[str, Any] = {"sample": index}
         if (mixture := mixture_in(self.order)) is not None:
             sources, indices = mixture.locate([index])
@@ -54,12 +59,12 @@ class OrderSource:
 
 
 def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> OrderSource:
-    """Return the order of a run's folder, or of a file with a saved state, an order's config or a run's.
+    """Return the order of a run's folder, or of a file that holds a saved state, an order's config or a run's config.
 
     Args:
-        path: The folder; or a JSON file; or a file that `torch.save` wrote, which is read without running any code.
-        dataset: The data that a state's samples are of, for their labels; a run names its own.
-        facts: Arrays that a state names by their checksums alone, by the names of the order's options.
+        path: The folder, a JSON file, or a file that `torch.save` wrote. Reading the latter runs no code in it.
+        dataset: The data of a state's samples, for their labels; a run names its own.
+        facts: Arrays of which a state holds only checksums, by the names of the order's options.
 
     Raises:
         OSError: It cannot be read.
@@ -85,7 +90,7 @@ def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> Or
 
 
 def of_order(order: Order, about: str, dataset: str | None, steps: int | None = None) -> OrderSource:
-    """Return an order with the data that its samples are of, if they are named."""
+    """Return an order with the data of its samples, if they are named."""
     loaded = None if dataset is None else load(dataset)
     if loaded is not None and len(loaded.train_labels) != order.num_samples:
         raise ValueError(
@@ -96,13 +101,13 @@ def of_order(order: Order, about: str, dataset: str | None, steps: int | None = 
 
 
 def _of_run(folder: RunFolder) -> OrderSource:
-    """Return the order of a run, with its data if they are here and are the ones that it was trained on."""
+    """Return the order of a run, with its data if they can be read; raise if they are not those of the run."""
     config, result, metrics = folder.config(), folder.result(), folder.metrics()
     try:
         dataset = load(config.dataset, images_per_class=config.images_per_class, image_size=config.image_size)
         remark = ""
     except (OSError, DataError) as error:
-        if result is None:  # who does not know how many samples there are cannot know which
+        if result is None:  # nothing else says how many samples there are
             raise
         dataset, remark = None, f"Labels are left out, for {config.dataset} cannot be read: {error}"
     if result is not None and dataset is not None and result["data"]["fingerprint"] != dataset.fingerprint:
@@ -115,7 +120,7 @@ def _of_run(folder: RunFolder) -> OrderSource:
 
 
 def _content(path: Path) -> object:
-    """Return what a JSON file or one of torch holds."""
+    """Return the content of a JSON file or of one that torch wrote."""
     with path.open("rb") as file:
         begins_like_json = file.read(64).lstrip()[:1] in (b"{", b"[")
     if begins_like_json:
@@ -127,7 +132,7 @@ def _content(path: Path) -> object:
 
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of many kinds, for a file can hold anything
+    except Exception as error:  # torch raises many kinds
         raise ValueError(
             f"{path} should be JSON or a file that torch.load reads with weights_only=True, but: "
             f"{type(error).__name__}; save the sampler's state_dict() as JSON"
@@ -138,12 +143,12 @@ def _states(content: object) -> list[dict[str, Any]]:
     """Return the different saved states of a file's content, or if there are none, the configs of orders."""
     found = list(_dicts_with(OF_A_STATE, content)) or list(_dicts_with(OF_A_CONFIG, content))
     if not found and isinstance(content, Mapping) and content.get("order") in COMPOSED:
-        found = [dict(content)]  # written by hand: `read_order` says what may be missing
+        found = [dict(content)]  # written by hand: `order_from_config` reports what is missing
     return list({json.dumps(each, sort_keys=True): each for each in found}.values())
 
 
 def _dicts_with(fields: set[str], content: object) -> Iterator[dict[str, Any]]:
-    """Yield what has these fields in dicts within dicts and lists: checkpoints keep states in many places."""
+    """Yield the dicts that have these fields, also within dicts and lists: checkpoints keep states in many places."""
     if isinstance(content, Mapping):
         if set(content) >= fields:
             yield dict(content)

@@ -1,9 +1,9 @@
-"""What the paper prints: tables 1 to 3 and the one number that the text gives for figure 3. Data, nothing else.
+"""What the paper prints: tables 1 to 3, and the one number that the text gives for figure 3.
 
-The one place where its rows are typed: the networks' names, the experiments, the reports and the docs are made of them.
+The names of networks, the experiments, the reports and the docs are made from these rows.
 
-Errors are in percent; None stands where the paper prints "-" or leaves a cell empty. Rows have the names of the
-experiments that run them: `table2/<row>/<cifar10|cifar100>`, `table3/<row>`, `figure2/<line>`, `figure3/<line>`.
+Errors are in percent; None is a "-" or an empty cell. Rows have the names of the experiments that run them:
+`table2/<row>/<cifar10|cifar100>`, `table3/<row>`, `figure2/<line>`, `figure3/<line>`.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ class Dataset:
 
 @dataclass(frozen=True)
 class _Row:
-    """What the rows of tables 2 and 3 share: the name of the experiment tells the order."""
+    """A row of table 2 or 3, with the name of its experiment."""
 
     name: str
 
     @property
     def order(self) -> str:
-        """The name of the order."""
+        """The order, by the name of the experiment."""
         return "srs" if "srs" in self.name.split("/")[-1].split("-") else "reshuffling"
 
 
 @dataclass(frozen=True)
 class Table2Row(_Row):
-    """A row of table 2, as printed, "" where nothing is: whose method, the depth with its factor, the test errors.
+    """A row of table 2, as printed; "" is an empty cell.
 
-    The name is the part of the experiments' names between `table2/` and the dataset; "ours" in the reference is the
-    paper's own word for its authors' runs.
+    The name is the part of the experiments' names between `table2/` and the dataset. The depth includes the widening
+    factor. The reference "ours" is the paper's word for its authors' runs.
     """
 
     method: str
@@ -53,7 +53,7 @@ class Table2Row(_Row):
 
     @property
     def ours(self) -> bool:
-        """Whether the paper's authors ran it themselves: then the error is the median of `MEDIAN_OF` runs."""
+        """Whether the paper's authors ran it; then the error is the median of `MEDIAN_OF` runs."""
         return self.reference == "ours"
 
     @property
@@ -64,7 +64,7 @@ class Table2Row(_Row):
 
 @dataclass(frozen=True)
 class Table3Row(_Row):
-    """A row of table 3: CIFAR-100, all of them the authors' own runs."""
+    """A row of table 3: CIFAR-100, runs of the paper's authors."""
 
     method: str
     batch_size: int
@@ -84,7 +84,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """Two experiments whose difference the paper draws a conclusion from: first minus second."""
+    """Two experiments whose difference, first minus second, the paper draws a conclusion from."""
 
     first: str
     second: str
@@ -92,7 +92,7 @@ class Claim:
     second_label: str
 
 
-#: The caption of table 2: the errors of "ours" are medians of so many runs.
+#: The errors of "ours" are medians of so many runs (caption of table 2).
 MEDIAN_OF = 5
 
 TABLE1 = (

@@ -1,4 +1,4 @@
-"""Stopping between two steps: signals that ask for it, and what is raised once all is saved."""
+"""Stopping between two steps: the signals that ask for it, and the exceptions raised once all is saved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NoReturn
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked a run, or whoever waits for runs, to stop: what was under way is saved or goes on elsewhere."""
+    """A signal stopped a run, or the waiting for runs. What was under way is saved, or continues elsewhere."""
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class GivenUpError(Exception):
-    """Whoever waits for runs wants none of them any more: they are ended, on a cluster too."""
+    """Nobody needs the remaining runs any more: they are ended, on a cluster too."""
 
 
 class OutOfTimeError(GivenUpError):
@@ -32,21 +32,21 @@ class StopRequest:
     asked = 0
 
     def ask(self, number: int, frame: object) -> None:
-        """Note a signal; a second Ctrl-C is an interrupt at once."""
+        """Record a signal; a second Ctrl-C interrupts at once."""
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.asked = number
 
 
 def raise_stopped(number: int, frame: object) -> NoReturn:
-    """Handle a signal by ending what waits, as Ctrl-C does."""
+    """Handle a signal as Ctrl-C is handled: by an exception."""
     raise Stopped("", number)
 
 
 @contextmanager
 def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
-    """Have signals handled so for a while."""
-    if threading.current_thread() is not threading.main_thread():  # only the main thread can have handlers
+    """Handle signals by `handler` inside the block; outside the main thread do nothing."""
+    if threading.current_thread() is not threading.main_thread():  # Python allows handlers only there
         yield
         return
     before = {number: signal.signal(number, handler) for number in numbers}
@@ -59,9 +59,9 @@ def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) ->
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Let Ctrl-C and a cluster's SIGTERM be noticed between two steps, so that the run can be saved."""
+    """Record Ctrl-C and a cluster's SIGTERM, so that the run can save between two steps."""
     request = StopRequest()
     with handling(request.ask, signal.SIGINT, signal.SIGTERM):
         yield request
-    if request.asked:  # so late that the run ended; whoever started it still has to stop
+    if request.asked:  # it came so late that the run ended; the caller still has to stop
         signal.raise_signal(request.asked)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
-from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
 from replenish.lab.comparing.page import answer_page, optional_stopping, write_page, write_record
-from replenish.lab.comparing.question import Outcomes, Question
+from replenish.lab.comparing.question import Answer, Outcomes, Question, make_answer
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, WatchJobs, plan
 from replenish.lab.launch import launch
