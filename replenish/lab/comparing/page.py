@@ -29,7 +29,7 @@ from replenish.lab.show import (
     Table,
     pairs_figure,
 )
-from replenish.lab.show.finding import sides
+from replenish.lab.show.finding import common_reach, sides
 from replenish.lab.show.page import page_html
 from replenish.lab.verdict import Verdict
 from replenish.palette import COLOURS, look_of
@@ -225,45 +225,30 @@ def card_png(answer: Answer, title: str) -> bytes:
     return content.getvalue()
 
 
-def _draw_intervals(axis: Axes, verdicts: tuple[Verdict, ...]) -> None:
+def _draw_intervals(axis: Axes, verdicts: Sequence[Verdict]) -> None:
     """Draw the interval of each verdict on one axis."""
-    margin = verdicts[0].rule.margin
-    if margin is not None:
-        axis.axvspan(-margin, margin, color=FAINT, zorder=0)
-        axis.text(0.5, 1.02, f"grey: margin ±{margin:g}", transform=axis.transAxes, ha="center", size=11, color=SOFT)
+    rule, across = verdicts[0].rule, axis.transAxes
+    several = len(verdicts) > 1  # the second order is the same for all
+    if rule.margin is not None:
+        axis.axvspan(-rule.margin, rule.margin, color=FAINT, zorder=0)
+        axis.text(0.5, 1.02, f"grey: margin ±{rule.margin:g}", transform=across, ha="center", size=11, color=SOFT)
     axis.axvline(0, color=INK, linewidth=1)
-    reach = margin or 0.0
     for place, verdict in enumerate(verdicts):
-        colour, mean = look_of(verdict.first).light, verdict.difference.mean
-        if mean is None:
-            continue
-        ends = [mean]
-        if verdict.interval is not None:
-            ends += [verdict.interval.low, verdict.interval.high]
-            axis.hlines(-place, ends[1], ends[2], color=colour, linewidth=7, alpha=0.45)
-        axis.plot([mean], [-place], "o", color=colour, markersize=12)
-        axis.annotate(
-            f"{verdict.first} minus {verdict.second}: {verdict.numbers}",
-            (0.5, -place + 0.22),
-            xycoords=("axes fraction", "data"),
-            ha="center",
-            size=12,
-            color=INK,
-            bbox={"facecolor": SHEET, "edgecolor": "none", "pad": 2},
-        )
-        reach = max([reach, *map(abs, ends)])
-    reach = 1.15 * reach or 1.0
+        colour, mean, interval = look_of(verdict.first).light, verdict.difference.mean, verdict.interval
+        if several:
+            axis.text(0, place - 0.2, verdict.first, transform=axis.get_yaxis_transform(), size=12, color=INK)
+        if interval is not None:
+            axis.hlines(place, interval.low, interval.high, color=colour, linewidth=7, alpha=0.45)
+        if mean is not None:
+            axis.plot([mean], [place], "o", color=colour, markersize=12)
+    reach = common_reach(Finding(verdict.first, verdict) for verdict in verdicts)
     axis.set_xlim(-reach, reach)
-    axis.set_ylim(-len(verdicts) + 0.5, 0.6)
+    axis.set_ylim(len(verdicts) - 0.5, -0.6)
     axis.set_yticks([])
-    left, right = sides(verdicts[0]) if len(verdicts) == 1 else ("", "")
-    if len(verdicts) > 1:  # the second is the same for all
-        named = ("the other order", verdicts[0].second)
-        left, right = reversed(named) if verdicts[0].rule.higher_is_better else named
-    unit = verdicts[0].rule.unit
-    axis.text(0, -0.16, f"← {left} better", transform=axis.transAxes, size=12, color=SOFT)
-    axis.text(1, -0.16, f"{right} better →", transform=axis.transAxes, size=12, color=SOFT, ha="right")
-    axis.text(0.5, -0.16, unit, transform=axis.transAxes, size=12, color=SOFT, ha="center")
+    left, right = sides(dataclasses.replace(verdicts[0], first="the other order") if several else verdicts[0])
+    axis.text(0, -0.16, f"← {left} better", transform=across, size=12, color=SOFT)
+    axis.text(1, -0.16, f"{right} better →", transform=across, size=12, color=SOFT, ha="right")
+    axis.text(0.5, -0.16, rule.unit, transform=across, size=12, color=SOFT, ha="center")
     _plain(axis)
 
 
