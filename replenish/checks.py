@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -151,17 +150,15 @@ def real(name: str, value: object, *, most: float = math.inf, positive: bool = F
     """Return a finite real number, at least 0 and at most `most`, as a float, or raise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name} should be a real number, but got {value!r} of type {type(value).__name__}")
-    # An int can be larger than every float.
-    if not 0 <= value <= min(most, sys.float_info.max) or (positive and value == 0):
-        wanted = (
-            "positive and finite"
-            if positive
-            else "at least 0 and finite"
-            if most == math.inf
-            else f"between 0 and {most}"
-        )
-        raise ValueError(f"{name} should be {wanted}, but got {value}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an int larger than every float
+        number = math.inf
+    if not 0 <= number <= most or math.isinf(number) or (positive and number == 0):
+        at_least = "at least 0 and finite" if math.isinf(most) else f"between 0 and {most}"
+        wanted = "positive and finite" if positive else at_least
+        raise ValueError(f"{name} should be {wanted}, but got {value if math.isfinite(number) else number}")
+    return number
 
 
 def reals(name: str, value: npt.ArrayLike, *, most: float = math.inf, positive: bool = False) -> Floats:

@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> type[RunConfig]:
     """The config of the release to come, in the place of this one's wherever records are read."""
-    added = config_module._added("7.3.0", 5, before=0)
+    added = config_module._added("7.3.0", 5, before=1)
     made = dataclasses.make_dataclass("LaterConfig", [("warm_up", "int", added)], bases=(RunConfig,), frozen=True)
     monkeypatch.setattr(folder, "RunConfig", made)
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 
@@ -88,46 +89,59 @@ def compare_trainings(
         check_place("page", Path(page), ".html")
     for order in question.orders:
         _order(order, num_samples, batch_size, 0)  # an order that does not fit fails before the first training
-    outcomes = Outcomes(question)
-    besides: dict[str, dict[str, dict[int, float]]] = {}
+    trainings = _Trainings(train, metric, Outcomes(question), num_samples, batch_size)
+    outcomes = trainings.outcomes
+    try:
+        outcomes.run_until_decided(trainings.run, budget=budget)
+    except BaseException:
+        if any(outcomes.values.values()):
+            outcomes.stopped = "it was interrupted"
+            trainings.answer(page)
+        raise
+    return trainings.answer(page)
 
-    def run_one(order: str, seed: int) -> None:
-        made = _order(order, num_samples, batch_size, seed)
+
+@dataclass
+class _Trainings:
+    """The trainings of one comparison, how they ended, and their further numbers by name, order and seed."""
+
+    train: Training
+    metric: str | None
+    outcomes: Outcomes
+    num_samples: int
+    batch_size: int
+    besides: dict[str, dict[str, dict[int, float]]] = field(default_factory=dict)
+
+    def run(self, seeds: Sequence[int]) -> None:
+        """Train with every order, all orders of a seed before the next seed."""
+        for seed in seeds:
+            for order in self.outcomes.question.orders:
+                self._run_one(order, seed)
+
+    def _run_one(self, order: str, seed: int) -> None:
+        made = _order(order, self.num_samples, self.batch_size, seed)
         try:
-            found = train(made, seed)
+            found = self.train(made, seed)
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
-            if not outcomes.fail(order, seed, message):
+            if not self.outcomes.fail(order, seed, message):
                 raise RuntimeError(f"the training of {order} with seed {seed} failed: {message}") from error
             return
         try:
-            outcomes.add(order, seed, _value(found, metric, order, seed))
+            self.outcomes.add(order, seed, _value(found, self.metric, order, seed))
         except DivergedError:
-            outcomes.add(order, seed, None)
-        if isinstance(found, Mapping) and metric is not None:
+            self.outcomes.add(order, seed, None)
+        if isinstance(found, Mapping) and self.metric is not None:
             for name, value in found.items():
-                if name != metric and isinstance(value, Real) and math.isfinite(value):
-                    besides.setdefault(str(name), {}).setdefault(order, {})[seed] = float(value)
+                if name != self.metric and isinstance(value, Real) and math.isfinite(value):
+                    self.besides.setdefault(str(name), {}).setdefault(order, {})[seed] = float(value)
 
-    def run_round(seeds: Sequence[int]) -> None:
-        for seed in seeds:
-            for order in question.orders:
-                run_one(order, seed)
-
-    def answer() -> Answer:
-        made = make_answer(outcomes, besides=besides)
+    def answer(self, page: str | os.PathLike[str] | None) -> Answer:
+        """Return the answer over what has ended, and write its page if there is to be one."""
+        answer = make_answer(self.outcomes, besides=self.besides)
         if page is not None:
-            write_page(made, answer_page(made, "A training function of your own"), page)
-        return made
-
-    try:
-        outcomes.run_until_decided(run_round, budget=budget)
-    except BaseException:
-        if page is not None and any(outcomes.values.values()):
-            outcomes.stopped = "it was interrupted"
-            answer()
-        raise
-    return answer()
+            write_page(answer, answer_page(answer, "A training function of your own"), page)
+        return answer
 
 
 def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:
