@@ -17,7 +17,7 @@ from replenish.exec.records import RunRecords
 from replenish.lab.atomic_files import held
 from replenish.lab.comparing.command_job import CommandJob, split_command
 from replenish.lab.comparing.metric import JsonMetric, Metric
-from replenish.lab.comparing.page import answer_page, optional_stopping, write_page, write_record
+from replenish.lab.comparing.page import optional_stopping, write_page, write_record
 from replenish.lab.comparing.question import Answer, Outcomes, Question, digits, make_answer
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Execution
@@ -80,8 +80,8 @@ def compare_commands(
         comparison = _Comparison(command, metric, question, execution, home, tell or (lambda line: None))
         comparison.run(check and len(question.seeds) > 1)
     answer = comparison.answer()
-    page = answer_page(answer, "A command of your own", (f"Command: {command}",), command=execution.command)
-    path = write_page(answer, page, home / PAGE)
+    title, paragraphs = "A command of your own", (f"Command: {command}",)
+    path = write_page(answer, home / PAGE, title, paragraphs, command=execution.command)
     write_record(answer, path, command=command)
     return answer, path
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from replenish import checks
 from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
-from replenish.lab.comparing.page import answer_page, optional_stopping, write_page, write_record
+from replenish.lab.comparing.page import optional_stopping, write_page, write_record
 from replenish.lab.comparing.question import Answer, Outcomes, Question, make_answer
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, WatchJobs, plan
@@ -24,7 +24,6 @@ from replenish.lab.report.findings import FIELD
 from replenish.lab.report.grouping import Group, origins
 from replenish.lab.report.text import dataset_name, recipe_words
 from replenish.lab.runs import folder_of, read_run
-from replenish.lab.show import Page
 from replenish.lab.statistics import PERCENT
 
 if TYPE_CHECKING:
@@ -241,19 +240,20 @@ class PlannedComparison:
         ]
         answer = make_answer(outcomes, besides=besides, warnings=warnings)
         if first_process():
-            write_page(answer, self._page(answer, groups), path)
+            self._write_page(answer, groups, path)
             write_record(answer, path, configs={config.order: config.slug for config in self.configs})
         errors = {order: group.errors for order, group in groups.items()}
         return Comparison(answer, errors, execution.runs, path, len(outcomes.diverged))
 
-    def _page(self, answer: Answer, groups: Mapping[str, Group]) -> Page:
+    def _write_page(self, answer: Answer, groups: Mapping[str, Group], path: Path) -> None:
         recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
         differ_in = "the order of their data only"
         if len(recipes) > 1:
             recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
             differ_in = "the order of their data and in what each order was given"
-        return answer_page(
+        write_page(
             answer,
+            path,
             f"{dataset_name(self.configs[0])} with {self.configs[0].model}",
             recipes,
             command=self.execution.command,

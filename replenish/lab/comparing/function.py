@@ -11,7 +11,7 @@ from pathlib import Path
 
 from replenish import checks
 from replenish.lab.atomic_files import check_place
-from replenish.lab.comparing.page import answer_page, write_page
+from replenish.lab.comparing.page import write_page
 from replenish.lab.comparing.question import Answer, DivergedError, Outcomes, Question, checked_metric, make_answer
 from replenish.lab.statistics import ANY
 from replenish.orders.building import build_order, check_fittable
@@ -140,7 +140,7 @@ class _Trainings:
         """Return the answer over what has ended, and write its page if there is to be one."""
         answer = make_answer(self.outcomes, besides=self.besides)
         if page is not None:
-            write_page(answer, answer_page(answer, "A training function of your own"), page)
+            write_page(answer, page, "A training function of your own")
         return answer
 
 

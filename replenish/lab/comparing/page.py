@@ -46,8 +46,9 @@ INK, SOFT, HAIR, FAINT, SHEET, ACCENT = (
 )
 
 
-def answer_page(
+def write_page(
     answer: Answer,
+    path: str | os.PathLike[str],
     title: str,
     paragraphs: Sequence[str] = (),
     *,
@@ -55,9 +56,17 @@ def answer_page(
     origins: Sequence[Origin] = (),
     figures: Sequence[Figure | None] = (),
     differ_in: str = "the order of their data only",
-) -> Page:
-    """Return the page of an answer: the verdicts, every seed, and then what was run."""
-    question, verdicts = answer.question, answer.verdicts
+) -> Path:
+    """Write an answer as a page: the verdicts, every seed, and then what was run. Return the page's path.
+
+    A card as a PNG is written beside it, if there is a verdict to show.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    question, verdicts, card = answer.question, answer.verdicts, ""
+    if any(verdict.difference.n for verdict in verdicts):
+        card = path.with_suffix(".png").name
+        write_atomically(path.with_name(card), card_png(answer, title))
     kept = {order: values for order, values in answer.values.items() if values}
     pairs = None
     if len(kept) > 1:
@@ -74,7 +83,7 @@ def answer_page(
     proofs = (_proofs_table(answer),) if answer.proofs else ()
     run_section = Section("run", title, (*paragraphs, *filter(None, [answer.assumption])), blocks=proofs, code=command)
     warnings = (*answer.warnings, *([f"stopped: {answer.stopped}"] if answer.stopped else []))
-    return Page(
+    page = Page(
         _headline(answer),
         f"{title}. The trainings differ in {differ_in} and are paired by seed.",
         "Replenish · comparison",
@@ -84,7 +93,10 @@ def answer_page(
         ),
         (verdict_section, run_section),
         (Notice("Before you read on", warnings),) if warnings else (),
+        card=card,
     )
+    write_atomically(path, page_html(page).encode())
+    return path
 
 
 def _headline(answer: Answer) -> str:
@@ -150,18 +162,6 @@ def _table(
         for place, (head, note) in enumerate(zip_longest(heads, notes, fillvalue=""))
     ]
     return Table(name, title, columns, [(f"{name}-{at}", row) for at, row in enumerate(rows)], caption, origins=origins)
-
-
-def write_page(answer: Answer, page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write a page, and beside it the card as a PNG if there is a verdict to show, and return the page's path."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    card = path.with_suffix(".png")
-    if any(verdict.difference.n for verdict in answer.verdicts):
-        write_atomically(card, card_png(answer, page.sections[-1].title))
-        page = dataclasses.replace(page, card=card.name)
-    write_atomically(path, page_html(page).encode())
-    return path
 
 
 def write_record(answer: Answer, page: Path, **more: Any) -> Path:
