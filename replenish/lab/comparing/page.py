@@ -29,8 +29,9 @@ from replenish.lab.show import (
     Table,
     pairs_figure,
 )
-from replenish.lab.show.finding import common_reach, sides
+from replenish.lab.show.chart import common_reach
 from replenish.lab.show.page import page_html
+from replenish.lab.show.svg import sides
 from replenish.lab.verdict import Verdict
 from replenish.palette import COLOURS, look_of
 
