@@ -84,8 +84,11 @@ def write_page(
     proofs = (_proofs_table(answer),) if answer.proofs else ()
     run_section = Section("run", title, (*paragraphs, *filter(None, [answer.assumption])), blocks=proofs, code=command)
     warnings = (*answer.warnings, *([f"stopped: {answer.stopped}"] if answer.stopped else []))
+    headline = verdicts[0].sentence.partition(": ")[0]
+    if len(verdicts) > 1:
+        headline = f"Which order is better: {', '.join(question.orders[1:])} or {question.orders[0]}?"
     page = Page(
-        _headline(answer),
+        headline,
         f"{title}. The trainings differ in {differ_in} and are paired by seed.",
         "Replenish · comparison",
         (
@@ -98,18 +101,6 @@ def write_page(
     )
     write_atomically(path, page_html(page).encode())
     return path
-
-
-def _headline(answer: Answer) -> str:
-    """Return the verdict in a few words; for several verdicts, the question."""
-    if len(answer.verdicts) > 1:
-        return f"Which order is better: {', '.join(answer.question.orders[1:])} or {answer.question.orders[0]}?"
-    (verdict,) = answer.verdicts
-    if verdict.outcome == "equivalent":
-        return f"{verdict.first} and {verdict.second} are equivalent within {verdict.rule.margin:g}"
-    if verdict.outcome == "undecided":
-        return f"Undecided between {verdict.first} and {verdict.second}"
-    return f"{verdict.first} is {verdict.outcome} than {verdict.second}"
 
 
 def _seeds_table(answer: Answer) -> Table:
