@@ -133,9 +133,10 @@ class RunConfig:
     def __post_init__(self) -> None:
         for each in dataclasses.fields(self):
             if each.name != "decay_epochs":
-                self._set(each.name, _checked(each.name, each.type, getattr(self, each.name)))
+                checked = _checked(each.name, each.type, getattr(self, each.name))
+                object.__setattr__(self, each.name, checked)
         self._check_order()
-        self._set("decay_epochs", self._checked_decays())
+        object.__setattr__(self, "decay_epochs", self._checked_decays())
         for name in ("label_smoothing", "dropout"):
             if (share := getattr(self, name)) is not None and share >= 1:
                 raise ValueError(f"{name} should be below 1, but got {share}")
@@ -147,9 +148,6 @@ class RunConfig:
             )
         if self.warm_up_epochs >= self.epochs:
             raise ValueError(f"warm_up_epochs should end before {self.epochs}, but got {self.warm_up_epochs:g}")
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
 
     def _check_order(self) -> None:
         """Refuse an order that the lab does not train with, and options that the order does not take."""
