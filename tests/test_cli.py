@@ -33,15 +33,12 @@ def test_version_and_help() -> None:
     assert "Usage: replenish" in (run().stdout + run().stderr)
 
 
-def test_count_and_list_of_networks() -> None:
+def test_count() -> None:
     """The paper's counts: exact where they can be read, a power of ten otherwise, and the ratio."""
-    small, large, networks = (
-        CliRunner().invoke(app, words.split()).stdout
-        for words in ("count 5 2", "count 50000 64 --epochs 200", "list models")
-    )
+    words = ("count 5 2", "count 50000 64 --epochs 200")
+    small, large = (CliRunner().invoke(app, each.split()).stdout for each in words)
     assert [line.split()[-1] for line in small.split("\n")[:3]] == ["13", "30", "2.308"]
     assert all(number in large for number in ("1.027e+215", "6.410e+216", "62.39"))
-    assert "differs: we count 104.2M or 104.3M" in networks
 
 
 def test_inspect(tmp_path: Path) -> None:

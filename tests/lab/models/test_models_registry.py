@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from typer.testing import CliRunner
 
+from replenish.cli import app
 from replenish.lab.models import UNITS, WideResNet, build, cost, entry
 from replenish.lab.models.count import CountedNetwork, models_table
 from replenish.lab.show import Table
@@ -35,6 +37,11 @@ def test_where_the_paper_differs_the_table_says_so() -> None:
 def test_the_page_holds_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
     assert "\n".join(table_lines(all_networks())) in page, "run `python benchmarks/models.py --table`"
+
+
+def test_the_command_prints_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replenish.lab.models.count.models_table", all_networks)  # which takes seconds, made once
+    assert "differs: we count 104.2M or 104.3M" in CliRunner().invoke(app, ["list", "models"]).stdout
 
 
 @pytest.mark.parametrize(
