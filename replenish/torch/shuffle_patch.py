@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import MethodType
 from typing import Any
 
@@ -126,9 +127,7 @@ class ShufflePatch:
         sizes = sizes_of(found, state.parts, everything=self.everything)
         if not isinstance(sizes, str):
             self._make_order(sizes, self.seed)  # an order that does not fit fails before the training
-            self.hook.replace_iter(
-                sampler, lambda sampler, own: self._draw(state, sampler, own), lambda: self._note_pickled(state)
-            )
+            self.hook.replace_iter(sampler, partial(self._draw, state), partial(self._note_pickled, state))
             self._loaders[sampler] = state
         self._add_record(state.record, sizes)
 
@@ -184,7 +183,7 @@ class ShufflePatch:
         if state.stream is None:
             for stream in reversed(self._streams):
                 before = self._owners[stream]
-                in_use = stream.under_way > 0 and before.is_alive
+                in_use = stream.under_way > 0 and before.loader() is not None
                 if before.key == state.key and before.first_pass < state.made and not in_use:
                     self.records[:] = [record for record in self.records if record is not state.record]
                     return self._take(state, stream)
@@ -249,16 +248,11 @@ class _ShuffledLoader:
 
     def divide(self, loader: Any, found: LoaderDescription) -> None:
         """Note how many processes divide the batches, by a wrapper around the sampler or by the sampler itself."""
-        self._loader = weakref.ref(loader)
+        self.loader = weakref.ref(loader)
         self.is_shared = found.num_replicas > 1
         wrapped = found.kind != "distributed" and not found.splits_batches
         self.parts = found.num_replicas if wrapped else 1
         self.record.num_replicas = found.num_replicas
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the loader is still referred to."""
-        return self._loader() is not None
 
 
 def _describe_fastai(loader: Any, num_samples: int) -> LoaderDescription:
