@@ -242,7 +242,6 @@ class TestWhichLoaders:
             ({"shuffle": None, "sampler": RandomSampler(DATA, num_samples=60)}, "more than once in an epoch"),
             ({"shuffle": None, "sampler": WeightedRandomSampler([1.0] * 50, 50)}, "of its own, WeightedRandomSampler"),
             ({"shuffle": None, "sampler": [3, 1, 2]}, "a sampler of its own, list"),
-            ({"shuffle": None, "sampler": [3, 1, 2], "batch_size": None}, "a sampler of its own, list"),
             ({"batch_size": 51, "drop_last": True}, "it drops its only batch"),
         ],
     )
@@ -270,11 +269,13 @@ class TestWhichLoaders:
             assert list(ours) == as_lists(order.batches(0, 7))
             assert list(reorder(ours, order)) == as_lists(order.batches(0, 7))
             assert list(DataLoader(Counting(), batch_size=None)) == [0, 1, 2, 3]
+            assert list(DataLoader(DATA, sampler=[3, 1, 2], batch_size=None)) == [3, 1, 2]
         reasons = [record.reason for record in patch.records[1:]]
         assert reasons == [
             "it has a sampler of its own, ByClass",
             "it has a sampler of its own, OrderBatchSampler",
             "an IterableDataset gives samples in its own order",
+            "it has a sampler of its own, list",
         ]
 
     def test_that_do_not_shuffle_get_the_order_if_all_do(self) -> None:
