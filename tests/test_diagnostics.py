@@ -156,14 +156,6 @@ def test_bad_input_of_measure(options: dict[str, object], error: type[Exception]
         measure(RandomReshuffling(100, 10), **options)  # type: ignore[arg-type]
 
 
-def test_an_order_is_wanted_not_a_sampler() -> None:
-    class Sampler:
-        order = RandomReshuffling(10, 2)
-
-    with pytest.raises(TypeError, match="order should be an Order of replenish, but got a Sampler; give its `order`"):
-        measure(Sampler())  # type: ignore[arg-type]
-
-
 def test_far_steps_are_measured_like_near_ones() -> None:
     """Beyond 2**62 positions, which 64-bit integers do not count."""
     order = SequencedReplacement(100, 64)

@@ -195,15 +195,6 @@ def test_unseen_is_what_the_diagnostics_find(trained: Trained) -> None:
     assert trained.metrics[0]["unseen"] > trained.metrics[-1]["unseen"] > 0
 
 
-def test_a_line_an_effective_epoch(trained: Trained) -> None:
-    fields = ["epoch", "step", "learning_rate", "train_loss", "test_loss", "test_error", "test_balanced_error"]
-    fields += ["unseen", "seconds"]
-    assert [list(line) for line in trained.metrics] == [fields] * 3
-    assert [(line["epoch"], line["step"]) for line in trained.metrics] == [(1, 23), (2, 46), (3, 69)]
-    seconds = [line["seconds"] for line in trained.metrics]
-    assert 0 < seconds[0] < seconds[1] < seconds[2] <= trained.result["seconds"]
-
-
 def test_the_error_reported_is_the_last_and_the_best_stands_beside_it(tmp_path: Path) -> None:
     """A learning rate that spoils the network at the end, so that the last epoch is not the best."""
     errors = iter([30.0, 10.0, 10.0, 20.0])
@@ -215,13 +206,6 @@ def test_the_error_reported_is_the_last_and_the_best_stands_beside_it(tmp_path: 
 
 
 # -- what it records
-
-
-def test_the_folder(trained: Trained) -> None:
-    names = {path.name for path in trained.folder.iterdir() if not path.name.startswith(("events.", "."))}
-    assert names == {"config.json", "metrics.jsonl", "checkpoint.pt", "result.json"}
-    assert json.loads((trained.folder / "config.json").read_text()) == trained.config.to_dict()
-    assert RunFolder(trained.folder).result() == trained.result
 
 
 def test_the_result(trained: Trained) -> None:
@@ -276,11 +260,6 @@ def test_a_finished_run_is_not_run_again(trained: Trained) -> None:
     again = train(trained.config, trained.folder)
     assert again == trained.result
     assert files == {path.name: path.stat().st_mtime_ns for path in trained.folder.iterdir() if path.name != ".lock"}
-
-
-def test_a_folder_of_another_config_is_refused(trained: Trained) -> None:
-    with pytest.raises(ValueError, match="another config: seed is 0 there and 3 here$"):
-        train(trained.config.with_seed(3), trained.folder)
 
 
 # -- stopping and going on
@@ -457,12 +436,6 @@ def test_weights_that_the_last_step_has_ruined_are_no_finished_run(tmp_path: Pat
 
 
 # -- a network and data of one's own
-
-
-def test_a_class_is_a_maker_and_a_network_is_not(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="^model should "):
-        train(TINY, tmp_path / "run", model=Plain(), dataset=blobs())
-    assert not (tmp_path / "run").exists()
 
 
 # -- hardware and precision

@@ -215,17 +215,3 @@ def test_a_round_is_inserted_whole() -> None:
     drawn = np.bincount(np.concatenate(list(order.batches(0, 500))), minlength=50)
     in_pool = np.bincount(order.samples_in_pool(500), minlength=50)
     assert (drawn + in_pool == (50 + 500 * 10) // 50).all()
-
-
-def test_the_rate_of_a_sample_does_not_swing_with_its_place() -> None:
-    """With a fixed sequence the draws of an epoch gather where the sample was inserted last; here they cannot."""
-    steps, epochs = 20, 3_000
-    spread = {}
-    for sequence in ("identity", "reshuffled"):
-        order = SequencedReplacement(20, 1, sequence=sequence)
-        drawn = np.concatenate(list(order.batches(200, 200 + epochs * steps))).reshape(epochs, steps)
-        rates = np.stack([(drawn == sample).mean(axis=0) for sample in range(20)])
-        spread[sequence] = float(rates.std() / rates.mean())
-    noise = np.sqrt(20 / epochs)  # of a mean of so many counts of rate 1/20
-    assert spread["identity"] > 3 * noise
-    assert spread["reshuffled"] < 1.2 * noise

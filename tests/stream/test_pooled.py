@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from replenish import SequencedReplacement
 from replenish.draws import DistinctDraws
 from replenish.stream import PooledStream
-from replenish.stream.window import drain_order, gather
+from replenish.stream.window import drain_order
 
 # (N, B, M): pools smaller, equal and larger than the source; one batch a pool; batches of one.
 SIZES = [(97, 8, 97), (97, 8, 20), (50, 16, 151), (30, 30, 30), (40, 1, 40), (5, 3, 11), (1, 1, 1), (300, 7, 7)]
@@ -90,16 +90,6 @@ class TestBatches:
         assert batches(stream, 10**6) == reference_with_an_end(length, batch_size, pool_size, seed=5)
         with pytest.raises(StopIteration):
             next(stream)
-
-    @given(st.data())
-    def test_equality_for_any_sizes(self, data: st.DataObject) -> None:
-        length = data.draw(st.integers(1, 60))
-        pool_size = data.draw(st.integers(1, 80))
-        batch_size = data.draw(st.integers(1, pool_size))
-        seed = data.draw(st.integers(0, 2**63 - 1))
-        order = SequencedReplacement(length, batch_size, seed=seed, pool_size=pool_size, sequence="identity")
-        stream = PooledStream(seekable(length), batch_size=batch_size, pool_size=pool_size, seed=seed)
-        assert batches(stream, 40) == as_lists(order.batches(0, 40))
 
     @given(st.data())
     def test_every_item_once_for_any_sizes(self, data: st.DataObject) -> None:
@@ -288,16 +278,3 @@ class TestResume:
 
         stream = PooledStream(Growing(), batch_size=2, pool_size=5, store_items=True)
         assert len(batches(stream, 100)) == 100
-
-
-class TestParts:
-    def test_gather_jumps_long_gaps_and_reads_short_ones(self) -> None:
-        opened = []
-
-        def open_at(start: int) -> Iterator[int]:
-            opened.append(start)
-            return count(start)
-
-        assert gather(open_at, [3, 4, 9, 30, 35], seek_cost=10) == {3: 3, 4: 4, 9: 9, 30: 30, 35: 35}
-        assert opened == [3, 30]
-        assert gather(open_at, [], seek_cost=10) == {}

@@ -142,16 +142,6 @@ class TestState:
         assert sampler.state_dict(30)["step"] == 30, "the loop may call an epoch finished"
         del running
 
-    def test_refuses_a_step_counted_within_the_epoch(self, sampler: Any) -> None:
-        """As `enumerate(loader, start=1)` counts in every epoch."""
-        list(sampler)
-        assert sampler.state_dict(10)["step"] == 10
-        sampler.set_epoch(1)
-        running = take(sampler, 3)
-        with pytest.raises(ValueError, match="step should be from 10, .* but got 3"):
-            sampler.state_dict(3)
-        del running
-
     def test_refuses_steps_of_an_epoch_that_was_not_trained(self, sampler: Any) -> None:
         """A look that consumed epoch 0 must not let epoch 1 be saved under the numbers of epoch 0."""
         take(sampler, 1)

@@ -303,11 +303,6 @@ class TestIndexByIndex:
         ours.epoch = 3
         assert list(ours) == list(chain.from_iterable(batch[2:4] for batch in stream(3 * STEPS, 4 * STEPS, seed=7)))
 
-    def test_in_a_dataloader(self) -> None:
-        loader = DataLoader(TensorDataset(torch.arange(103)), batch_size=BATCH, sampler=SRSSampler(DATA, BATCH))
-        assert len(loader) == STEPS
-        assert [batch.tolist() for (batch,) in loader] == stream(0, STEPS)
-
 
 class TestInADataLoader:
     @pytest.mark.parametrize(

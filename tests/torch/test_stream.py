@@ -179,13 +179,6 @@ class TestRanks:
         assert (found.num_replicas, found.rank) == (3, 2)
         assert list(found) == list(dataset(shards(), repeat=False, num_replicas=3, rank=2))
 
-    def test_draws_differ_between_consumers(self) -> None:
-        one, two = (
-            [[item // 2 for item in batch] for batch in dataset(range(200), repeat=False, num_replicas=2, rank=rank)]
-            for rank in range(2)
-        )
-        assert one != two
-
     @pytest.mark.parametrize("source", [OfUnknownLength(), shards(counted=False)], ids=["callable", "shards"])
     def test_that_could_not_end_together(self, source: Any) -> None:
         with pytest.raises(ValueError, match="source should have a known length with repeat=False and several process"):

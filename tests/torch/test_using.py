@@ -460,21 +460,6 @@ class TestFrameworksSamplers:
             made.batch_sampler.sampler = SequentialSampler(DATA)
             assert list(chain(*made)) == DATA
 
-    def test_a_loader_that_repeats_one_iterator_for_ever(self) -> None:
-        class Repeat:
-            def __init__(self, sampler: Any) -> None:
-                self.sampler = sampler
-
-            def __iter__(self) -> Any:
-                while True:
-                    yield from iter(self.sampler)
-
-        with using("srs", seed=3):
-            batches = iter(
-                DataLoader(DATA, batch_sampler=Repeat(BatchSampler(RandomSampler(DATA), 8, True)), collate_fn=list)
-            )
-            assert [next(batches) for _ in range(18)] == stream(0, 0, 18)
-
 
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 import torch
-from contracts import CASES, facts
+from contracts import facts
 from scipy.stats import chi2
 
 from replenish import RandomReshuffling, SequencedReplacement
@@ -31,14 +31,6 @@ def order(batch_size=24, seed=0):
 
 def equal(first, second):
     return all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-
-
-def test_shapes_and_types(digits):
-    images, labels = next(Batches(order(), digits).batches())
-    assert images.shape == (24, 1, 8, 8)
-    assert images.dtype == torch.float32
-    assert labels.shape == (24,)
-    assert labels.dtype == torch.int64
 
 
 def test_without_augmentation_a_batch_is_the_images_of_the_order(digits):
@@ -321,15 +313,6 @@ def test_processes_share_the_batch_of_one() -> None:
     for step in (0, 1, 50):
         images = alone.batch(step)[0]
         assert np.concatenate([half.batch(step)[0].numpy() for half in halves]).tolist() == images.tolist()
-
-
-def test_the_option_is_off_and_renames_no_folder() -> None:
-    plain = RunConfig()
-    assert not plain.alternating_flip
-    assert "alternating_flip" not in plain.to_dict()
-    assert RunConfig(alternating_flip=True).slug != plain.slug
-    assert RunConfig.from_dict(RunConfig(alternating_flip=True).to_dict()).alternating_flip
-    assert "alternating" not in Batches(CASES["srs"](), half_dark(97)).config()
 
 
 def test_it_is_refused_where_nothing_is_mirrored() -> None:
