@@ -66,16 +66,16 @@ class RunConfig:
         order: One of `ORDER_NAMES`.
         pool_size: The slots of the pool, for `srs`; None for as many as samples, as in the paper.
         sequence: `shuffled` or `identity`, for `srs`.
-        batch_size: The global mini-batch, whatever the number of processes.
+        batch_size: Samples in a mini-batch, over all processes.
         epochs: Effective epochs in all.
-        learning_rate: Until the first decay.
+        learning_rate: The learning rate until the first decay.
         decay_epochs: Effective epochs at which the learning rate drops. By default the paper's 120, 150, 175 of 200,
             scaled to `epochs`; `for_epochs` scales others.
         decay_factor: What a decay multiplies the learning rate by.
-        momentum: Of SGD.
-        weight_decay: On all weights.
-        precision: As Lightning Fabric names it.
-        seed: Of the initial weights, the order, the augmentation and the dropout, each with a stream of its own.
+        momentum: The momentum of SGD.
+        weight_decay: The decay of all weights.
+        precision: A precision of Lightning Fabric, such as `32-true`.
+        seed: For the initial weights, the order, the augmentation and the dropout, each with its own stream.
         drop_last: Whether an epoch has N / B steps rounded down, so that every batch of every order is full; otherwise
             rounded up, and orders that go through the data epoch by epoch end it on a short batch.
         order_number: Which of a seed's orders: 0 draws from `seed` itself, another number from a seed derived of both:
@@ -83,12 +83,12 @@ class RunConfig:
         test_every: Effective epochs between two tests; the last is always tested.
         clean_every: Effective epochs between two measurements of the loss and the error on the training images, with
             the network as it is in a test and without augmentation; None for never.
-        optimizer: `sgd` or `adamw`; momentum is for the first alone.
+        optimizer: `sgd` or `adamw`; momentum is for `sgd` only.
         nesterov: Whether SGD's momentum is Nesterov's.
         schedule: `steps` (the decays), `cosine` (from the learning rate down to 0) or `constant`.
         warm_up_epochs: Effective epochs in which the learning rate rises linearly to where the schedule has it.
         label_smoothing: Share of every label that is spread over all classes.
-        dropout: In the place of the network's own; None leaves that.
+        dropout: Replaces the network's own dropout; None keeps it.
         held_out: Whether the end is also measured on the training images that `images_per_class` left out.
         alternating_flip: Whether an image is mirrored at every second of its visits instead of at random.
 
@@ -298,7 +298,7 @@ class Hardware:
 
     Args:
         accelerator: `auto`, `cpu`, `cuda` or `mps`, as Lightning Fabric names them.
-        devices: Devices, each with a process of its own, on each machine.
+        devices: Devices on each machine, each with its own process.
         num_nodes: Machines; start the command on them with `torchrun`.
         threads: CPU threads of each process. Another number can change the last bits of a result.
         compile: Whether `torch.compile` is used.

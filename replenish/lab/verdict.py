@@ -150,13 +150,13 @@ class Verdict:
             return f"{first} and {second} are equivalent within {rule.margin:g}{unit}: {first} {found}."
         if self.outcome != "undecided":
             return f"{first} is {self.outcome} than {second}: {found}."
-        alone = ""
+        adjusted = ""
         if self.sign and self.adjusted_p is not None:
-            alone = (
+            adjusted = (
                 f"; by itself {self.sign}, but not among the {self.together} comparisons made together "
                 f"(p = {self.adjusted_p:.3f} after Holm)"
             )
-        return f"Undecided between {first} and {second}: {first} {found}{alone}."
+        return f"Undecided between {first} and {second}: {first} {found}{adjusted}."
 
     def _interval_words(self) -> str:
         """Return the intervals that the verdict rests on, and how many seeds."""

@@ -142,7 +142,7 @@ def test_the_page_describes_the_training_of_each_order(digits: Dataset, tmp_path
     page = compare(digits, **arguments, **recipe).page.read_text()
     assert "learning rate 0.1 after a linear warm-up of 0.5 effective epochs, constant; Nesterov momentum 0.9" in page
     assert "2 effective epochs, learning rate 0.1, constant; Nesterov momentum 0.9, weight decay 0.0005, label" in page
-    assert "The trainings differ in the order of their data and in what each order was given" in page
+    assert "The trainings differ in the order of their data and in the recipe of each order" in page
 
 
 def test_doubts_are_said(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def compare_commands(
 ) -> tuple[Answer, Path]:
     """Run a command with several orders over several seeds, and report which is better.
 
-    Every run is made as by `replenish exec`, in a folder of its own with its output, exit code, seconds and metric.
+    Every run is made as by `replenish exec`, in its own folder with its output, exit code, seconds and metric.
     Runs that have ended are not run again. They are refused if the script, a module of the user's that it imports or a
     file that the command names has changed since, or if they were started in another folder. A run that fails or
     diverges does not lose the others: the answer names it.
@@ -88,15 +88,13 @@ def compare_commands(
 
 def _check(command: str, metric: Metric, parallel: int) -> None:
     try:
-        words = split_command(command)
+        split_command(command)
     except ValueError as error:
         raise ValueError(f"command should be one that a shell could read, but got {command!r}: {error}") from None
-    if not words:
-        raise ValueError("command should not be empty")
     if "{seed}" not in command:
         raise ValueError(
-            f"command should have {{seed}} where the script takes its seed, since else the runs of all seeds would be "
-            f"equal, but got {command!r}"
+            f"command should have {{seed}} where the script takes its seed, or the runs of all seeds would be equal, "
+            f"but got {command!r}"
         )
     if isinstance(metric, JsonMetric) and metric.is_shared and parallel > 1:
         raise ValueError(

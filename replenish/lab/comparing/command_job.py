@@ -49,7 +49,7 @@ def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
 
 @dataclass(frozen=True)
 class CommandJob:
-    """A command, with {seed} and perhaps {order} and {folder} in it, with one order, one seed, a folder of its own.
+    """A command, with {seed} and perhaps {order} and {folder} in it, with one order, one seed and one folder.
 
     Attributes:
         command: The command.
@@ -83,11 +83,11 @@ class CommandJob:
         return {"seed": str(seed), "order": self.order, "folder": str(self.folder)}
 
     def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return the lines of every epoch: a command has none."""
+        """Return nothing: a command has no lines of epochs."""
         return ()
 
     def environment(self) -> dict[str, str]:
-        """Return what the process needs in its environment besides: the command has its own threads."""
+        """Return nothing: the command decides its own threads."""
         return {}
 
     def claim(self) -> None:
@@ -133,7 +133,7 @@ class CommandJob:
         return self.result()
 
     def check_sources(self) -> None:
-        """Refuse a run that has ended if what it ran has changed since: it would not be paired with runs of now."""
+        """Refuse a run that has ended if what it ran has changed since: it could not be paired with new runs."""
         outcome = self.outcome() or {}
         if (before := outcome.get("started_in", os.getcwd())) != os.getcwd():
             raise ValueError(
@@ -211,7 +211,7 @@ class CommandJob:
     ) -> int:
         with (self.folder / "stdout.txt").open("wb") as out, (self.folder / "stderr.txt").open("wb") as err:
             try:
-                # A session of its own, so that all its processes can be ended together.
+                # In a new session, so that all its processes can be ended together.
                 process = subprocess.Popen(
                     words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
                 )
@@ -250,7 +250,7 @@ def job_from(values: dict[str, Any]) -> CommandJob:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it has started, if it has not ended: gently at first."""
+    """End a process and those that it has started: first by SIGTERM, then by SIGKILL."""
     if process.poll() is not None:
         return
     if os.name == "posix":

@@ -61,8 +61,8 @@ class Comparison:
         answer: Verdicts, numbers and warnings; `print(found.answer)` shows them.
         errors: Test error (in percent, after the last epoch) by order and seed.
         runs: Where the runs' folders are.
-        page: The same as a page, with curves and every seed.
-        diverged: How many runs ended without an error, since their loss was not a number any more.
+        page: The path of the page, with curves and every seed.
+        diverged: How many runs ended without an error, since their loss became NaN or infinite.
     """
 
     answer: Answer
@@ -120,7 +120,7 @@ def compare(
             `replenish.lab.data.as_dataset` takes them: arrays, torch datasets, Hugging Face's.
         model: A network's name; the place of one's code, `module:function`, `torchvision:resnet18` or `timm:resnet18`;
             or a function that makes one of your own with fresh weights.
-        orders: Names of orders; each of the others is set against the first. See `replenish.lab.config.ORDER_NAMES`.
+        orders: Names of orders; each of the others is compared with the first. See `replenish.lab.config.ORDER_NAMES`.
         seeds: How many (the first so many), or which.
         metric: What decides, on the test images after the last epoch: "error", "balanced-error" (every class counts
             alike) or "loss".
@@ -250,7 +250,7 @@ class PlannedComparison:
         differ_in = "the order of their data only"
         if len(recipes) > 1:
             recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
-            differ_in = "the order of their data and in what each order was given"
+            differ_in = "the order of their data and in the recipe of each order"
         write_page(
             answer,
             path,

@@ -1,4 +1,4 @@
-"""What a comparison is going to run: the data read, a config for each order, and everything checked that can be."""
+"""What a comparison will run: the data, a config for each order, and all checks before the first run."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from replenish.lab.data.augment import MAX_PAD
 from replenish.lab.jobs import Job
 from replenish.lab.report.findings import Pair, mixed_words
 from replenish.lab.report.grouping import Group
-from replenish.lab.runs import RunFolder
 
 if TYPE_CHECKING:
     from torch import nn
 
-#: What the field uses, what the paper proposes, and what the paper sets it against.
+#: The order that everybody uses, the paper's, and the one that the paper compares it with.
 ORDERS = ("reshuffling", "srs", "replacement")
-#: The network unless another is named: minutes on a CPU, and batch norm after the addition, as the paper wants.
+#: The default network: minutes on a CPU, and batch norm after the addition, as in the paper.
 MODEL = "wrn-10-1"
 EPOCHS = 40
-#: Below this one image is more than half a point.
+#: With fewer test images one image is more than half a point.
 FEW_TEST_IMAGES = 200
-#: An error above this share of what guessing gives is that of a network that has learnt next to nothing.
+#: A network whose error is above this share of a guess's has learnt next to nothing.
 UNTRAINED = 0.9
-#: With fewer images wrong there is nothing left in which orders could differ.
+#: With fewer wrong images the orders have nothing left to differ in.
 FEW_WRONG_IMAGES = 3
 
 
@@ -47,13 +46,13 @@ def comparison_configs(
     fields = {field.name for field in dataclasses.fields(RunConfig)} - {"dataset", "model", "order", "seed"}
     if odd := set(recipe) - fields:
         raise TypeError(f"compare takes fields of RunConfig, but got {', '.join(sorted(odd))}")
-    plain: dict[str, Any] = {"pool_size": None, "sequence": "shuffled"}  # which only SRS has
+    plain: dict[str, Any] = {"pool_size": None, "sequence": "shuffled"}  # for orders other than SRS
 
     def config_of(order: str, fields: Mapping[str, Any]) -> RunConfig:
         own = {**fields, **_of_order(recipe, order, orders)}
         own = own if order == "srs" else {**own, **plain}
         epochs = own.pop("epochs", EPOCHS)
-        # Measured once, in the end: the loss while training depends on the order also at equal weights.
+        # The clean loss is measured once, at the end. The online loss depends on the order even at equal weights.
         return RunConfig(order=order, epochs=epochs, **{"clean_every": epochs, **own})
 
     # A wrong recipe fails before torch is loaded and data are read.
@@ -61,8 +60,8 @@ def comparison_configs(
     name = _model_name(model)
     dataset, data_name = _read(data, recipe)
     pad = min(max(dataset.image_size) // 8, MAX_PAD)
-    given: dict[str, Any] = {"dataset": data_name, "pad": pad, "flip": dataset.name != "digits", "model": name}
-    configs = [config_of(order, given) for order in orders]
+    known: dict[str, Any] = {"dataset": data_name, "pad": pad, "flip": dataset.name != "digits", "model": name}
+    configs = [config_of(order, known) for order in orders]
     if isinstance(model, str):
         configs = [_with_network(config, dataset) for config in configs]
     images = len(dataset.train_labels)
@@ -77,16 +76,15 @@ def comparison_configs(
 
 
 def check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
-    """Refuse runs that have ended on other data of the same name, or were executed otherwise than is asked for now."""
+    """Refuse runs that ended on other data of the same name, or on other hardware than asked for now."""
     for job in jobs:
-        result = RunFolder(job.folder).result() if job.folder.exists() else None
-        if result is None:
+        if (result := job.result()) is None:
             continue
         if result["data"]["fingerprint"] != dataset.fingerprint:
             raise ValueError(
                 f"{job.folder} holds a run on other data: {dataset.name} has changed since; keep those runs apart"
             )
-        # Batch norm sees a process's share alone, and other kernels round otherwise: such runs are no pair.
+        # Batch norm sees only a process's share, and other kernels round differently: such runs cannot be paired.
         asked = {**job.hardware.to_dict(), "processes": job.hardware.devices * job.hardware.num_nodes}
         for name in ("processes", "threads", "compile"):
             if (used := result["hardware"].get(name, asked[name])) != asked[name]:
@@ -117,7 +115,7 @@ def _of_order(recipe: Mapping[str, Any], order: str, orders: Sequence[str]) -> d
 
 
 def _refuse_without_effect(recipe: Mapping[str, Any], configs: Sequence[RunConfig]) -> None:
-    """Refuse a field that none of the trainings looks at: it would seem to have been tried."""
+    """Refuse a field that has no effect in any of the trainings."""
     if "momentum" in recipe and all(config.optimizer != "sgd" for config in configs):
         raise ValueError(f"momentum should be left out with the optimizer 'adamw', but got {recipe['momentum']}")
     if "decay_factor" in recipe and not any(config.decays for config in configs):
@@ -128,18 +126,18 @@ def _refuse_without_effect(recipe: Mapping[str, Any], configs: Sequence[RunConfi
 
 
 def _read(data: Any, recipe: Mapping[str, Any]) -> tuple[Dataset, str]:
-    """Return the data, cut down as the recipe says, and what a config calls them."""
+    """Return the data, reduced as the recipe says, and their name in a config."""
     cut: dict[str, Any] = {name: recipe.get(name) for name in ("images_per_class", "image_size")}
     cut["held_out"] = recipe.get("held_out", False)
     if is_named(data):
         return load(data, **cut), os.fspath(data)
     whole = as_dataset(data, image_size=cut["image_size"])
-    # The name alone would let other data of that name pass for these.
+    # The fingerprint keeps other data of the same name apart.
     return reduce(whole, **cut), f"{whole.name}@{whole.fingerprint[:8]}"
 
 
 def _with_network(config: RunConfig, dataset: Dataset) -> RunConfig:
-    """Return a config whose network fits the data, named by what it is; raises what the first run would else raise."""
+    """Return a config with the name of its network, or raise if the network does not fit the data."""
     from replenish.lab.models.own_network import is_own, own_name
     from replenish.lab.training import named_model
 
@@ -148,7 +146,7 @@ def _with_network(config: RunConfig, dataset: Dataset) -> RunConfig:
 
 
 def _model_name(model: str | Callable[[], nn.Module]) -> str:
-    """Return a network's name; for a user's own, one that changes when the network does."""
+    """Return a network's name; the name of a user's own network changes with the network."""
     if isinstance(model, str):
         from replenish.lab.models import entry
         from replenish.lab.models.own_network import is_own
@@ -170,7 +168,7 @@ def _model_name(model: str | Callable[[], nn.Module]) -> str:
 
 
 def warnings_about(dataset: Dataset, groups: Mapping[str, Group]) -> Iterator[str]:
-    """Yield what is doubtful about runs, the first group's being those that the others are set against."""
+    """Yield what makes the runs doubtful; the first group is the one that the others are compared with."""
     images = len(dataset.test_labels)
     if images < FEW_TEST_IMAGES:
         yield (

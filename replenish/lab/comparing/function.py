@@ -53,7 +53,7 @@ def compare_trainings(
             name. Give the order to `OrderBatchSampler`, or iterate `order.batches()`.
         num_samples: How many samples the training data have.
         batch_size: How many make a batch, over all processes.
-        orders: Names of orders; each of the others is set against the first.
+        orders: Names of orders; each of the others is compared with the first.
         seeds: How many (the first so many), or which.
         metric: Which number decides, if `train` returns several.
         higher_is_better: Whether more of it is better, as with an accuracy.

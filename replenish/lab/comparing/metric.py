@@ -107,7 +107,7 @@ class JsonMetric:
     """A key in a JSON file that the command writes.
 
     Attributes:
-        path: The file, in which {seed}, {order} and {folder} stand for those of the run.
+        path: The file; {seed}, {order} and {folder} in it are those of the run.
         key: The key; dots lead into objects within.
         label: The metric's name, if not the key.
     """
