@@ -41,8 +41,8 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
             kicker="Replenish · audit",
             facts=(
                 Fact(str(len(audits)), "loaders audited" if len(audits) > 1 else "loader audited"),
-                Fact(str(counts[FAULT]), "faults"),
-                Fact(str(counts[WARNING]), "warnings", f"of {len(findings)} questions"),
+                *(Fact(str(count), level if count == 1 else f"{level}s") for level, count in counts.items()),
+                Fact(str(len(findings)), "questions"),
             ),
             sections=tuple(sections),
             notices=(Notice("Faults", faults),) if faults else (),

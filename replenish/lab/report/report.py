@@ -219,8 +219,8 @@ def orders_section(orders: Mapping[str, Group], name: str, title: str = "", rule
     config = next(iter(orders.values())).config
     blocks = [
         experiments_table(orders, f"{name}-orders"),
-        curves(orders, name=f"{name}-curves"),
         seeds_figure(orders, f"{name}-seeds"),
+        curves(orders, name=f"{name}-curves"),
     ]
     return Section(
         name=name,

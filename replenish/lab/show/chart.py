@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from replenish.lab.show.table import NOTHING, Column, Table
@@ -232,7 +232,7 @@ class Chart:
     def looks(self) -> dict[str, tuple[Look | None, int]]:
         """The look of every series by name (None for laws and joins), and which of `DASHES` it has."""
         looks: dict[str, tuple[Look | None, int]] = {}
-        used: dict[Look, int] = {}
+        used: dict[int, int] = {}
         free = 0
         for series in self.series:
             if series.like:
@@ -242,8 +242,8 @@ class Chart:
             else:
                 look = look_of(series.order) if series.order else free_look(free)
                 free += not series.order
-                used[look] = used.get(look, -1) + 1
-                looks[series.name] = look, used[look] % len(DASHES)
+                used[look.hue] = used.get(look.hue, -1) + 1
+                looks[series.name] = look, used[look.hue] % len(DASHES)
         return looks
 
     def read(self, value: float | None) -> str:
@@ -264,8 +264,12 @@ class Figure:
 
     @property
     def legend(self) -> list[Series]:
-        """The series that the legend names."""
-        return [series for series in self.charts[0].series if series.kind not in ("stray", "join")]
+        """The series that the legend names; all closed forms look alike, and share an entry."""
+        named = [series for series in self.charts[0].series if series.kind not in ("stray", "join")]
+        laws = [series for series in named if series.kind == "law"]
+        if len(laws) < 2:
+            return named
+        return [*(series for series in named if series.kind != "law"), replace(laws[0], name="closed forms")]
 
 
 def pairs_figure(

@@ -15,8 +15,12 @@ from replenish.palette import COLOURS, DASHES, HUES, look_of
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: Tables with at most this many rows become cards on a phone; longer ones scroll.
+#: On a phone, tables with at most this many rows become cards if they have more than numbers; others scroll.
 _MOST_CARDS = 16
+#: A cell with more characters is a sentence, and has the whole width of its card.
+_LONG = 40
+#: Tables with at most this many columns and rows are half as wide as the page.
+_MOST_HALF = 4, 12
 
 
 @dataclass(frozen=True)
@@ -88,11 +92,24 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
         forest=lambda finding, reach: Markup(finding_svg(finding, reach)),
         swatch=lambda figure, series: Markup(swatch(figure, series)),
         palette=Markup(palette_css(orders)),
-        cards=lambda table: len(table.rows) <= _MOST_CARDS,
+        cards=_as_cards,
+        half=_is_half,
+        LONG=_LONG,
     )
     made.filters.update(unbroken=_unbroken, data=figure_data, values=values_table, reach=common_reach)
     made.tests["figure"] = lambda block: isinstance(block, Figure)
     return made
+
+
+def _as_cards(table: Table) -> bool:
+    cells = [cell for row in table.rows for cell in row.cells]
+    return len(table.rows) <= _MOST_CARDS and any(cell.notes or len(cell.text) > _LONG for cell in cells)
+
+
+def _is_half(block: Table | Figure) -> bool:
+    if isinstance(block, Figure):
+        return len(block.charts) == 1
+    return len(block.columns) <= _MOST_HALF[0] and len(block.rows) <= _MOST_HALF[1]
 
 
 def palette_css(orders: Sequence[str] = ()) -> str:

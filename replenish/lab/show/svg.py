@@ -13,8 +13,9 @@ WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
 #: More marks would hide a line.
 _MARKS_PER_LINE = 8
-#: Characters of a name that fit beneath an axis, with an arrow and "better"; and of two names side by side.
-_LONGEST_NAME, _LONGEST_BESIDE = 44, 26
+#: Characters of a name that fit beneath an axis, with an arrow and "better", in a phone's larger
+#: letters too; and of two names side by side.
+_LONGEST_NAME, _LONGEST_BESIDE = 36, 20
 
 Point = tuple[float, float]
 
@@ -44,7 +45,7 @@ def chart_svg(chart: Chart, figure: str) -> str:
 
 def swatch(figure: Figure, series: Series) -> str:
     """Return a small picture of a series for the legend."""
-    look, dash = figure.charts[0].looks[series.name]
+    look, dash = (None, 0) if series.kind == "law" else figure.charts[0].looks[series.name]
     line = "" if series.kind == "points" else f'<path class="{_line_classes(series)}" d="M1 7H35"/>'
     dot = mark(look, 18, 7) if series.kind in ("line", "points") and not series.thin else ""
     return (
@@ -200,7 +201,7 @@ def finding_svg(finding: Finding, reach: float) -> str:
         f"{verdict.first} minus {verdict.second}: {verdict.numbers}"
         + ("" if finding.paper is None else f"; reference {verdict.number(finding.paper)}")
     )
-    parts = [f'<svg viewBox="0 0 {width} {bottom + 56}" class="chart forest" role="img" aria-label="{read}">']
+    parts = [f'<svg viewBox="0 0 {width} {bottom + 58}" class="chart forest" role="img" aria-label="{read}">']
     if margin := verdict.rule.margin:
         ends = [x.at(min(max(each, -reach), reach)) for each in (-margin, margin)]
         wide = f'x="{number(ends[0])}" width="{number(ends[1] - ends[0])}"'
@@ -220,7 +221,7 @@ def finding_svg(finding: Finding, reach: float) -> str:
         parts.append(f'<circle class="mean" cx="{number(x.at(verdict.difference.mean))}" cy="{middle}" r="5"/>')
     base = bottom + 34
     left, right = sides(verdict)
-    below = base + (16 if len(left) + len(right) > _LONGEST_BESIDE else 0)
+    below = base + (17 if len(left) + len(right) > _LONGEST_BESIDE else 0)
     parts.append(f'</g><text x="2" y="{base}">\u2190 {escape(left)} better</text>')
     parts.append(f'<text x="{width - 2}" y="{below}" text-anchor="end">{escape(right)} better \u2192</text>')
     return "".join(parts) + "</svg>"

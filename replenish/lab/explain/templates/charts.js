@@ -1,4 +1,4 @@
-// The charts under the stage: what the three orders have drawn so far. They tally the batches of the trace.
+// The charts under the stage: what the three orders have drawn so far.
 
 const orderNames = { srs: "SRS", reshuffling: "Reshuffling", replacement: "Replacement" };
 const orders = Object.keys(orderNames);
@@ -36,7 +36,7 @@ const charts = {
         chart: make("div", { class: "chart", id: `counts-${order}` }),
       };
       const head = make("figcaption", {}, make("h3", {}, name), panel.note);
-      const axis = make("p", { class: "axis" }, "draws of each sample, dotted: their mean");
+      const axis = make("p", { class: "axis" }, "draws per sample; dotted: mean");
       byId("orders").append(make("figure", { class: `card order ${order}` }, head, panel.batch, panel.chart, axis));
       this.panels[order] = panel;
       const key = draw("svg", { viewBox: "0 0 36 14", width: 36, height: 14, "aria-hidden": "true" });
@@ -77,7 +77,7 @@ const charts = {
     if (shown.length < drawn.length) batch.append(make("li", { class: "more" }, `and ${drawn.length - shown.length} more`));
     const least = Math.min(...counts), most = Math.max(...counts);
     const unseen = trace.unseen[order][this.drawnSteps];
-    note.textContent = last < 0 ? "nothing drawn yet" : `${least === most ? countedUp(most, "draw", "draws") : `${least} to ${most} draws`} a sample, ${unseen} not drawn yet`;
+    note.textContent = last < 0 ? "nothing drawn yet" : `${least === most ? countedUp(most, "draw", "draws") : `${least} to ${most} draws`} per sample, ${unseen} not drawn yet`;
     const told = `${orderNames[order]} after ${countedUp(this.drawnSteps, "step", "steps")}: ${note.textContent}.`;
     const total = counts.reduce((sum, count) => sum + count, 0);
     this.bars(chart, counts, { order, top, now: new Set(drawn), mean: total / trace.num_samples, told });

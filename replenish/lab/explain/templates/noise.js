@@ -1,4 +1,4 @@
-// The page of noise: two orders, their spectra and the variance that they give SGD, drawn anew as a slider moves.
+// The noise page: the spectra of two orders and the variance of SGD under each, drawn again as a slider moves.
 
 const namespace = document.querySelector("svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
@@ -19,7 +19,7 @@ function draw(name, attributes, text) {
   return element;
 }
 
-// What the sliders say.
+// The values of the sliders.
 function state() {
   const at = Object.fromEntries(Object.entries(CHOICES).map(([name, values]) => [name, values[byId(name).value]]));
   const rate = 10 ** Number(byId("rate").value), curvature = 10 ** Number(byId("curvature").value);
@@ -30,7 +30,7 @@ function state() {
   return { ...at, rate, curvature, u, kappa: (u * at.n) / at.b, first, second, orders };
 }
 
-// Axes of a chart with logarithms along, from `low` to `high`; returns how to place a point.
+// The axes of a chart that is logarithmic in x, from `low` to `high`; returns the functions that place a point.
 function axes(svg, low, high, top) {
   const x = (value) => LEFT + (Math.log(value / low) / Math.log(high / low)) * (RIGHT - LEFT);
   const y = (value) => BOTTOM - (value / top) * (BOTTOM - TOP);
@@ -80,7 +80,7 @@ function readable(svg) {
   };
   svg.addEventListener("pointermove", under);
   svg.addEventListener("pointerdown", under);
-  // A finger leaves the screen after every touch; what it read stays.
+  // A finger leaves the screen after every touch, so the values that it read stay.
   panel.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") go(undefined); });
   panel.addEventListener("blur", () => { if (!touch.matches) go(undefined); });
   panel.addEventListener("keydown", (event) => {
@@ -110,7 +110,7 @@ function curve(svg, { x, y }, order, second, low, high, value) {
 
 function spectra(now) {
   const svg = byId("spectrum"), steps = now.n / now.b, low = 0.01, high = Math.min(100, steps / 2);
-  // A line is drawn as high as it is if spread over one cycle an epoch: 1 for shuffle once.
+  // The height of a spectral line is its power spread over one cycle per epoch: 1 for shuffle once.
   const lines = (order) => (laws[order].line ? Array.from({ length: Math.min(12, Math.floor(high)) }, (_, m) => m + 1) : []);
   const top = 1.25, place = axes(svg, low, high, top);
   const height = (order, m) => (laws[order].line(now, m / steps) * steps) / 2;

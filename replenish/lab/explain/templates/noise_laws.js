@@ -1,5 +1,6 @@
-// The laws of replenish.theory where B divides N: of n samples, b a step, a pool of k n. A frequency f is in cycles a
-// step; u is learning rate times curvature, in (0, 1). All are relative to independent draws. A test holds them to Python's.
+// The laws of replenish.theory where B divides N, for n samples, batches of b and a pool of k n slots. A frequency f is
+// in cycles per step; u is learning rate times curvature, in (0, 1). All are relative to independent draws. A test
+// compares them with Python's.
 "use strict";
 
 function dirichlet(angle, count) { // sin(count angle) / sin(angle)
@@ -36,7 +37,7 @@ function langevin(z) { // coth z - 1/z
   return z * (1 / 3 - s * (1 / 45 - s * (2 / 945 - s * (1 / 4725 - (s * 2) / 93555))));
 }
 
-// The sum over d of r^|d| ([d is a multiple of steps] - 1/steps): the lines of an epoch that repeats for ever.
+// The sum over d of r^|d| ([d is a multiple of steps] - 1/steps): the spectral lines of an epoch that repeats for ever.
 function harmonics(u, steps) {
   const log = -Math.log1p(-u);
   return langevin((steps * log) / 2) - langevin(log / 2) / steps;
@@ -95,7 +96,7 @@ const laws = {
   },
 };
 
-// The factor on the learning rate that gives `order` the variance that `other` has at u, or null beyond what is stable.
+// The factor on the learning rate that gives `order` the variance that `other` has at u, or null where SGD would diverge.
 function equivalentRate(order, other, u, sizes) {
   const variance = (name, at) => (at / (2 - at)) * laws[name].variance(at, sizes), wanted = variance(other, u);
   let low = Math.log(u) - 12, high = Math.log(1 - 1e-9);

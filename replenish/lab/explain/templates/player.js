@@ -1,4 +1,4 @@
-// The player: which frame is shown, how it moves on, and every way to say so: buttons, scrubber, keys, address.
+// The player: which frame is shown, how it advances, and its controls: buttons, scrubber, keys, address.
 
 const speeds = [0.25, 0.5, 1, 2, 4, 8, 16, 64];
 const phaseTime = 1300; // of a draw or a refill at speed 1, in milliseconds
@@ -23,7 +23,7 @@ const player = {
     this.tell();
   },
 
-  // Go on by one phase, with movement where there is time for it and nobody asked for none.
+  // Advance by one phase: animated, unless the reader prefers no motion or the speed is too high.
   advance() {
     const duration = (phaseTime * travelShare) / this.speed;
     if (stillMotion.matches || duration < 80) {
@@ -46,7 +46,7 @@ const player = {
     byId("code").textContent = scene.last < 0 ? "order.samples_in_pool(0)" : this.code(scene);
     byId("scrub").value = scene.step;
     byId("scrub").setAttribute("aria-valuetext", `${scene.step} of ${trace.steps} steps done`);
-    // A disabled button would lose the focus of whoever is pressing it.
+    // A disabled button would lose the keyboard focus.
     for (const [id, off] of [["start", this.frame === 0], ["back", this.frame === 0], ["forward", this.frame === lastFrame], ["end", this.frame === lastFrame]]) {
       byId(id).setAttribute("aria-disabled", off);
     }
@@ -105,7 +105,7 @@ const player = {
     document.documentElement.dataset.playing = playing;
     byId("play").setAttribute("aria-label", playing ? "Pause" : "Play");
     byId("play-word").textContent = playing ? "Pause" : "Play";
-    // Speech cannot follow a fast run; a pause tells where it stopped.
+    // A screen reader cannot follow a fast run; it reads where a pause stops.
     byId("sentence").setAttribute("aria-live", playing && this.speed > 1 ? "off" : "polite");
   },
 
@@ -119,7 +119,7 @@ const player = {
 
   back() { this.seek(2 * (isDrawn(this.frame) ? stepsDone(this.frame) : stepsDone(this.frame) - 1)); },
 
-  // A whole step: its draw, then by itself its refill. Asked again in between, that step is finished at once.
+  // A whole step: its draw, then its refill. A second call in between finishes the step at once.
   forward(atOnce) {
     if (this.stepping) this.seek(this.frame + 1);
     this.setPlaying(false);
@@ -168,8 +168,8 @@ const player = {
     return known || resized;
   },
 
-  // A page that is opened plays from the end of the first epoch, where the charts have something to show, as soon as it
-  // is seen; unless the reader wants no movement, or does something first.
+  // A page plays as soon as it is visible, from the end of the first epoch, where the charts have something to show;
+  // unless the reader prefers no motion, or does something first.
   open() {
     this.show(2 * Math.min(trace.steps, Math.ceil(trace.num_samples / trace.batch_size)));
     if (stillMotion.matches) return;
@@ -198,7 +198,7 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys) || event.target.closest?.("#sizes")) return;
-  // What has the focus keeps the keys that it knows: a button its space, the speed and the table their arrows.
+  // The focused control keeps its own keys: space on a button, arrows on the speed and the table.
   const name = event.target.tagName;
   if (event.key === " " && ["BUTTON", "SUMMARY", "SELECT"].includes(name)) return;
   if (name === "SELECT" || event.target.className === "scroll") return;
@@ -206,7 +206,7 @@ document.addEventListener("keydown", (event) => {
   keys[event.key](event);
 });
 
-// Put a trace on the stage, in place of the one that was there.
+// Replace the trace on the stage.
 function show(other) {
   player.setPlaying(false);
   trace = other;

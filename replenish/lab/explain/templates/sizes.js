@@ -1,7 +1,7 @@
-// Other sizes, tried out in the page: the same method, drawn here with a small generator of the page's own.
-// The trace that came with the page is the library's, and so are all numbers until a size is changed.
+// Other sizes, drawn in the page by the same method with a small random generator.
+// The trace that comes with the page is the library's; its numbers are shown until a size is changed.
 
-// Mulberry32: thirty-two bits of state, and fair enough to look at.
+// Mulberry32: 32 bits of state, random enough for a picture.
 function generator(seed) {
   let state = seed >>> 0;
   return () => {
@@ -65,12 +65,12 @@ const sizes = {
     this.form.addEventListener("submit", (event) => event.preventDefault());
   },
 
-  // The sizes as a part of the address; "" for those of the library's trace.
+  // The sizes as a part of the address; "" for the sizes of the library's trace.
   address() {
     return this.chosen === null ? "" : this.names.map((name) => `&${this.short[name]}=${this.chosen[name]}`).join("");
   },
 
-  // Take the sizes that an address names; returns whether there was one. What it leaves out is the library's trace's.
+  // Take the sizes from an address, or the library's where it names none; returns whether it named any.
   fromAddress(wanted) {
     const given = JSON.parse(byId("trace").textContent), named = this.names.some((name) => wanted.has(this.short[name]));
     if (!named && (this.chosen === null || !wanted.has("step"))) return false;
@@ -82,7 +82,7 @@ const sizes = {
     return named;
   },
 
-  // Sizes that fit together, or a sentence that says which do not, by the browser's own means.
+  // Take the sizes if they fit together; if not, the browser's own validation says which do not.
   change() {
     const inputs = this.form.elements, wanted = Object.fromEntries(this.names.map((name) => [name, inputs[name].valueAsNumber]));
     const most = Math.min(wanted.num_samples, wanted.pool_size);

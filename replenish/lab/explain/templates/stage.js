@@ -1,4 +1,4 @@
-// The stage: queue, pool and batch of one frame of the trace, and the way of the samples from one frame to the next.
+// The stage: queue, pool and batch of one frame of the trace, and the motion of samples between frames.
 // Frame 2t is the pool before step t (so after t steps); frame 2t + 1 is step t between its draw and its refill.
 // Nothing is sampled here: the trace was computed by the library, or by `sizes.js` where the reader chose other sizes.
 "use strict";
@@ -18,7 +18,7 @@ const makeIn = (namespace) => (tag, attributes = {}, ...children) => {
 // The namespaces are read from the page rather than spelt as addresses.
 const make = makeIn(document.body.namespaceURI), draw = makeIn(byId("wires").namespaceURI);
 
-// Neighbours in the data have neighbouring colours, so that a refill in order is seen as one.
+// Neighbours in the data have similar colours, which shows that a refill is in order.
 const hue = (sample) => ((sample * 360) / trace.num_samples + 25) % 360;
 
 function tile(sample, classes = "", tag = "span") {
@@ -41,7 +41,7 @@ const stage = {
   landings: [],
   shown: [], // what each slot shows, so that only those that change are written
 
-  // What one frame shows, all of it looked up.
+  // What one frame shows, looked up in the trace.
   scene(frame) {
     const step = stepsDone(frame), drawn = isDrawn(frame);
     const last = drawn ? step : step - 1; // the step whose batch is shown; -1 at the start
@@ -102,7 +102,7 @@ const stage = {
     );
   },
 
-  // A queue in one line fades out at its end; a wrapped one shows two batches and fills the line.
+  // A queue on one line fades out at its end; a wrapped one shows two batches and fills the line.
   hideWhatDoesNotFit() {
     if (!this.queue.classList.contains("wrapped")) return;
     const wanted = Math.ceil((2 * trace.batch_size + 1) / this.columns) * this.columns - 1;
@@ -159,7 +159,7 @@ const stage = {
     this.wires.replaceChildren(...parts);
   },
 
-  // Show `frame` with the samples on their way from the frame before it; resolves when they have arrived.
+  // Animate the samples from the frame before `frame`; resolves when they have arrived.
   async move(frame, duration) {
     const before = this.scene(frame - 1), drawing = isDrawn(frame);
     const slots = drawing ? trace.slots[before.step] : before.slots;
@@ -201,7 +201,7 @@ const stage = {
     this.moving.push(animation);
   },
 
-  // The queue moves up by a batch, behind the samples that have left it.
+  // The queue moves up by a batch after the samples that left it.
   shift(head, duration) {
     const by = head.x - this.place(this.queue.children[0]).x;
     for (const element of this.queue.children) {
