@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
-import os
 import re
 import runpy
 import shlex
@@ -40,30 +39,6 @@ def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     script = tmp_path / "page.py"
     script.write_text("\n\n".join(blocks(page)))
     runpy.run_path(str(script))
-
-
-@pytest.mark.slow
-def test_the_tutorial_runs_as_it_is_printed(tmp_path: Path) -> None:
-    """Its files are written, its commands run, and every line that it shows as output is printed."""
-    words = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    page = (ROOT / "docs" / "start.md").read_text()
-    for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
-        if kind == "python":
-            if block.startswith("# train.py\n"):
-                # The page's block starts with a comment, so line numbers in its output are those of the file.
-                (tmp_path / "train.py").write_text(block)
-            continue
-        if "exec" in block:  # the edit that the page describes
-            script = (tmp_path / "train.py").read_text()
-            (tmp_path / "train.py").write_text(script.replace("batch_size=50)", "batch_size=50, shuffle=True)"))
-        command, *shown = block.splitlines()
-        arguments = shlex.split(command.removeprefix("$ replenish "))
-        done = subprocess.run(
-            [sys.executable, "-m", "replenish", *arguments], cwd=tmp_path, env=words, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        for line in shown:
-            assert line.rstrip() in done.stdout + done.stderr, f"{command} did not print: {line}"
 
 
 def modules_with_examples() -> list[str]:
