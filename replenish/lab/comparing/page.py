@@ -74,15 +74,15 @@ def write_page(
         caption = f"{question.metric} of every run; a line joins the runs of one seed."
         pairs = pairs_figure(kept, {order: order for order in kept}, question.metric, "seeds", caption)
     shown = (pairs, _seeds_table(answer), _orders_table(answer, origins), *figures)
-    verdict_section = Section(
-        "verdict",
-        "The verdict",
-        tuple(filter(None, [answer.advice])),
-        tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in verdicts),
-        tuple(block for block in shown if block is not None),
-    )
+    findings = tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in verdicts)
+    sections = [Section("verdict", "The verdict", findings=findings)]
+    if answer.advice:
+        sections.append(Section("next", "What to do next", (answer.advice,)))
+    blocks = tuple(block for block in shown if block is not None)
+    sections.append(Section("numbers", "Seeds and means", blocks=blocks))
     proofs = (_proofs_table(answer),) if answer.proofs else ()
-    run_section = Section("run", title, (*paragraphs, *filter(None, [answer.assumption])), blocks=proofs, code=command)
+    about = (*paragraphs, *filter(None, [answer.assumption]))
+    sections.append(Section("run", title, about, blocks=proofs, code=command))
     warnings = (*answer.warnings, *([f"stopped: {answer.stopped}"] if answer.stopped else []))
     headline = verdicts[0].sentence.partition(": ")[0]
     if len(verdicts) > 1:
@@ -95,7 +95,7 @@ def write_page(
             *(Fact(each.outcome, f"{each.first} against {each.second}") for each in verdicts),
             Fact(str(max(each.difference.n for each in verdicts)), "pairs of runs"),
         ),
-        (verdict_section, run_section),
+        tuple(sections),
         (Notice("Before you read on", warnings),) if warnings else (),
         card=card,
     )
@@ -105,7 +105,9 @@ def write_page(
 
 def _seeds_table(answer: Answer) -> Table:
     """Return the value of every run by seed, and the differences."""
-    columns = {order: {seed: digits(value) for seed, value in found.items()} for order, found in answer.values.items()}
+    columns = {
+        order: {seed: answer.number(value) for seed, value in found.items()} for order, found in answer.values.items()
+    }
     for verdict in answer.verdicts:
         found = zip(verdict.difference.seeds, verdict.difference.differences, strict=True)
         columns[f"{verdict.first} minus {verdict.second}"] = {seed: verdict.number(value) for seed, value in found}
@@ -122,8 +124,8 @@ def _orders_table(answer: Answer, origins: Sequence[Origin]) -> Table:
         cell = Cell(NOTHING, ("n = 0",))
         if (mean := answer.mean(order)) is not None:
             ends = mean.interval
-            interval = "no interval" if ends is None else f"{digits(ends.low)} to {digits(ends.high)}"
-            cell = Cell(digits(mean.value), (f"n = {mean.n}", interval))
+            interval = "no interval" if ends is None else f"{answer.number(ends.low)} to {answer.number(ends.high)}"
+            cell = Cell(answer.number(mean.value), (f"n = {mean.n}", interval))
         rows.append((order, cell, *(digits(means[order]) if order in means else NOTHING for means in besides.values())))
     heads = ["Order", answer.question.metric, *besides]
     notes = ["", "mean, n, 95 % interval", *("mean" for _ in besides)]

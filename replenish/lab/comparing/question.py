@@ -223,9 +223,10 @@ class Answer:
         return mean_with_interval(found.values(), self.question.rule.possible) if found else None
 
     def means_besides(self, what: str) -> dict[str, float]:
-        """Return the mean over the seeds of one of the further numbers, by order."""
+        """Return the mean over the seeds of one of the further numbers, by order, with four digits."""
         found = {order: self.besides[what].get(order, {}) for order in self.question.orders}
-        return {order: math.fsum(by_seed.values()) / len(by_seed) for order, by_seed in found.items() if by_seed}
+        means = {order: math.fsum(by_seed.values()) / len(by_seed) for order, by_seed in found.items() if by_seed}
+        return {order: float(f"{mean:.4g}") for order, mean in means.items()}
 
     @property
     def advice(self) -> str:
@@ -270,8 +271,8 @@ class Answer:
         width = max(map(len, self.question.orders))
         for order in self.question.orders:
             by_seed = self.values[order]
-            listed = ", ".join(digits(by_seed[seed]) for seed in sorted(by_seed))
-            found.append(f"{order:{width}}  {_mean_words(self.mean(order))}  by seed: {listed or 'none'}")
+            listed = ", ".join(self.number(by_seed[seed]) for seed in sorted(by_seed))
+            found.append(f"{order:{width}}  {self._mean_words(order)}  by seed: {listed or 'none'}")
         for verdict in self.verdicts:
             if verdict.difference.n > 1:
                 listed = ", ".join(verdict.number(each) for each in verdict.difference.differences)
@@ -281,6 +282,19 @@ class Answer:
             found.append(f"{what}: {listed}")
         found += [f"Loader with {order}, seed {seed}: {outcome}" for order, seed, outcome in self.proofs]
         return [*found, *filter(None, [self.assumption])]
+
+    def number(self, value: float) -> str:
+        """Return a value of the metric as terminal and page print it: two decimals for points, else six digits."""
+        return f"{value:.2f}" if self.question.rule.unit == "points" else digits(value)
+
+    def _mean_words(self, order: str) -> str:
+        mean = self.mean(order)
+        if mean is None:
+            return "no run"
+        if mean.interval is None:
+            return f"{self.number(mean.value)} (one run)"
+        ends = f"{self.number(mean.interval.low)} to {self.number(mean.interval.high)}"
+        return f"mean {self.number(mean.value)} (95 % interval {ends})"
 
     def _sentences(self) -> list[str]:
         """Return the verdicts in words, and why there are no more seeds."""
@@ -295,8 +309,8 @@ class Answer:
         rows = [
             (
                 order,
-                _mean_words(self.mean(order)),
-                *(digits(self.values[order][seed]) if seed in self.values[order] else "" for seed in seeds),
+                self._mean_words(order),
+                *(self.number(self.values[order][seed]) if seed in self.values[order] else "" for seed in seeds),
             )
             for order in self.question.orders
         ]
@@ -357,15 +371,6 @@ def _plain(values: Values) -> dict[str, dict[str, float]]:
 def digits(value: float) -> str:
     """Return a value as a terminal and a page both print it."""
     return f"{value:.6g}".replace("-", "−")  # noqa: RUF001
-
-
-def _mean_words(mean: Estimate | None) -> str:
-    if mean is None:
-        return "no run"
-    if mean.interval is None:
-        return f"{digits(mean.value)} (one run)"
-    ends = f"{digits(mean.interval.low)} to {digits(mean.interval.high)}"
-    return f"mean {digits(mean.value)} (95 % interval {ends})"
 
 
 def parse_duration(text: str) -> float:

@@ -15,7 +15,7 @@ LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
 _MARKS_PER_LINE = 8
 #: Characters of a name that fit beneath an axis, with an arrow and "better", in a phone's larger
 #: letters too; and of two names side by side.
-_LONGEST_NAME, _LONGEST_BESIDE = 36, 20
+_LONGEST_NAME, _LONGEST_BESIDE = 36, 26
 
 Point = tuple[float, float]
 
