@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from replenish.lab.show.chart import Chart, Figure, Finding, common_reach, values_table
 from replenish.lab.show.svg import chart_svg, finding_svg, look_classes, swatch
-from replenish.lab.show.table import Table
+from replenish.lab.show.table import Cell, Table
 from replenish.palette import COLOURS, DASHES, HUES, look_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_CARDS = 16
 #: A cell with more characters is a sentence, and has the whole width of its card.
 _LONG = 40
-#: Tables with at most this many columns and rows are half as wide as the page.
+#: Tables with at most this many columns and rows, and no sentences, are half as wide as the page.
 _MOST_HALF = 4, 12
 
 
@@ -101,15 +101,19 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
     return made
 
 
+def _cells(table: Table) -> list[Cell]:
+    return [cell for row in table.rows for cell in row.cells]
+
+
 def _as_cards(table: Table) -> bool:
-    cells = [cell for row in table.rows for cell in row.cells]
-    return len(table.rows) <= _MOST_CARDS and any(cell.notes or len(cell.text) > _LONG for cell in cells)
+    return len(table.rows) <= _MOST_CARDS and any(cell.notes or len(cell.text) > _LONG for cell in _cells(table))
 
 
 def _is_half(block: Table | Figure) -> bool:
     if isinstance(block, Figure):
         return len(block.charts) == 1
-    return len(block.columns) <= _MOST_HALF[0] and len(block.rows) <= _MOST_HALF[1]
+    small = len(block.columns) <= _MOST_HALF[0] and len(block.rows) <= _MOST_HALF[1]
+    return small and not any(len(cell.text) > _LONG for cell in _cells(block))
 
 
 def palette_css(orders: Sequence[str] = ()) -> str:
