@@ -1,26 +1,42 @@
-"""Networks by the place of their code: `module:function`, or a name in torchvision or timm.
+"""Your own networks: found by the place of their code, and identified by their content.
 
-Another process or machine can import the same code by such a name. In a config the name ends in a digest of the network
-(`module:function@1f2e3d4c`), so that a changed network has another name.
+A place is `module:function`, or a name in torchvision or timm, so that another process can import the same code. In a
+config it ends in a digest (`module:function@1f2e3d4c`): a changed network has another name, and its runs do not mix
+with earlier ones. The digest covers the network's classes, weights and settings, the source of your modules that they
+need, and the versions of installed packages. What cannot be read is refused, unless a label names the version.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
+import hashlib
 import importlib
+import importlib.metadata
+import importlib.util
 import inspect
+import io
+import json
+import pickle
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable, Iterator
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from replenish.lab.models.identity import network_digest
+from replenish.lab.models.layers import weights_sha256
 
 MakeNetwork = Callable[[], nn.Module]
 #: Packages of networks, each with its module and the function that makes a network by name.
 ZOOS = {"torchvision": ("torchvision.models", "get_model"), "timm": ("timm", "create_model")}
+#: Packages whose code a digest leaves out; a result names the versions of Python, torch and Replenish.
+_KNOWN = {"torch", "replenish", *sys.builtin_module_names, *sys.stdlib_module_names}
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+_OF_EVERY_CLASS = frozenset(vars(type("Empty", (), {})))
 
 
 def is_own(name: str) -> bool:
@@ -52,9 +68,225 @@ def own_network(name: str, channels: int, classes: int, image_size: int | tuple[
     return make
 
 
-def own_name(place: str, make: MakeNetwork) -> str:
-    """Return the name of a network for a config: the place of its code and its digest."""
-    return f"{place}@{network_digest(make)}"
+def network_name(make: MakeNetwork) -> str:
+    """Return a name for your own network that changes with it: its class and its digest.
+
+    `make.replenish_label`, a string, is part of the digest. A file that `forward` opens, or the environment, is not.
+
+    Raises:
+        TypeError: `make` does not return a network.
+        ValueError: Something that decides what the network computes cannot be read, and there is no label.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = make()
+    if not isinstance(network, nn.Module):
+        raise TypeError(f"model should return a torch.nn.Module, but it returned a {type(network).__name__}")
+    kind, label = type(network), getattr(make, "replenish_label", None)
+    found = _Reader()
+    found.read(network)
+    if found.unknown and not isinstance(label, str):
+        raise ValueError(
+            f"whether the network {kind.__name__} has changed cannot be determined: {'; '.join(found.unknown)}. Give "
+            f"the function or class that makes it an attribute replenish_label, such as 'v1', and change that whenever "
+            f"you change the network"
+        )
+    found.digest.update(repr(label if isinstance(label, str) else None).encode())
+    return f"{kind.__name__}@{found.digest.hexdigest()[:8]}"
+
+
+def network_digest(make: MakeNetwork) -> str:
+    """Return the digest in a network's name."""
+    return network_name(make).partition("@")[2]
+
+
+class _Reader(pickle.Pickler):
+    """A network's digest, with the modules that its code is in and what could not be read.
+
+    The network is pickled, and the pickle only hashed: tensors by their values, what has a name by its name, and
+    lambdas, local functions and local classes by their content.
+    """
+
+    def __init__(self) -> None:
+        self._pickled = io.BytesIO()
+        super().__init__(self._pickled, protocol=4)
+        self.digest = hashlib.sha256()
+        self.modules: set[str] = set()
+        self.unknown: list[str] = []
+
+    def read(self, network: nn.Module) -> None:
+        """Add a network, its code, and the versions of the packages that its classes and functions are from."""
+        try:
+            self.dump(network)
+            self.digest.update(self._pickled.getvalue())
+        except Exception as error:  # whatever a value raises that cannot be pickled
+            self.unknown.append(f"it holds a value that cannot be read ({error})")
+            self.digest.update(weights_sha256(network).encode())
+        self.modules.add(type(network).__module__)
+        for name in sorted(self.modules):
+            if _is_own(name) and _tree(name) is None:
+                self.unknown.append(f"{name} has no source file")
+            self.digest.update(f"{name} {_version(name)}\n".encode())
+        for name, tree in _reached(self.modules, late=True).items():
+            self.digest.update(f"{name}\n{ast.unparse(tree)}\n".encode())
+            if dynamic := sorted(_dynamic(tree)):
+                self.unknown.append(f"{name} uses {', '.join(dynamic)}")
+        # Only of modules that are loaded whenever the network is: others may be loaded by the first training.
+        for name, tree in _reached(self.modules, late=False).items():
+            self.digest.update(_globals(name, tree).encode())
+
+    def persistent_id(self, value: Any) -> Any:
+        """Return a set as a list: the order of a set differs from process to process."""
+        return sorted(value, key=repr) if isinstance(value, set | frozenset) else None
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how a value is pickled: as a call of a builtin that never happens, with the content as its state."""
+        content = self._content(value)
+        return NotImplemented if content is None else (vars, (), content)
+
+    def _content(self, value: Any) -> list[Any] | None:
+        match value:
+            case nn.Module():
+                return [type(value), {name: _unnumbered(name, kept) for name, kept in vars(value).items()}]
+            case torch.Tensor():
+                values = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+                digest = hashlib.sha256(values.data).hexdigest()
+                return [str(value.dtype), tuple(value.shape), value.requires_grad, digest]
+            case types.ModuleType():
+                self.modules.add(value.__name__)
+                return [value.__name__]
+            case types.FunctionType() | type():
+                self.modules.add(value.__module__)
+                if isinstance(value, type) and not _is_own(value.__module__):
+                    return [value.__module__, value.__qualname__]
+                # Of a name, pickle finds out whether it has this function or class.
+                return [value.__module__, value.__qualname__, *_body(value)] if "<" in value.__qualname__ else None
+            case types.CodeType():
+                return [value.co_code, value.co_names, value.co_consts]
+        return None
+
+
+def _unnumbered(name: str, kept: Any) -> Any:
+    """Return what a module keeps; of its hooks, which torch numbers anew in each process, only the hooks."""
+    hooks = name in _OF_EVERY_MODULE and isinstance(kept, dict) and any(isinstance(key, int) for key in kept)
+    return list(kept.values()) if hooks else kept
+
+
+def _body(value: Any) -> list[Any]:
+    """Return what tells a lambda, a local function or a local class from another of its name."""
+    if isinstance(value, type):
+        return [value.__bases__, {name: kept for name, kept in vars(value).items() if name not in _OF_EVERY_CLASS}]
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    return [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a module is the user's own: not part of Python, of Replenish or of an installed package."""
+    if name.partition(".")[0] in _KNOWN:
+        return False
+    file = _file(name)
+    return file is None or not {"site-packages", "dist-packages"} & set(file.parts)
+
+
+def _file(name: str) -> Path | None:
+    """Return the file of a module, which need not be loaded and is not imported here; None if there is none."""
+    if name in sys.modules:
+        file = getattr(sys.modules[name], "__file__", None)
+    else:
+        spec = _spec(name)
+        file = spec.origin if spec is not None and spec.has_location else None
+    return None if file is None else Path(file)
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__spec__", None)
+    parent = name.rpartition(".")[0]
+    if not parent:
+        return importlib.util.find_spec(name)
+    above = _spec(parent)
+    places = above.submodule_search_locations if above is not None else None
+    return None if places is None else PathFinder.find_spec(name, places)
+
+
+def _tree(name: str) -> ast.Module | None:
+    """Return the parsed source of a module, without comments and without what runs only as a script."""
+    file = _file(name)
+    if file is None or file.suffix != ".py" or not file.is_file():
+        return None
+    tree = ast.parse(file.read_bytes())
+    script = "__name__ == '__main__'"
+    tree.body = [part for part in tree.body if not (isinstance(part, ast.If) and ast.unparse(part.test) == script)]
+    return tree
+
+
+def _reached(names: Iterable[str], *, late: bool) -> dict[str, ast.Module]:
+    """Return your modules among these and those that they import; inside functions too, if `late`."""
+    trees: dict[str, ast.Module] = {}
+    waiting = sorted(names)
+    for name in waiting:
+        if name not in trees and _is_own(name) and (tree := _tree(name)) is not None:
+            trees[name] = tree
+            waiting += _imports(name, _nodes(tree, late))
+    return trees
+
+
+def _nodes(tree: ast.AST, late: bool) -> Iterator[ast.AST]:
+    """Yield what is in a source; inside functions too, if `late`."""
+    for node in ast.iter_child_nodes(tree):
+        yield node
+        if late or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _nodes(node, late)
+
+
+def _imports(name: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the modules that a source imports, and the packages that they are in."""
+    package = getattr(sys.modules.get(name), "__package__", None) or name.rpartition(".")[0]
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            places = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(filter(None, (above, node.module)))
+            places = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for place in places:
+            parts = place.split(".")
+            yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _dynamic(tree: ast.Module) -> set[str]:
+    """Return the names in a source that run or import code which the source does not name."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr="import_module" as name) | ast.alias(name=name):
+                found.add(name)
+    return found & {"import_module", "__import__", "exec", "eval", "runpy"}
+
+
+def _globals(name: str, tree: ast.Module) -> str:
+    """Return the global values of a module; a name that a function sets is a counter or a cache, not a setting."""
+    set_later = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    values = vars(sys.modules[name]) if name in sys.modules else {}
+    plain = {
+        key: value
+        for key, value in sorted(values.items())
+        if not key.startswith("__") and key not in set_later and not isinstance(value, types.ModuleType)
+    }
+    return json.dumps(
+        plain,
+        default=lambda value: f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}",
+        skipkeys=True,
+    )
+
+
+def _version(name: str) -> str:
+    """Return the versions of the installed package that a module is from; RunConfig and results name the others."""
+    package = name.partition(".")[0]
+    names = importlib.metadata.packages_distributions().get(package, []) if package not in _KNOWN else []
+    return " ".join(f"{each} {importlib.metadata.version(each)}" for each in names)
 
 
 def _imported(module: str, function: str) -> Callable[..., Any]:
@@ -76,26 +308,22 @@ def _imported(module: str, function: str) -> Callable[..., Any]:
 
 
 def _bound(function: Callable[..., Any], place: str, offered: dict[str, Any], more: dict[str, Any]) -> MakeNetwork:
-    taken = inspect.signature(function).parameters
-    anything = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values())
-    if odd := [name for name in more if name not in taken and not anything]:
-        raise ValueError(f"{', '.join(odd)} should be left out, since {place} does not take it")
-    given = {name: value for name, value in offered.items() if name in taken}
+    signature = inspect.signature(function)
+    given = {name: value for name, value in offered.items() if name in signature.parameters} | more
     try:
-        inspect.signature(function).bind(**given, **more)
+        signature.bind(**given)
     except TypeError as error:
-        raise ValueError(f"{place} should need no arguments except {', '.join(offered)}, but: {error}") from None
-    return functools.partial(function, **given, **more)
+        raise ValueError(f"{place} should need no arguments except {', '.join(offered | more)}, but: {error}") from None
+    # With the function's attributes, one of which may be a label.
+    return functools.update_wrapper(functools.partial(function, **given), function)
 
 
 def _of_a_zoo(zoo: str, name: str, channels: int, classes: int, more: dict[str, Any]) -> MakeNetwork:
     module, function = ZOOS[zoo]
     try:
         make: Any = getattr(importlib.import_module(module), function)
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:  # RuntimeError: torchvision built for another torch
         raise ValueError(f"{zoo}:{name} needs {zoo}, which cannot be imported here: {error}") from None
-    except RuntimeError as error:  # torchvision built for another torch
-        raise ValueError(f"{zoo}:{name} needs {zoo}, which does not fit the torch that is here: {error}") from None
     given: dict[str, Any] = {"num_classes": classes, **more}
     if zoo == "timm":
         given["in_chans"] = channels

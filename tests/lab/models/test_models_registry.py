@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.lab.models import UNITS, WideResNet, build, cost, entry
-from replenish.lab.models.count import CountedNetwork, models_table
+from replenish.lab.models.registry import CountedNetwork, models_table
 from replenish.lab.show import Table
 from replenish.lab.show.markdown import table_lines
 
