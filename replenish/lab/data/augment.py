@@ -8,7 +8,7 @@ import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
-from replenish.lab.data.image_choice import LabPurpose
+from replenish.lab.data.smaller_dataset import LabPurpose
 
 # Crops farther out would show more padding than image even for large images.
 MAX_PAD = 64

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
-from replenish.lab.data.image_choice import held_out
-from replenish.lab.data.image_stack import stack
+from replenish.lab.data.images import stack
+from replenish.lab.data.smaller_dataset import held_out
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF")

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array, whole_labels
-from replenish.lab.data.image_choice import held_out
-from replenish.lab.data.image_stack import stack
-from replenish.lab.data.smaller_dataset import size_pair
+from replenish.lab.data.images import stack
+from replenish.lab.data.smaller_dataset import held_out, size_pair
 
 #: What the test split is called, in the order in which it is looked for.
 TEST_NAMES = ("test", "val", "valid", "validation")
@@ -117,13 +116,20 @@ def _of_torch(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt
 
 def _columns(split: Any, what: str) -> tuple[str, Any, list[str] | None]:
     """Return the column of images, the labels, and the names of the classes of a Hugging Face dataset."""
-    kinds = {column: type(split.features[column]).__name__ for column in split.column_names}
-    images = [column for column, kind in kinds.items() if kind in ("Image", "Array2D", "Array3D")]
-    labels = [column for column, kind in kinds.items() if kind == "ClassLabel"]
-    labels = labels or [column for column in ("label", "labels", "fine_label") if column in kinds]
+    import datasets
+
+    images = _columns_of(split, datasets.Image, datasets.Array2D, datasets.Array3D)
+    labels = _columns_of(split, datasets.ClassLabel)
+    labels = labels or [column for column in ("label", "labels", "fine_label") if column in split.column_names]
     if len(images) != 1 or not labels:
-        raise DataError(f"{what} should have a column of images and one of labels, but its columns are {kinds}")
+        raise DataError(
+            f"{what} should have a column of images and one of labels, but its columns are {split.features}"
+        )
     return images[0], split[labels[0]], getattr(split.features[labels[0]], "names", None)
+
+
+def _columns_of(split: Any, *kinds: type) -> list[str]:
+    return [column for column in split.column_names if isinstance(split.features[column], kinds)]
 
 
 def _stacked(read: Any, count: int, size: tuple[int, int] | None, what: str) -> UInt8Array:
@@ -162,11 +168,7 @@ def _pixels(image: Any, what: str) -> UInt8Array:
 
 def _labels(labels: Any, what: str) -> Int64Array:
     values = labels.detach().cpu().numpy() if hasattr(labels, "detach") else np.asarray(labels)
-    values = whole_labels(values, f"{what}: the labels")
-    if values.min() < 0 or values.max() >= len(values):  # each class has an image
-        odd = values.min() if values.min() < 0 else values.max()
-        raise DataError(f"{what}: the labels should be the numbers of classes, from 0, but got {odd}")
-    return values
+    return whole_labels(values, f"{what}: the labels")
 
 
 def _is_array(value: Any) -> bool:

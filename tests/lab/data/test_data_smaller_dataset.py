@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replenish.lab.data import DataError, load, reduce
-from replenish.lab.data.area_average import area_average
+from replenish.lab.data.images import area_average
 
 
 def by_fractions(image, height, width):
@@ -54,7 +54,7 @@ def test_area_average_rounds_halves_up_and_keeps_extremes():
 def test_area_average_does_not_depend_on_the_pieces(monkeypatch):
     images = np.random.default_rng(0).integers(0, 256, (9, 8, 8, 3), dtype=np.uint8)
     whole = area_average(images, 3, 3)
-    monkeypatch.setattr("replenish.lab.data.area_average.VALUES_PER_PIECE", 400)
+    monkeypatch.setattr("replenish.lab.data.images.VALUES_PER_PIECE", 400)
     np.testing.assert_array_equal(area_average(images, 3, 3), whole)
 
 
