@@ -17,10 +17,11 @@ import importlib.util
 import inspect
 import io
 import json
+import operator
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
@@ -122,18 +123,19 @@ class _Reader(pickle.Pickler):
         except Exception as error:  # whatever a value raises that cannot be pickled
             self.unknown.append(f"it holds a value that cannot be read ({error})")
             self.digest.update(weights_sha256(network).encode())
-        self.modules.add(type(network).__module__)
-        for name in sorted(self.modules):
-            if _is_own(name) and _tree(name) is None:
-                self.unknown.append(f"{name} has no source file")
-            self.digest.update(f"{name} {_version(name)}\n".encode())
+        self.modules |= {type(module).__module__ for module in network.modules()}
         for name, tree in _reached(self.modules, late=True).items():
+            if tree is None:
+                self.unknown.append(f"{name} has no source file")
+                continue
             self.digest.update(f"{name}\n{ast.unparse(tree)}\n".encode())
             if dynamic := sorted(_dynamic(tree)):
                 self.unknown.append(f"{name} uses {', '.join(dynamic)}")
         # Only of modules that are loaded whenever the network is: others may be loaded by the first training.
         for name, tree in _reached(self.modules, late=False).items():
-            self.digest.update(_globals(name, tree).encode())
+            if name in sys.modules and tree is not None:
+                self.digest.update(_globals(vars(sys.modules[name]), tree).encode())
+        self.digest.update(repr(_versions(self.modules)).encode())
 
     def persistent_id(self, value: Any) -> Any:
         """Return a set as a list: the order of a set differs from process to process."""
@@ -157,10 +159,9 @@ class _Reader(pickle.Pickler):
                 return [value.__name__]
             case types.FunctionType() | type():
                 self.modules.add(value.__module__)
-                if isinstance(value, type) and not _is_own(value.__module__):
-                    return [value.__module__, value.__qualname__]
-                # Of a name, pickle finds out whether it has this function or class.
-                return [value.__module__, value.__qualname__, *_body(value)] if "<" in value.__qualname__ else None
+                return [value.__module__, value.__qualname__, *_body(value)]
+            case property() | staticmethod() | classmethod():
+                return [getattr(value, name, None) for name in ("fget", "fset", "__func__")]
             case types.CodeType():
                 return [value.co_code, value.co_names, value.co_consts]
         return None
@@ -173,11 +174,17 @@ def _unnumbered(name: str, kept: Any) -> Any:
 
 
 def _body(value: Any) -> list[Any]:
-    """Return what tells a lambda, a local function or a local class from another of its name."""
+    """Return what can differ between functions or classes of one name, except what the source of their module says."""
+    try:
+        named = operator.attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
+    except (AttributeError, KeyError):
+        named = False
     if isinstance(value, type):
-        return [value.__bases__, {name: kept for name, kept in vars(value).items() if name not in _OF_EVERY_CLASS}]
+        own = [vars(base) for base in value.__mro__ if _is_own(base.__module__)]
+        kept = [{name: each for name, each in found.items() if name not in _OF_EVERY_CLASS} for found in own]
+        return [_plain(each) for each in kept] if named else [value.__bases__, *kept[:1]]
     cells = [cell.cell_contents for cell in value.__closure__ or ()]
-    return [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+    return [] if named else [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
 
 
 def _is_own(name: str) -> bool:
@@ -220,14 +227,15 @@ def _tree(name: str) -> ast.Module | None:
     return tree
 
 
-def _reached(names: Iterable[str], *, late: bool) -> dict[str, ast.Module]:
-    """Return your modules among these and those that they import; inside functions too, if `late`."""
-    trees: dict[str, ast.Module] = {}
+def _reached(names: Set[str], *, late: bool) -> dict[str, ast.Module | None]:
+    """Return the sources of your modules among these and of those that they import; inside functions too, if `late`."""
+    trees: dict[str, ast.Module | None] = {}
     waiting = sorted(names)
     for name in waiting:
-        if name not in trees and _is_own(name) and (tree := _tree(name)) is not None:
-            trees[name] = tree
-            waiting += _imports(name, _nodes(tree, late))
+        # An import may also name a function or a class, which has no file.
+        if name not in trees and _is_own(name) and (name in names or _file(name) is not None):
+            trees[name] = tree = _tree(name)
+            waiting += [] if tree is None else _imports(name, _nodes(tree, late))
     return trees
 
 
@@ -266,27 +274,33 @@ def _dynamic(tree: ast.Module) -> set[str]:
     return found & {"import_module", "__import__", "exec", "eval", "runpy"}
 
 
-def _globals(name: str, tree: ast.Module) -> str:
+def _globals(values: Mapping[str, Any], tree: ast.Module) -> str:
     """Return the global values of a module; a name that a function sets is a counter or a cache, not a setting."""
     set_later = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    values = vars(sys.modules[name]) if name in sys.modules else {}
-    plain = {
-        key: value
-        for key, value in sorted(values.items())
-        if not key.startswith("__") and key not in set_later and not isinstance(value, types.ModuleType)
-    }
-    return json.dumps(
-        plain,
-        default=lambda value: f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}",
-        skipkeys=True,
+    return _plain(
+        {
+            name: value
+            for name, value in sorted(values.items())
+            if not name.startswith("__") and name not in set_later and not isinstance(value, types.ModuleType)
+        }
     )
 
 
-def _version(name: str) -> str:
-    """Return the versions of the installed package that a module is from; RunConfig and results name the others."""
-    package = name.partition(".")[0]
-    names = importlib.metadata.packages_distributions().get(package, []) if package not in _KNOWN else []
-    return " ".join(f"{each} {importlib.metadata.version(each)}" for each in names)
+def _plain(values: Mapping[str, Any]) -> str:
+    """Return numbers and texts as they are, functions and classes by name, and of everything else that it is there."""
+
+    def name(value: Any) -> str:
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+
+    return json.dumps(values, default=name, skipkeys=True)
+
+
+def _versions(modules: Iterable[str]) -> list[str]:
+    """Return the versions of the installed packages that these modules are from."""
+    packages = {name.partition(".")[0] for name in modules if not _is_own(name)} - _KNOWN
+    installed = importlib.metadata.packages_distributions() if packages else {}
+    names = sorted(name for package in packages for name in installed.get(package, ()))
+    return [f"{name} {importlib.metadata.version(name)}" for name in names]
 
 
 def _imported(module: str, function: str) -> Callable[..., Any]:

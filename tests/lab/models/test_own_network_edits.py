@@ -147,8 +147,13 @@ def test_the_same_files_give_the_same_name(named: Callable[[dict[str, str]], str
 
 def test_a_module_that_changes_at_run_time_gives_another_name(named: Callable[[dict[str, str]], str]) -> None:
     before = named(FILES)
+    net = sys.modules["networks"].Net
+    net.forward = torch.nn.Identity.forward
+    patched = network_name(net)
+    sys.modules["package.layers"].Scale.factor = 5  # type: ignore[attr-defined]
+    changed = network_name(net)
     sys.modules["package.settings"].SHIFT = 3.0  # type: ignore[attr-defined]
-    assert network_name(sys.modules["networks"].Net) != before
+    assert len({before, patched, changed, network_name(net)}) == 4
 
 
 def test_a_module_imported_by_the_first_training_leaves_the_name(named: Callable[[dict[str, str]], str]) -> None:
