@@ -42,7 +42,7 @@ class Batches:
         device: Where images are kept and batches made.
         num_replicas: How many processes share each batch.
         rank: Which of them this is.
-        seed: The seed of the augmentation, apart from the order's own.
+        seed: The seed of the augmentation; the order has its own.
         channels_last: Whether images have torch's channels_last memory format.
 
     Example:
@@ -88,13 +88,13 @@ class Batches:
         """Yield this rank's images (float32 NCHW) and labels (int64) of the steps from `start_step` on.
 
         Args:
-            start_step: The first step; any step is reached without going through those before it.
+            start_step: The first step, which is reached without the steps before it.
             stop: The step before which to stop, or None for an endless iterator.
         """
         return (batch for _, batch in self.steps(start_step, stop))
 
     def steps(self, start_step: int = 0, stop: int | None = None) -> Iterator[tuple[Int64Array, Batch]]:
-        """Yield what `batches` yields, each with the indices of the whole batch over all ranks."""
+        """Yield what `batches` yields, each with the indices of the batch of all ranks."""
         start_step = checks.step(start_step, "start_step")
         indices = self.order.batches(start_step, stop)  # a wrong argument is an error here, not later
         return self._steps(start_step, indices)
@@ -120,14 +120,14 @@ class Batches:
         return self._ordered(split, batch_size)
 
     def config(self) -> dict[str, Any]:
-        """Return plain values that name these batches completely, whatever the number of processes."""
+        """Return plain values that identify these batches, for any number of processes."""
         return {
             "order": self.order.config(),
             "data": self.dataset.fingerprint,
             "pad": self.augmentation.pad,
             "flip": int(self.augmentation.flip),
             "augmentation_seed": self.seed,
-            **({"alternating": 1} if self.augmentation.alternating else {}),  # else the config that it always was
+            **({"alternating": 1} if self.augmentation.alternating else {}),  # absent otherwise, as in earlier records
         }
 
     def _steps(self, start: int, batches: Iterator[Int64Array]) -> Iterator[tuple[Int64Array, Batch]]:
@@ -267,9 +267,9 @@ class ImageStore:
 
 
 class MappedImageStore:
-    """What `ImageStore` gives, from images that are not copied: each batch is read and padded when it is asked for.
+    """An `ImageStore` of images in a file that is too large for memory: each batch is read and padded when it is made.
 
-    For images in a file that is too large for memory. The arguments are the same as for `ImageStore`.
+    The arguments are the same as for `ImageStore`.
     """
 
     def __init__(self, images: UInt8Array, mean: Float64Array, std: Float64Array, **options: Any) -> None:

@@ -13,7 +13,7 @@ UInt8Array = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 
-# Images are counted in pieces of this many values, to keep the memory small.
+# Grey levels are counted in pieces of this many values, to bound the memory.
 VALUES_PER_PIECE = 1 << 22
 
 #: The fields of a `Dataset` that are arrays; the last four are optional.
@@ -28,21 +28,21 @@ ARRAYS = (
     "train_files",
 )
 
-# An image of so few rows and more channels is one whose axes are in another order.
+# An image with at most this many rows and with more channels probably has its channels first.
 MOST_LIKELY_CHANNELS = 4
 
 
 class DataError(ValueError):
-    """Data that cannot be used as it is: missing parts, altered, hostile or contradictory. One sentence."""
+    """Data that cannot be used: incomplete, altered, hostile or contradictory. The message is one sentence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Images and labels of a training and a test split, as read-only arrays in memory.
 
-    The two splits have the same classes, every class has at least one image in each, and all images have
-    one shape; anything else is refused when the object is made. Nothing is standardised here: `mean` and
-    `std` are computed from the training split and applied when batches are made.
+    The two splits have the same classes, every class has at least one image in each, and all images have one shape.
+    Anything else raises `DataError`. Nothing is standardised here: `mean` and `std` are computed from the training
+    split, and `Batches` applies them.
 
     Args:
         train_images: uint8 array of (images, height, width, channels).
@@ -50,13 +50,12 @@ class Dataset:
         test_images: As `train_images`.
         test_labels: As `train_labels`.
         class_names: One name per class; a label is an index into this tuple.
-        name: What the data is called in records and messages.
-        held_out_images: Training images that were not kept, where they were asked for; see `reduce`.
+        name: The name of the data in records and messages.
+        held_out_images: The training images that `reduce` did not keep, if it was called with `held_out=True`.
         held_out_labels: Their labels.
-        train_subclasses: A finer label of each training image, from 0, if images per class are to be
-            counted by these instead of by the classes.
-        train_files: The file of each training image, where each has one. Reports name the
-            images of a step by it.
+        train_subclasses: A finer label of each training image, from 0. `reduce` then counts images per subclass
+            instead of per class.
+        train_files: The file of each training image, by which reports name the images of a step.
 
     Example:
         >>> from replenish.lab.data import load

@@ -63,7 +63,7 @@ def _overlaps(old: int, new: int) -> Float64Array:
 
 
 def is_large(images: UInt8Array) -> bool:
-    """Tell whether images are too many to have a copy of them in memory."""
+    """Return whether images are too large to be copied in memory."""
     return images.nbytes > IN_MEMORY
 
 
@@ -83,9 +83,9 @@ def stack(
 ) -> UInt8Array:
     """Return images as one array: one channel if all are grey, three otherwise.
 
-    `decode` returns one, as (height, width, 1 or 3), in one of `workers` threads: Pillow and numpy let others work
-    meanwhile. It is brought to `image_size` by area average; without that all must have one size. In messages `name_of`
-    says what an image is called, and `where` what they are together.
+    `decode` returns one image as (height, width, 1 or 3). It runs in `workers` threads, since Pillow and numpy release
+    the interpreter's lock. Each image is brought to `image_size` by area average; without it all must have one size.
+    `name_of` names an image in messages, and `where` names all of them.
 
     Raises:
         DataError: The images differ in size.
@@ -124,7 +124,7 @@ def _in_turn(decode: Callable[[int], UInt8Array], count: int, workers: int) -> I
 
 
 def _room(shape: tuple[int, ...]) -> UInt8Array:
-    """Return an array to be filled: of a file without a name, which is gone with it, if it is large."""
+    """Return an array to be filled. A large one is mapped to a file without a name, which is deleted with the array."""
     if int(np.prod(shape)) <= IN_MEMORY:
         return np.empty(shape, dtype=np.uint8)
     folder = scratch_folder()

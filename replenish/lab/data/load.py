@@ -28,10 +28,10 @@ from replenish.lab.data.smaller_dataset import reduce, size_pair
 
 @dataclass(frozen=True)
 class KnownDataset:
-    """A dataset that has a name: what it is, in a few words, and how much of it there is.
+    """A dataset that has a name: its description, its loader and its sizes.
 
-    `load` reads the whole of it, from a folder if one is given; `files` are those that it is in, if they are slow to
-    decode; `subclasses`, where given, are the classes by which images per class are counted.
+    `load` reads all of it, from a folder if one is given. `files` returns its files if they are slow to decode.
+    `subclasses` is the number of finer classes, if images per class are counted by these.
     """
 
     description: str
@@ -45,7 +45,7 @@ class KnownDataset:
     subclasses: int | None = None
 
     def kept_images(self, images_per_class: int | None) -> int:
-        """Return how many training images there are if each class keeps so many, or all."""
+        """Return the number of training images if each class keeps `images_per_class`, or all if that is None."""
         return self.train_images if images_per_class is None else images_per_class * (self.subclasses or self.classes)
 
 
@@ -88,24 +88,24 @@ def load(
     seed: int = 0,
     held_out: bool = False,
 ) -> Dataset:
-    """Load a dataset into memory, cut down if asked.
+    """Load a dataset into memory, and reduce it if asked.
 
     Args:
         name: One of `replenish.lab.data.DATASETS`: `"digits"` (needs no download), `"cifar10"`, `"cifar100"`,
             `"cifar100-coarse"` (the same images with 20 coarse labels); or the path of a folder of images (see
             `load_folder`) or of an `.npz` (see `load_npz`).
         root: For the CIFARs, where the official files are: by default the folder that the variable
-            REPLENISH_DATA names, or the user's cache. For a path, the folder from which it counts.
+            REPLENISH_DATA names, or the user's cache. For a path, the folder to which it is relative.
         images_per_class: As in `reduce`: training images that each class keeps.
         classes: As in `reduce`: how many classes to keep, or which.
         image_size: As in `reduce`: new height and width. Needed for a folder of images of several sizes.
         seed: The seed of the choice of images, and of the split of data that comes without a test split. The split
             of digits is fixed.
-        held_out: As in `reduce`: whether to give the training images that are not kept as well.
+        held_out: As in `reduce`: whether to return the training images that are not kept as well.
 
     Raises:
         DataError: If the data is damaged, hostile or contradictory.
-        FileNotFoundError: If there is nothing of that name.
+        FileNotFoundError: If there is no such file or folder.
 
     Example:
         >>> from replenish.lab.data import load
@@ -126,7 +126,7 @@ def load(
 
 @dataclass(frozen=True)
 class Source:
-    """Where data come from: how they are read, and the files that are slow to decode, if they are."""
+    """Where data come from: how they are read, and their files if these are slow to decode."""
 
     name: str
     load: Callable[[tuple[int, int] | None, int], Dataset]
@@ -134,7 +134,7 @@ class Source:
 
 
 def find_source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Source:
-    """Return where the data of a name or path come from, without reading them; arguments as for `load`."""
+    """Return the source of the data of a name or path, without reading them; the arguments are those of `load`."""
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"name should be a str or a path, but got {name!r} of type {type(name).__name__}")
     if isinstance(name, str) and name in DATASETS:

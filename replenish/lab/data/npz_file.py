@@ -24,12 +24,12 @@ Arrays = dict[str, npt.NDArray[Any]]
 def load_npz(path: Path, seed: int) -> Dataset:
     """Read a dataset from an `.npz`, without unpickling anything.
 
-    The keys are `train_images`, `train_labels`, `test_images`, `test_labels`, as MedMNIST has them (its `val_images`
-    are left out, and tested on where there are no test images), or Keras's `x_train`, `y_train`, `x_test`, `y_test`;
-    or `images` and `labels` with `split` (0 for training, 1 for testing); or these without `split`, when a fifth of
-    every class is held out for testing, chosen by `seed`. Images are uint8, (images, height, width, channels) or
-    without the last axis for one channel; labels are integers from 0, (images,) or (images, 1). `class_names`, an array
-    of strings, is optional.
+    The keys are `train_images`, `train_labels`, `test_images`, `test_labels`, as in MedMNIST, or Keras's `x_train`,
+    `y_train`, `x_test`, `y_test`. MedMNIST's `val_images` are the test images if there are no others, and are ignored
+    with a warning if there are. Or the keys are `images`, `labels` and `split` (0 for training, 1 for testing). Without
+    `split` a fifth of every class is held out for testing, chosen by `seed`. Images are uint8 of (images, height,
+    width, channels), or without the last axis for one channel. Labels are integers from 0, of (images,) or (images, 1).
+    `class_names`, an array of strings, is optional.
     """
     arrays = _read(path)
     for key, other in zip(SPLIT_KEYS, KERAS_KEYS, strict=True):
@@ -77,7 +77,7 @@ def _read(path: Path) -> Arrays:
 def _test_images(
     arrays: Arrays, labels: Int64Array, class_names: tuple[str, ...], path: Path, seed: int
 ) -> npt.NDArray[np.bool_]:
-    """Return the mask of the test images of data that are in one piece."""
+    """Return the mask of the test images of `images`."""
     if "split" not in arrays:
         return held_out(labels, len(class_names), seed, path.name)
     split = whole_labels(arrays["split"], f"{path}: split")

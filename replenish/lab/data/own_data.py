@@ -1,4 +1,4 @@
-"""`as_dataset`: data that a program has already: arrays, torch datasets, Hugging Face's."""
+"""`as_dataset`: data that a program already has, such as arrays, torch datasets and Hugging Face's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Arra
 from replenish.lab.data.images import stack
 from replenish.lab.data.smaller_dataset import held_out, size_pair
 
-#: What the test split is called, in the order in which it is looked for.
+#: Names of the test split; the first that is there counts.
 TEST_NAMES = ("test", "val", "valid", "validation")
 _CHANNELS = (1, 3)
 
@@ -24,8 +24,8 @@ def as_dataset(
     """Return your own data as a `Dataset`; every image is read once, in order.
 
     A split is (images, labels) arrays, a torch dataset of (image, label), or a Hugging Face dataset with a column of
-    images and one of labels. Data are a split, of which a fifth of every class is held out for testing; a pair of
-    splits, for training and testing; or a mapping with "train" and "test" (or "validation"), as a `DatasetDict` is.
+    images and one of labels. Data are one split, of which a fifth of every class is held out for testing, or a pair of
+    splits for training and testing, or a mapping with "train" and "test" (or "validation"), such as a `DatasetDict`.
 
     Images are uint8, or floats from 0 to 1, or Pillow's: grey or with 1 or 3 channels, last or, in tensors, first.
     Give them without random transforms and without standardisation: the lab crops, mirrors and standardises by itself.
@@ -33,7 +33,7 @@ def as_dataset(
     Args:
         data: The data; a `Dataset` is returned as it is.
         image_size: Height and width to bring every image to, needed where they differ.
-        name: What the data are called in records and messages.
+        name: The name of the data in records and messages.
         seed: Chooses the test images of data that have none.
 
     Example:
@@ -60,7 +60,7 @@ def as_dataset(
 
 
 def _splits(data: Any) -> tuple[Any, Any]:
-    """Return what to train on and what to test on; None for the second if that is to be chosen."""
+    """Return the training split and the test split; None for the second if it is to be chosen from the first."""
     if isinstance(data, Mapping):
         test = next((data[name] for name in TEST_NAMES if name in data), None)
         if "train" not in data or test is None:
@@ -76,7 +76,7 @@ def _splits(data: Any) -> tuple[Any, Any]:
 
 
 def _split(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
-    """Return the images, the labels and, where the data have them, the class names of one split."""
+    """Return the images, the labels and the class names (None if there are none) of one split."""
     if isinstance(split, (tuple, list)) and len(split) == 2 and all(map(_is_array, split)):
         images, labels = split
         if len(images) != len(labels):

@@ -21,6 +21,7 @@ import operator
 import pickle
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -102,10 +103,10 @@ def network_digest(make: MakeNetwork) -> str:
 
 
 class _Reader(pickle.Pickler):
-    """A network's digest, with the modules that its code is in and what could not be read.
+    """The digest of a network, the modules that its code is in, and the reasons why something could not be read.
 
-    The network is pickled, and the pickle only hashed: tensors by their values, what has a name by its name, and
-    lambdas, local functions and local classes by their content.
+    The network is pickled only to hash the pickle. Tensors are included by value, functions and classes by name.
+    Lambdas, local functions and local classes, whose names are not unique, are included by content.
     """
 
     def __init__(self) -> None:
@@ -142,7 +143,7 @@ class _Reader(pickle.Pickler):
         return sorted(value, key=repr) if isinstance(value, set | frozenset) else None
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how a value is pickled: as a call of a builtin that never happens, with the content as its state."""
+        """Return how a value is pickled: as a call of a builtin, which nobody ever makes, with the content as state."""
         content = self._content(value)
         return NotImplemented if content is None else (vars, (), content)
 
@@ -162,19 +163,21 @@ class _Reader(pickle.Pickler):
                 return [value.__module__, value.__qualname__, *_body(value)]
             case property() | staticmethod() | classmethod():
                 return [getattr(value, name, None) for name in ("fget", "fset", "__func__")]
+            case weakref.ReferenceType():
+                return [value()]
             case types.CodeType():
                 return [value.co_code, value.co_names, value.co_consts]
         return None
 
 
 def _unnumbered(name: str, kept: Any) -> Any:
-    """Return what a module keeps; of its hooks, which torch numbers anew in each process, only the hooks."""
+    """Return an attribute of a module, without the keys of hooks, which torch numbers anew in each process."""
     hooks = name in _OF_EVERY_MODULE and isinstance(kept, dict) and any(isinstance(key, int) for key in kept)
     return list(kept.values()) if hooks else kept
 
 
 def _body(value: Any) -> list[Any]:
-    """Return what can differ between functions or classes of one name, except what the source of their module says."""
+    """Return what can differ between functions or classes of one name in one source."""
     try:
         named = operator.attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
     except (AttributeError, KeyError):
@@ -287,7 +290,7 @@ def _globals(values: Mapping[str, Any], tree: ast.Module) -> str:
 
 
 def _plain(values: Mapping[str, Any]) -> str:
-    """Return numbers and texts as they are, functions and classes by name, and of everything else that it is there."""
+    """Return values as text: numbers and strings by value, functions and classes by name, others only by their key."""
 
     def name(value: Any) -> str:
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
