@@ -76,7 +76,19 @@ class Dataset:
     train_files: npt.NDArray[np.str_] | None = None
 
     def __post_init__(self) -> None:
-        names = tuple(self.class_names)
+        object.__setattr__(self, "class_names", tuple(self.class_names))
+        self._check_class_names(self.class_names)
+        for split in ("train", "test", "held_out"):
+            self._check_split(split)
+        if self.train_files is not None and self.train_files.shape != self.train_labels.shape:
+            raise DataError(f"{self.name}: train_files should have a name for each of the training images")
+        if self.train_subclasses is not None:
+            self._check_subclasses(self.train_subclasses)
+        for name in ARRAYS:
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    def _check_class_names(self, names: tuple[str, ...]) -> None:
         if not names or not all(isinstance(name, str) for name in names):
             raise DataError(f"{self.name}: class_names should be one or more strings, but got {names!r:.80}")
         for name in names:
@@ -87,31 +99,24 @@ class Dataset:
         if len(set(names)) != len(names):
             repeated = next(name for name in names if names.count(name) > 1)
             raise DataError(f"{self.name}: two classes are both named {repeated!r}")
-        object.__setattr__(self, "class_names", names)
-        for split in ("train", "test", "held_out"):
-            images, labels = getattr(self, f"{split}_images"), getattr(self, f"{split}_labels")
-            if split == "held_out" and images is None and labels is None:
-                continue
-            _check_images(images, f"{self.name}: {split}_images")
-            _check_labels(labels, f"{self.name}: {split}_labels", len(names))
-            if len(images) != len(labels):
-                raise DataError(f"{self.name}: {len(images)} {split} images have {len(labels)} labels")
-            counts = np.bincount(labels, minlength=len(names))
-            if split != "held_out" and not counts.all():  # a class may have no image left to hold out
-                missing = names[int(np.argmin(counts))]
-                raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
-            if images.shape[1:] != self.train_images.shape[1:]:
-                raise DataError(
-                    f"{self.name}: training images of {self.train_images.shape[1:]} and {split} images of "
-                    f"{images.shape[1:]} differ in height, width or channels"
-                )
-        if self.train_files is not None and self.train_files.shape != self.train_labels.shape:
-            raise DataError(f"{self.name}: train_files should have a name for each of the training images")
-        if self.train_subclasses is not None:
-            self._check_subclasses(self.train_subclasses)
-        for name in ARRAYS:
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    def _check_split(self, split: str) -> None:
+        images, labels = getattr(self, f"{split}_images"), getattr(self, f"{split}_labels")
+        if split == "held_out" and images is None and labels is None:
+            return
+        _check_images(images, f"{self.name}: {split}_images")
+        _check_labels(labels, f"{self.name}: {split}_labels", self.num_classes)
+        if len(images) != len(labels):
+            raise DataError(f"{self.name}: {len(images)} {split} images have {len(labels)} labels")
+        counts = np.bincount(labels, minlength=self.num_classes)
+        if split != "held_out" and not counts.all():  # a class may have no image left to hold out
+            missing = self.class_names[int(np.argmin(counts))]
+            raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
+        if images.shape[1:] != self.train_images.shape[1:]:
+            raise DataError(
+                f"{self.name}: training images of {self.train_images.shape[1:]} and {split} images of "
+                f"{images.shape[1:]} differ in height, width or channels"
+            )
 
     def _check_subclasses(self, subclasses: Int64Array) -> None:
         what = f"{self.name}: train_subclasses"

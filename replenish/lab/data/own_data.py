@@ -82,21 +82,16 @@ def _split(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Ar
         if len(images) != len(labels):
             raise DataError(f"{what} has {len(images)} images and {len(labels)} labels")
         return _stacked(images.__getitem__, len(images), size, what), _labels(labels, what), None
-    if hasattr(split, "features") and not hasattr(split, "__len__"):  # Hugging Face's, streamed
+    if not hasattr(split, "__getitem__") or not hasattr(split, "__len__"):
         raise DataError(
-            f"{what} should have a length, but got {type(split).__name__}, which streams; give a dataset that is "
-            f"read by index, such as load_dataset(..., streaming=False)"
+            f"{what} should be (images, labels) or a dataset with a length and indices, such as "
+            f"load_dataset(..., streaming=False), but got {type(split).__name__}"
         )
     if hasattr(split, "features") and hasattr(split, "column_names"):  # Hugging Face's
         column, labels, names = _columns(split, what)
         images = _stacked(lambda index: split[index][column], len(split), size, what)
         return images, _labels(labels, what), names
-    if hasattr(split, "__getitem__") and hasattr(split, "__len__"):
-        return _of_torch(split, size, what)
-    raise DataError(
-        f"{what} should be (images, labels), a dataset with a length, or a Hugging Face dataset, but got "
-        f"{type(split).__name__}"
-    )
+    return _of_torch(split, size, what)
 
 
 def _of_torch(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
