@@ -167,7 +167,7 @@ def unpickle(content: bytes, name: str) -> Any:
     try:
         return _Unpickler(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:  # damaged pickles raise nearly any exception
-        raise DataError(f"{name} is not a readable pickle of arrays ({error})") from None
+        raise DataError(f"{name} is not a readable pickle of arrays ({' '.join(str(error).split())})") from None
 
 
 class _Unpickler(pickle.Unpickler):

@@ -165,7 +165,7 @@ def test_another_archive_is_refused_and_not_kept(server, files, tmp_path):
 
 def test_more_bytes_than_an_archive_has(server, files, tmp_path, monkeypatch):
     monkeypatch.setattr("replenish.lab.data.download.MAX_ARCHIVE_BYTES", 1000)
-    with pytest.raises(DataError, match="far more than the archive has"):
+    with pytest.raises(DataError, match="far more bytes than the archive has"):
         get(files, tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_what_is_held_out_is_what_training_does_not_keep(digits):
     # It is the same data to train on, whether or not the rest is at hand.
     assert small.fingerprint == reduce(digits, images_per_class=20, classes=[3, 8], image_size=4).fingerprint
     assert reduce(digits, images_per_class=20).held_out_images is None
-    with pytest.raises(ValueError, match="held_out=True wants training images that are not kept"):
+    with pytest.raises(ValueError, match="held_out=True needs training images that are not kept"):
         reduce(digits, held_out=True)
 
 
