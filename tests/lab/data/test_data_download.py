@@ -26,7 +26,6 @@ class Server(ThreadingHTTPServer):
     # Bytes after which each connection is cut, the first one first.
     cuts: tuple[int, ...] = ()
     status = 200
-    shift = 0  # of the part that is sent
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -56,7 +55,6 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(206)
             end = len(server.content) - 1
             self.send_header("Content-Range", f"bytes {start}-{end}/{len(server.content)}")
-            start -= server.shift
         else:
             self.send_response(200)
         body = server.content[start:]
