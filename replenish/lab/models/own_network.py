@@ -331,8 +331,9 @@ def _bound(function: Callable[..., Any], place: str, offered: dict[str, Any], mo
         signature.bind(**given)
     except TypeError as error:
         raise ValueError(f"{place} should need no arguments except {', '.join(offered | more)}, but: {error}") from None
-    # With the function's attributes, one of which may be a label.
-    return functools.update_wrapper(functools.partial(function, **given), function)
+    make = functools.partial(function, **given)
+    make.replenish_label = getattr(function, "replenish_label", None)  # type: ignore[attr-defined]
+    return make
 
 
 def _of_a_zoo(zoo: str, name: str, channels: int, classes: int, more: dict[str, Any]) -> MakeNetwork:
