@@ -57,12 +57,13 @@ def first_step(folder: str, in_memory: int) -> None:
     import torch
 
     from replenish.lab.config import RunConfig
-    from replenish.lab.data import Batches, image_stack, load
+    from replenish.lab.data import Batches, load
+    from replenish.lab.data import images as stacks
     from replenish.lab.models import build
 
     torch.set_num_threads(1)
     imported, work = time.perf_counter(), time.process_time()
-    image_stack.IN_MEMORY = in_memory
+    stacks.IN_MEMORY = in_memory
     dataset = load(folder)
     loaded, decoding = time.perf_counter(), time.process_time() - work
     config = RunConfig(dataset=folder)

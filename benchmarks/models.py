@@ -27,8 +27,8 @@ from torch import Tensor, nn
 
 from replenish.lab.machine import commit, processor
 from replenish.lab.models import build
-from replenish.lab.models.count import models_table
 from replenish.lab.models.layers import Dropout
+from replenish.lab.models.registry import models_table
 from replenish.lab.show.markdown import table_lines
 
 Step = Callable[[], None]

@@ -156,7 +156,8 @@ def real(name: str, value: object, *, most: float = math.inf, positive: bool = F
         number = math.inf
     if not 0 <= number <= most or math.isinf(number) or (positive and number == 0):
         at_least = "at least 0 and finite" if math.isinf(most) else f"between 0 and {most}"
-        wanted = "positive and finite" if positive else at_least
+        above = "positive and finite" if math.isinf(most) else f"above 0 and at most {most}"
+        wanted = above if positive else at_least
         raise ValueError(f"{name} should be {wanted}, but got {value if math.isfinite(number) else number}")
     return number
 

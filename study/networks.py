@@ -9,7 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from replenish.lab.models.layers import global_average, he_normal
-from replenish.lab.models.residual_units import BNAfterAddition
+from replenish.lab.models.resnet import BNAfterAddition
 
 
 class StridedResNet(nn.Module):

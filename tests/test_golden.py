@@ -109,6 +109,6 @@ def test_config_names_the_stream() -> None:
 
 def test_purposes_of_the_lab_are_others() -> None:
     """No two purposes share a number: their words would be the same."""
-    from replenish.lab.data.image_choice import LabPurpose
+    from replenish.lab.data.smaller_dataset import LabPurpose
 
     assert not {int(purpose) for purpose in Purpose} & {int(purpose) for purpose in LabPurpose}

@@ -13,7 +13,7 @@ from replenish.cli import options
 from replenish.cli.console import errors_as_sentences, output, print_json, working
 
 if TYPE_CHECKING:
-    from replenish.lab.data.cifar_files import CifarFiles
+    from replenish.lab.data.cifar import CifarFiles
     from replenish.lab.data.download import Progress
 
 app = typer.Typer(no_args_is_help=True, help="Download the CIFARs, and verify them.")
@@ -32,13 +32,13 @@ def get_command(
         str | None, typer.Option(help="Another https address of the same archive; its md5 is checked.")
     ] = None,
 ) -> None:
-    """Download a CIFAR, verify it and unpack it; a broken download resumes."""
+    """Download a CIFAR and verify it; a broken download resumes."""
     from replenish.lab.data.download import get
 
     kept = "interrupted; the part so far is kept, run it again to resume"
     with errors_as_sentences(interrupted=kept), _progress_bar(name) as progress:
-        folder = get(_files(name), root, url=url, progress=progress)
-    typer.echo(f"{name} is in {folder}, verified.")
+        found = get(_files(name), root, url=url, progress=progress)
+    typer.echo(f"{name} is in {found}, verified.")
 
 
 @app.command("verify")
@@ -51,8 +51,7 @@ def verify_command(
 
     The exit code is 1 if data is damaged, or if a dataset given by name is absent.
     """
-    from replenish.lab.data.cifar import read_verified
-    from replenish.lab.data.cifar_files import data_root, find
+    from replenish.lab.data.cifar import data_root, find, read_verified
     from replenish.lab.data.dataset import DataError
 
     found = [("digits", "whole", "inside scikit-learn")]
@@ -90,7 +89,7 @@ def verify_command(
 
 def _files(name: str) -> CifarFiles:
     from replenish import checks
-    from replenish.lab.data.cifar_files import CIFARS
+    from replenish.lab.data.cifar import CIFARS
 
     return CIFARS[checks.one_of("name", name, CIFARS)]
 

@@ -14,7 +14,7 @@ from small_runs import DIGITS, TINY, Plain, blobs
 
 from replenish.lab import RunConfig, load_network, train
 from replenish.lab.data import Batches, load
-from replenish.lab.models.identity import weights_sha256
+from replenish.lab.models.layers import weights_sha256
 from replenish.lab.runs import RunFolder
 from replenish.lab.training import Stopped
 

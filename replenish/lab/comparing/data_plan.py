@@ -138,11 +138,13 @@ def _read(data: Any, recipe: Mapping[str, Any]) -> tuple[Dataset, str]:
 
 def _with_network(config: RunConfig, dataset: Dataset) -> RunConfig:
     """Return a config with the name of its network, or raise if the network does not fit the data."""
-    from replenish.lab.models.own_network import is_own, own_name
+    from replenish.lab.models.own_network import is_own, network_digest
     from replenish.lab.training import named_model
 
     make = named_model(config, dataset)
-    return dataclasses.replace(config, model=own_name(config.model, make)) if is_own(config.model) else config
+    if not is_own(config.model):
+        return config
+    return dataclasses.replace(config, model=f"{config.model}@{network_digest(make)}")
 
 
 def _model_name(model: str | Callable[[], nn.Module]) -> str:
@@ -162,7 +164,7 @@ def _model_name(model: str | Callable[[], nn.Module]) -> str:
             f"model should be a network's name or make a network, as a class or a function does, but got {got}; every "
             f"run needs fresh weights"
         )
-    from replenish.lab.models.identity import network_name
+    from replenish.lab.models.own_network import network_name
 
     return network_name(model)
 

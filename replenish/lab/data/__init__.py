@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from replenish.deferred import attributes as _attributes
+from replenish.lab.data.augment import Augmentation
 from replenish.lab.data.dataset import DataError, Dataset
-from replenish.lab.data.known_datasets import DATASETS, KnownDataset
-from replenish.lab.data.load import load
+from replenish.lab.data.load import DATASETS, KnownDataset, load
 from replenish.lab.data.own_data import as_dataset
 from replenish.lab.data.smaller_dataset import reduce
 
 if TYPE_CHECKING:
-    from replenish.lab.data.augment import Augmentation
-    from replenish.lab.data.batches import Batches
-    from replenish.lab.data.image_store import ImageStore
+    from replenish.lab.data.batches import Batches, ImageStore
 else:  # these need torch, which takes seconds to import; looking at data or downloading it should not
-    __getattr__, _, _ = _attributes(
-        __name__, {"Augmentation": "augment", "Batches": "batches", "ImageStore": "image_store"}
-    )
+    __getattr__, _, _ = _attributes(__name__, {"Batches": "batches", "ImageStore": "batches"})
 
 __all__ = [
     "DATASETS",

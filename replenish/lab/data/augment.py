@@ -8,12 +8,12 @@ import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
-from replenish.lab.data.image_choice import LabPurpose
+from replenish.lab.data.smaller_dataset import LabPurpose
 
 # Crops farther out would show more padding than image even for large images.
 MAX_PAD = 64
-# About how many draws share a key. A key for every batch would cost a tenth of the time to make the batch. The number
-# is part of the frozen stream, as in the core.
+# About how many draws share a key: a key per batch would cost a tenth of the batch's time. The number is part of the
+# frozen stream, as in the core.
 DRAWS_PER_BLOCK = 16384
 
 
@@ -22,13 +22,13 @@ class Augmentation:
     """How training images are varied (section 3.1): mirrored with probability 1/2, padded, cropped.
 
     Args:
-        pad: Pixels of padding on each side; the crop has the size of the image, so that there are
-            (2 * pad + 1) ** 2 of them. The paper has 4, for images of 32 x 32.
-        flip: Whether half of the images are mirrored left to right. Switch it off where a mirror image is
-            of another class or of none, as with digits.
-        alternating: Whether an image is mirrored at every second of its visits, under any order, and only the first
-            time is drawn: two visits in a row then show both sides, where chance shows one twice half of the time. It
-            is the alternating flip of airbench (Jordan, "94 % on CIFAR-10 in 3.29 seconds on a single GPU", 2024).
+        pad: Pixels of padding on each side. The crop has the size of the image, so there are (2 * pad + 1) ** 2 crops.
+            The paper has 4, for images of 32 x 32.
+        flip: Whether half of the images are mirrored left to right. Switch it off where a mirror image belongs to
+            another class or to none, as with digits.
+        alternating: Whether an image is mirrored at every second visit, under any order. Only the first visit is drawn,
+            so two visits in a row always show both sides. This is the alternating flip of airbench (Jordan, "94 % on
+            CIFAR-10 in 3.29 seconds on a single GPU", 2024).
     """
 
     pad: int = 4
@@ -44,12 +44,12 @@ class Augmentation:
 
     @property
     def outcomes(self) -> int:
-        """How many different results one image can have: 162 in the paper."""
+        """The number of different results that one image can have: 162 in the paper."""
         return (2 * self.pad + 1) ** 2 * (1 + self.flip)
 
 
 class AugmentationDraws:
-    """What happens to every image of every step: a pure function of (seed, step, place in the batch).
+    """The crop and mirroring of every image of every step: a pure function of (seed, step, place in the batch).
 
     An image's crop and mirroring are one integer, exactly uniform over the outcomes. All places of the
     *global* batch are drawn and a process takes its own, so the result does not depend on the number of
@@ -87,7 +87,7 @@ class AugmentationDraws:
 
 
 class AlternatingFlips:
-    """Which visits of an image are mirrored: every second one; whether the first is, is drawn for each image.
+    """Which visits of an image are mirrored: every second one. Whether the first is mirrored is drawn for each image.
 
     Example:
         >>> flips = AlternatingFlips(seed=0, num_images=10)

@@ -1,4 +1,10 @@
-"""`Batches`: an order, a dataset and an augmentation, joined into tensors to train on."""
+"""`Batches`: an order, a dataset and an augmentation, joined into tensors to train on.
+
+The images are held once on a device as padded bytes, from which standardised crops are gathered a batch at a time. Each
+row of a crop is a run of bytes, so a whole batch of crops is one `index_select` over a view of the memory in which
+every byte starts a row. Mirrored images are flipped together, and the conversion to float, the mean and the standard
+deviation take one pass each. There is no Python loop over images, and the same operations run on any device.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +17,8 @@ import torch
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.lab.data.augment import AlternatingFlips, Augmentation, AugmentationDraws
-from replenish.lab.data.dataset import Dataset, UInt8Array
-from replenish.lab.data.image_stack import is_large
-from replenish.lab.data.image_store import ImageStore, MappedImageStore, to_device
+from replenish.lab.data.dataset import Dataset, Float64Array, UInt8Array
+from replenish.lab.data.images import is_large
 from replenish.orders.protocol import Order
 from replenish.orders.visits import visits_of
 from replenish.sharding import check_replicas, check_shares, share_of
@@ -37,7 +42,7 @@ class Batches:
         device: Where images are kept and batches made.
         num_replicas: How many processes share each batch.
         rank: Which of them this is.
-        seed: The seed of the augmentation, apart from the order's own.
+        seed: The seed of the augmentation; the order has its own.
         channels_last: Whether images have torch's channels_last memory format.
 
     Example:
@@ -83,13 +88,13 @@ class Batches:
         """Yield this rank's images (float32 NCHW) and labels (int64) of the steps from `start_step` on.
 
         Args:
-            start_step: The first step; any step is reached without going through those before it.
+            start_step: The first step, which is reached without the steps before it.
             stop: The step before which to stop, or None for an endless iterator.
         """
         return (batch for _, batch in self.steps(start_step, stop))
 
     def steps(self, start_step: int = 0, stop: int | None = None) -> Iterator[tuple[Int64Array, Batch]]:
-        """Yield what `batches` yields, each with the indices of the whole batch over all ranks."""
+        """Yield what `batches` yields, each with the indices of the batch of all ranks."""
         start_step = checks.step(start_step, "start_step")
         indices = self.order.batches(start_step, stop)  # a wrong argument is an error here, not later
         return self._steps(start_step, indices)
@@ -115,14 +120,14 @@ class Batches:
         return self._ordered(split, batch_size)
 
     def config(self) -> dict[str, Any]:
-        """Return plain values that name these batches completely, whatever the number of processes."""
+        """Return plain values that identify these batches, for any number of processes."""
         return {
             "order": self.order.config(),
             "data": self.dataset.fingerprint,
             "pad": self.augmentation.pad,
             "flip": int(self.augmentation.flip),
             "augmentation_seed": self.seed,
-            **({"alternating": 1} if self.augmentation.alternating else {}),  # else the config that it always was
+            **({"alternating": 1} if self.augmentation.alternating else {}),  # absent otherwise, as in earlier records
         }
 
     def _steps(self, start: int, batches: Iterator[Int64Array]) -> Iterator[tuple[Int64Array, Batch]]:
@@ -156,3 +161,127 @@ class Batches:
         kind = MappedImageStore if is_large(images) else ImageStore
         options: dict[str, Any] = {"pad": pad, "device": self.device, "channels_last": self._channels_last}
         return kind(images, self.dataset.mean, self.dataset.std, **options)
+
+
+def to_device(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], device: torch.device) -> torch.Tensor:
+    """Return an array as a tensor on a device; a copy to a GPU starts without waiting for the GPU's earlier work."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":  # only from pinned memory does the processor not wait
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+class ImageStore:
+    """Standardised crops of uint8 images, on any device.
+
+    Padding is the mean colour, to the nearest of the 256 levels: about 0 after the standardisation, since
+    the paper first normalises and then pads (section 3.1). The bytes lie as planes, or with the channels last
+    if `channels_last`, so that neither memory format needs a transposition.
+
+    Args:
+        images: uint8 array of (images, height, width, channels).
+        mean: Mean of each channel, where 255 is 1.
+        std: Standard deviation of each channel, on the same scale.
+        pad: How many pixels of padding each side has; a crop starts at 0 to 2 * pad in each direction.
+        device: Where the bytes are kept and the batches made.
+        channels_last: Whether batches have torch's channels_last memory format.
+
+    Example:
+        >>> import numpy as np
+        >>> image = np.array([[[[0], [255]]]], dtype=np.uint8)
+        >>> store = ImageStore(image, mean=np.array([0.5]), std=np.array([0.5]))
+        >>> store.plain(np.array([0])).tolist()
+        [[[[-1.0, 1.0]]]]
+    """
+
+    def __init__(
+        self,
+        images: UInt8Array,
+        mean: Float64Array,
+        std: Float64Array,
+        *,
+        pad: int = 0,
+        device: torch.device | str = "cpu",
+        channels_last: bool = False,
+    ) -> None:
+        count, height, width, channels = (int(side) for side in images.shape)
+        self.height, self.width, self.channels = height, width, channels
+        self.pad, self.device = pad, torch.device(device)
+        # Apple's GPUs cannot index a view of 2**31 elements, and `_rows` is often larger: the CPU makes their batches.
+        self._bytes_at = torch.device("cpu") if self.device.type == "mps" else self.device
+        self._channels_last = channels_last
+        # Planes of single bytes, or one plane of pixels: everything below serves both.
+        self._planes = 1 if channels_last else self.channels
+        self._depth = self.channels if channels_last else 1
+        height, width = height + 2 * pad, width + 2 * pad
+        shape = (self._planes, 1, 1, self._depth)
+        padded = np.empty((count, self._planes, height, width, self._depth), dtype=np.uint8)
+        padded[:] = np.rint(255 * mean).reshape(shape)
+        inside = padded[:, :, pad : pad + self.height, pad : pad + self.width]
+        inside[:] = images[:, np.newaxis] if channels_last else images.transpose(0, 3, 1, 2)[..., np.newaxis]
+
+        self._row_stride, self._image_stride = width * self._depth, padded[0].size
+        places = np.arange(self._planes)[:, np.newaxis] * height + np.arange(self.height)
+        self._row_places = self._tensor(places.ravel() * self._row_stride)
+        # A view with one row for each byte: the row of pixels that begins there.
+        self._rows = self._tensor(padded).view(-1).unfold(0, self.width * self._depth, 1)
+
+        # One value for each byte of an image: to broadcast along runs of 3 would be ten times slower.
+        each = np.ones((self._planes, self.height, self.width, self._depth))
+        self._mean = self._tensor((255 * mean.reshape(shape) * each).astype(np.float32))
+        self._scale = self._tensor((each / (255 * std.reshape(shape))).astype(np.float32))
+
+    def plain(self, indices: Int64Array) -> torch.Tensor:
+        """Return the images of `indices` as they are, standardised: float32 (images, channels, height, width)."""
+        corner = self.pad * (self._row_stride + self._depth)
+        return self._standardised(self._gather(indices * self._image_stride + corner))
+
+    def crops(self, indices: Int64Array, rows: Int64Array, columns: Int64Array, flips: Int64Array) -> torch.Tensor:
+        """Return the images of `indices`, padded, cropped, mirrored and standardised.
+
+        Each crop has its first row and column in the padded image, 0 to 2 * pad, and 1 if it is mirrored left to right,
+        else 0. To mirror the image first would give the crop that lies opposite, which is as likely.
+        """
+        starts = indices * self._image_stride + rows * self._row_stride + columns * self._depth
+        # Images to be mirrored are gathered first, flipped together, and put back.
+        order = np.argsort(1 - flips, kind="stable")
+        images = self._gather(starts[order])
+        front = images[: int(flips.sum())]
+        front[:] = front.flip(3)
+        return self._standardised(images.index_select(0, self._tensor(np.argsort(order))))
+
+    def _gather(self, starts: Int64Array) -> torch.Tensor:
+        """Return the crops that start at these bytes: uint8 (images, planes, height, width, depth)."""
+        places = self._tensor(starts)[:, None] + self._row_places
+        crops = self._rows.index_select(0, places.view(-1))
+        return crops.view(-1, self._planes, self.height, self.width, self._depth)
+
+    def _standardised(self, images: torch.Tensor) -> torch.Tensor:
+        values = images.float().sub_(self._mean).mul_(self._scale).to(self.device)
+        if self._channels_last:
+            return values.squeeze(1).permute(0, 3, 1, 2)
+        return values.squeeze(4)
+
+    def _tensor(self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> torch.Tensor:
+        return to_device(array, self._bytes_at)
+
+
+class MappedImageStore:
+    """An `ImageStore` of images in a file that is too large for memory: each batch is read and padded when it is made.
+
+    The arguments are the same as for `ImageStore`.
+    """
+
+    def __init__(self, images: UInt8Array, mean: Float64Array, std: Float64Array, **options: Any) -> None:
+        self._images, self._arguments, self._options = images, (mean, std), options
+
+    def plain(self, indices: Int64Array) -> torch.Tensor:
+        """Return what `ImageStore.plain` returns."""
+        return self._of(indices).plain(np.arange(len(indices)))
+
+    def crops(self, indices: Int64Array, rows: Int64Array, columns: Int64Array, flips: Int64Array) -> torch.Tensor:
+        """Return what `ImageStore.crops` returns."""
+        return self._of(indices).crops(np.arange(len(indices)), rows, columns, flips)
+
+    def _of(self, indices: Int64Array) -> ImageStore:
+        return ImageStore(self._images[indices], *self._arguments, **self._options)

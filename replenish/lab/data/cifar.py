@@ -1,11 +1,12 @@
 """CIFAR-10 and CIFAR-100 from the official python files: a folder, a `.tar.gz` or a `.tar.xz`.
 
-Files of an archive are read by their exact names, and nothing is unpacked. The md5 of every file is checked before the
-file is interpreted. The unpickler knows arrays of bytes and plain values, and calls nothing else.
+Archives are read by the exact names of their files and never unpacked. The md5 of every file is checked before the file
+is unpickled, and the unpickler knows only the three names that numpy's arrays need.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import lzma
@@ -14,42 +15,166 @@ import pickle
 import tarfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
-from replenish.lab.data.cifar_files import ENVIRONMENT, CifarFiles, data_root, find
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
 
+SUFFIXES = (".tar.gz", ".tar.xz")
+ENVIRONMENT = "REPLENISH_DATA"
 #: The largest official file has 155 MB.
 MAX_FILE_BYTES = 1 << 28
 
 
-def load_cifar(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> Dataset:
-    """Read one of the CIFARs into memory, in the official order, from the folder that `data_root` returns."""
-    contents = read_verified(files, _found(files, root))
-    meta = read_plain_pickle(contents.pop(files.meta[0]), f"{files.name}: {files.meta[0]}")
-    if not isinstance(meta, dict) or files.names_key not in meta:
-        raise DataError(f"{files.name}: {files.meta[0]} has no entry {files.names_key.decode()!r}")
-    names = meta[files.names_key]
-    if not isinstance(names, list) or not all(isinstance(name, bytes) for name in names):
-        raise DataError(f"{files.name}: {files.meta[0]} has no list of class names")
-    read = []
-    for split in (files.train, files.test):
-        # Each content is freed once it is read: two copies of all would be large.
-        batches = [_batch(files, contents.pop(name), name) for name, _ in split]
-        read.append([np.concatenate(parts) for parts in zip(*batches, strict=True)])
-    (train_images, train_labels, *subclasses), (test_images, test_labels, *_) = read
-    class_names = tuple(name.decode("ascii", "replace") for name in names)
-    splits = (train_images, train_labels, test_images, test_labels)
-    return Dataset(*splits, class_names, files.name, train_subclasses=subclasses[0] if subclasses else None)
+@dataclass(frozen=True)
+class CifarFiles:
+    """What an official archive holds, and where it comes from.
+
+    A split is its files in order, each a name and an md5; `meta` is the file of class names. The keys are those of the
+    labels in a batch, of the names in that file, and of finer labels in a batch, if images are to be counted by these.
+    """
+
+    name: str
+    folder: str
+    archive: str
+    url: str
+    archive_md5: str
+    train: tuple[tuple[str, str], ...]
+    test: tuple[tuple[str, str], ...]
+    meta: tuple[str, str]
+    label_key: bytes
+    names_key: bytes
+    subclass_key: bytes | None = None
+
+    @property
+    def md5s(self) -> dict[str, str]:
+        """File name to md5, of every required file."""
+        return dict((*self.train, *self.test, self.meta))
+
+
+CIFAR10 = CifarFiles(
+    name="cifar10",
+    folder="cifar-10-batches-py",
+    archive="cifar-10-python",
+    url="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+    archive_md5="c58f30108f718f92721af3b95e74349a",
+    train=(
+        ("data_batch_1", "c99cafc152244af753f735de768cd75f"),
+        ("data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec"),
+        ("data_batch_3", "54ebc095f3ab1f0389bbae665268c751"),
+        ("data_batch_4", "634d18415352ddfa80567beed471001a"),
+        ("data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"),
+    ),
+    test=(("test_batch", "40351d587109b95175f43aff81a1287e"),),
+    meta=("batches.meta", "5ff9c542aee3614f3951f8cda6e48888"),
+    label_key=b"labels",
+    names_key=b"label_names",
+)
+CIFAR100 = CifarFiles(
+    name="cifar100",
+    folder="cifar-100-python",
+    archive="cifar-100-python",
+    url="https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
+    archive_md5="eb9058c3a382ffc7106e4002c42a8d85",
+    train=(("train", "16019d7e3df5f24257cddd939b257f8d"),),
+    test=(("test", "f0ef6b0ae62326f3e7ffdfab6717acfc"),),
+    meta=("meta", "7973b15100ade9c7d40fb424638fde48"),
+    label_key=b"fine_labels",
+    names_key=b"fine_label_names",
+)
+# The same images with the labels of their 20 superclasses. Images per class are still counted by fine class, so the
+# images are those of `cifar100`, and a comparison of the two changes only the labels.
+CIFAR100_COARSE = dataclasses.replace(
+    CIFAR100,
+    name="cifar100-coarse",
+    label_key=b"coarse_labels",
+    names_key=b"coarse_label_names",
+    subclass_key=b"fine_labels",
+)
+CIFARS = {files.name: files for files in (CIFAR10, CIFAR100, CIFAR100_COARSE)}
+
+
+def data_root(root: str | os.PathLike[str] | None = None) -> Path:
+    """Return where data is looked for: `root`, else the folder that REPLENISH_DATA names, else a cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "replenish"
+    return Path(os.environ.get(ENVIRONMENT) or cache if root is None else root).expanduser()
+
+
+def find(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the folder or archive that holds `files`, the folder first, or None.
+
+    `root` may be the folder that holds it or the folder or archive itself.
+    """
+    base = data_root(root)
+    if base.is_file():
+        return base if base.name.startswith(files.archive) else None
+    if (base / files.folder).is_dir():
+        return base / files.folder
+    if base.name == files.folder and base.is_dir():
+        return base
+    archives = (base / f"{files.archive}{suffix}" for suffix in SUFFIXES)
+    return next((path for path in archives if path.is_file()), None)
 
 
 def cifar_paths(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> list[Path]:
     """Return the archive that `load_cifar` reads, or the files of the folder."""
     path = _found(files, root)
     return [path] if path.is_file() else [file for name in files.md5s if (file := path / name).exists()]
+
+
+def load_cifar(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> Dataset:
+    """Read one of the CIFARs into memory, in the official order, from the folder that `data_root` returns."""
+    contents = read_verified(files, _found(files, root))
+    names = unpickle(contents.pop(files.meta[0]), files.meta[0])[files.names_key]
+    # Each content is freed once it is read: two copies of all would be large.
+    train, test = (
+        [_batch(files, contents.pop(name), name) for name, _ in split] for split in (files.train, files.test)
+    )
+    train_images, train_labels, *subclasses = (np.concatenate(parts) for parts in zip(*train, strict=True))
+    test_images, test_labels, *_ = (np.concatenate(parts) for parts in zip(*test, strict=True))
+    return Dataset(
+        train_images,
+        train_labels,
+        test_images,
+        test_labels,
+        tuple(name.decode() for name in names),
+        files.name,
+        train_subclasses=subclasses[0] if subclasses else None,
+    )
+
+
+def read_verified(files: CifarFiles, path: Path) -> dict[str, bytes]:
+    """Return the contents of all files that `files` names, their md5s checked, from a folder or archive."""
+    contents = {}
+    for name, content in (_folder_files if path.is_dir() else _archive_files)(files, path):
+        if hashlib.md5(content, usedforsecurity=False).hexdigest() != files.md5s[name]:
+            raise DataError(f"{path}: {name} is not the official file (its md5 differs)")
+        contents[name] = content
+    if missing := [name for name in files.md5s if name not in contents]:
+        raise DataError(f"{path}: {missing[0]} is missing")
+    return contents
+
+
+def unpickle(content: bytes, name: str) -> Any:
+    """Return what a pickle of Python 2 holds, its strings as bytes.
+
+    Raises:
+        DataError: The pickle is damaged, or names anything except numpy's arrays.
+    """
+    try:
+        return _Unpickler(io.BytesIO(content), encoding="bytes").load()
+    except Exception as error:  # damaged pickles raise nearly any exception
+        raise DataError(f"{name} is not a readable pickle of arrays ({' '.join(str(error).split())})") from None
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}.{name}" not in ("numpy.core.multiarray._reconstruct", "numpy.ndarray", "numpy.dtype"):
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        return super().find_class(module, name)
 
 
 def _found(files: CifarFiles, root: str | os.PathLike[str] | None) -> Path:
@@ -62,27 +187,13 @@ def _found(files: CifarFiles, root: str | os.PathLike[str] | None) -> Path:
     return path
 
 
-def read_verified(files: CifarFiles, path: Path) -> dict[str, bytes]:
-    """Return the contents of all files that `files` names, their md5s checked, from a folder or archive."""
-    contents = {}
-    read = _folder_files(files, path) if path.is_dir() else _archive_files(files, path)
-    for name, content in read:
-        if hashlib.md5(content, usedforsecurity=False).hexdigest() != files.md5s[name]:
-            raise DataError(f"{path}: {name} is not the official file (its md5 differs)")
-        contents[name] = content
-    if missing := [name for name in files.md5s if name not in contents]:
-        raise DataError(f"{path}: {missing[0]} is missing")
-    return contents
-
-
 def _folder_files(files: CifarFiles, path: Path) -> Iterator[tuple[str, bytes]]:
     for name in files.md5s:
         file = path / name
-        if not file.exists():
-            raise DataError(f"{path}: {name} is missing")
-        if not file.is_file() or file.stat().st_size > MAX_FILE_BYTES:  # reading a pipe would block
-            raise DataError(f"{path}: {name} is not the official file (it is not a file, or far too large)")
-        yield name, file.read_bytes()
+        if file.exists() and not file.is_file():  # reading a pipe would block
+            raise DataError(f"{path}: {name} is not the official file (it is not a file)")
+        if file.exists():
+            yield name, file.read_bytes()
 
 
 def _archive_files(files: CifarFiles, path: Path) -> Iterator[tuple[str, bytes]]:
@@ -104,74 +215,10 @@ def _archive_files(files: CifarFiles, path: Path) -> Iterator[tuple[str, bytes]]
         raise DataError(f"{path} is not a readable archive, or is cut short ({error})") from None
 
 
-def read_plain_pickle(content: bytes, what: str) -> object:
-    """Return a pickled dict, list, number, byte string or uint8 array; `what` names the file in messages.
-
-    Strings of Python 2 are returned as bytes.
-
-    Raises:
-        DataError: The pickle is damaged, or names anything except numpy's arrays.
-    """
-    try:
-        value = _Unpickler(io.BytesIO(content), encoding="bytes").load()
-    except DataError as error:
-        raise DataError(f"{what} {error}") from None
-    except Exception as error:  # damaged pickles raise nearly any exception
-        raise DataError(f"{what} is not a readable pickle ({type(error).__name__})") from None
-    if isinstance(value, dict):
-        return {key: item.value if isinstance(item, _Array) else item for key, item in value.items()}
-    return value.value if isinstance(value, _Array) else value
-
-
-class _Array:
-    """An array of bytes that a pickle describes."""
-
-    def __init__(self, *_: object) -> None:
-        self.value: UInt8Array | None = None
-
-    def __setstate__(self, state: tuple[int, tuple[int, ...], object, bool, bytes]) -> None:
-        _, shape, _, by_columns, content = state
-        self.value = np.frombuffer(content, np.uint8).reshape(shape, order="F" if by_columns else "C")
-
-
-class _ByteType:
-    """The type of such an array; a byte has no byte order, so its state is ignored."""
-
-    def __init__(self, code: object, *_: object) -> None:
-        if code not in ("u1", b"u1"):
-            raise DataError(f"holds an array of type {code!r:.20}, not of bytes")
-
-    def __setstate__(self, state: object) -> None:
-        pass
-
-
-class _Unpickler(pickle.Unpickler):
-    """An unpickler that replaces numpy's three names and refuses all others."""
-
-    _names: ClassVar = {
-        ("numpy.core.multiarray", "_reconstruct"): _Array,
-        ("numpy", "ndarray"): object,  # an argument of the name above
-        ("numpy", "dtype"): _ByteType,
-    }
-
-    def find_class(self, module: str, name: str) -> object:
-        if (module, name) not in self._names:
-            raise DataError(f"asks for {module}.{name}, which the data does not need")
-        return self._names[module, name]
-
-
 def _batch(files: CifarFiles, content: bytes, name: str) -> tuple[UInt8Array | Int64Array, ...]:
     """Return the images of a batch, their labels, and their finer labels if those are wanted."""
-    value = read_plain_pickle(content, f"{files.name}: {name}")
-    if not isinstance(value, dict):
-        raise DataError(f"{files.name}: {name} has no batch")
-    pixels = value.get(b"data")
-    if not isinstance(pixels, np.ndarray) or pixels.ndim != 2 or pixels.shape[1] != 3072:
-        raise DataError(f"{files.name}: {name} has no rows of 3072 bytes")
-    found = [value.get(key) for key in (files.label_key, files.subclass_key) if key is not None]
-    for labels in found:
-        if not isinstance(labels, list) or not all(type(label) is int for label in labels):
-            raise DataError(f"{files.name}: {name} has no list of labels")
+    batch = unpickle(content, name)
     # A row is three planes of 32 x 32; here the channel comes last.
-    images = np.ascontiguousarray(pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-    return images, *(np.array(labels, dtype=np.int64) for labels in found)
+    images = np.ascontiguousarray(batch[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+    keys = (files.label_key, files.subclass_key)
+    return images, *(np.array(batch[key], dtype=np.int64) for key in keys if key is not None)

@@ -13,24 +13,36 @@ UInt8Array = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 
-# Images are counted in pieces of this many values, to keep the memory small.
+# Grey levels are counted in pieces of this many values, to bound the memory.
 VALUES_PER_PIECE = 1 << 22
 
-# An image of so few rows and more channels is one whose axes are in another order.
+#: The fields of a `Dataset` that are arrays; the last four are optional.
+ARRAYS = (
+    "train_images",
+    "train_labels",
+    "test_images",
+    "test_labels",
+    "held_out_images",
+    "held_out_labels",
+    "train_subclasses",
+    "train_files",
+)
+
+# An image with at most this many rows and with more channels probably has its channels first.
 MOST_LIKELY_CHANNELS = 4
 
 
 class DataError(ValueError):
-    """Data that cannot be used as it is: missing parts, altered, hostile or contradictory. One sentence."""
+    """Data that cannot be used: incomplete, altered, hostile or contradictory. The message is one sentence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Images and labels of a training and a test split, as read-only arrays in memory.
 
-    The two splits have the same classes, every class has at least one image in each, and all images have
-    one shape; anything else is refused when the object is made. Nothing is standardised here: `mean` and
-    `std` are computed from the training split and applied when batches are made.
+    The two splits have the same classes, every class has at least one image in each, and all images have one shape.
+    Anything else raises `DataError`. Nothing is standardised here: `mean` and `std` are computed from the training
+    split, and `Batches` applies them.
 
     Args:
         train_images: uint8 array of (images, height, width, channels).
@@ -38,13 +50,12 @@ class Dataset:
         test_images: As `train_images`.
         test_labels: As `train_labels`.
         class_names: One name per class; a label is an index into this tuple.
-        name: What the data is called in records and messages.
-        held_out_images: Training images that were not kept, where they were asked for; see `reduce`.
+        name: The name of the data in records and messages.
+        held_out_images: The training images that `reduce` did not keep, if it was called with `held_out=True`.
         held_out_labels: Their labels.
-        train_subclasses: A finer label of each training image, from 0, if images per class are to be
-            counted by these instead of by the classes.
-        train_files: The file of each training image, where each has one. Reports name the
-            images of a step by it.
+        train_subclasses: A finer label of each training image, from 0. `reduce` then counts images per subclass
+            instead of per class.
+        train_files: The file of each training image, by which reports name the images of a step.
 
     Example:
         >>> from replenish.lab.data import load
@@ -65,7 +76,19 @@ class Dataset:
     train_files: npt.NDArray[np.str_] | None = None
 
     def __post_init__(self) -> None:
-        names = tuple(self.class_names)
+        object.__setattr__(self, "class_names", tuple(self.class_names))
+        self._check_class_names(self.class_names)
+        for split in ("train", "test", "held_out"):
+            self._check_split(split)
+        if self.train_files is not None and self.train_files.shape != self.train_labels.shape:
+            raise DataError(f"{self.name}: train_files should have a name for each of the training images")
+        if self.train_subclasses is not None:
+            self._check_subclasses(self.train_subclasses)
+        for name in ARRAYS:
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    def _check_class_names(self, names: tuple[str, ...]) -> None:
         if not names or not all(isinstance(name, str) for name in names):
             raise DataError(f"{self.name}: class_names should be one or more strings, but got {names!r:.80}")
         for name in names:
@@ -76,49 +99,32 @@ class Dataset:
         if len(set(names)) != len(names):
             repeated = next(name for name in names if names.count(name) > 1)
             raise DataError(f"{self.name}: two classes are both named {repeated!r}")
-        object.__setattr__(self, "class_names", names)
-        for split in ("train", "test"):
-            images = _images(getattr(self, f"{split}_images"), f"{self.name}: {split}_images")
-            labels = _labels(getattr(self, f"{split}_labels"), f"{self.name}: {split}_labels", len(names))
-            if len(images) != len(labels):
-                raise DataError(f"{self.name}: {len(images)} {split} images have {len(labels)} labels")
-            counts = np.bincount(labels, minlength=len(names))
-            if not counts.all():
-                missing = names[int(np.argmin(counts))]
-                raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
-            object.__setattr__(self, f"{split}_images", _read_only(images))
-            object.__setattr__(self, f"{split}_labels", _read_only(labels))
-        self._check_optional()
-        if self.train_images.shape[1:] != self.test_images.shape[1:]:
+
+    def _check_split(self, split: str) -> None:
+        images, labels = getattr(self, f"{split}_images"), getattr(self, f"{split}_labels")
+        if split == "held_out" and images is None and labels is None:
+            return
+        _check_images(images, f"{self.name}: {split}_images")
+        _check_labels(labels, f"{self.name}: {split}_labels", self.num_classes)
+        if len(images) != len(labels):
+            raise DataError(f"{self.name}: {len(images)} {split} images have {len(labels)} labels")
+        counts = np.bincount(labels, minlength=self.num_classes)
+        if split != "held_out" and not counts.all():  # a class may have no image left to hold out
+            missing = self.class_names[int(np.argmin(counts))]
+            raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
+        if images.shape[1:] != self.train_images.shape[1:]:
             raise DataError(
-                f"{self.name}: training images of {self.train_images.shape[1:]} and test images of "
-                f"{self.test_images.shape[1:]} differ in height, width or channels"
+                f"{self.name}: training images of {self.train_images.shape[1:]} and {split} images of "
+                f"{images.shape[1:]} differ in height, width or channels"
             )
 
-    def _check_optional(self) -> None:
-        if self.train_files is not None and self.train_files.shape != self.train_labels.shape:
-            raise DataError(f"{self.name}: train_files should have a name for each of the training images")
-        if self.train_subclasses is not None:
-            what = f"{self.name}: train_subclasses"
-            subclasses = _labels(self.train_subclasses, what, len(self.train_labels))
-            if len(subclasses) != len(self.train_labels):
-                raise DataError(f"{what} should have a number for each of the {len(self.train_labels)} training images")
-            if len(np.unique(subclasses)) != len(np.unique(np.stack([subclasses, self.train_labels]), axis=1)[0]):
-                raise DataError(f"{what} should have every subclass in one class, but one is in several")
-            object.__setattr__(self, "train_subclasses", _read_only(subclasses))
-        if (self.held_out_images is None) != (self.held_out_labels is None):
-            raise DataError(f"{self.name}: held_out_images and held_out_labels should be given together")
-        if self.held_out_images is not None:
-            # A class may have no image left to hold out, when all of them are used for training.
-            images = _images(self.held_out_images, f"{self.name}: held_out_images")
-            labels = _labels(self.held_out_labels, f"{self.name}: held_out_labels", self.num_classes)
-            if len(images) != len(labels) or images.shape[1:] != self.train_images.shape[1:]:
-                raise DataError(
-                    f"{self.name}: held_out_images of {images.shape} should have as many labels, but got "
-                    f"{len(labels)}, and be of {self.train_images.shape[1:]} as the training images are"
-                )
-            object.__setattr__(self, "held_out_images", _read_only(images))
-            object.__setattr__(self, "held_out_labels", _read_only(labels))
+    def _check_subclasses(self, subclasses: Int64Array) -> None:
+        what = f"{self.name}: train_subclasses"
+        _check_labels(subclasses, what, len(self.train_labels))
+        if len(subclasses) != len(self.train_labels):
+            raise DataError(f"{what} should have a number for each of the {len(self.train_labels)} training images")
+        if len(np.unique(subclasses)) != len(np.unique(np.stack([subclasses, self.train_labels]), axis=1)[0]):
+            raise DataError(f"{what} should have every subclass in one class, but one is in several")
 
     @property
     def num_classes(self) -> int:
@@ -198,7 +204,7 @@ class Dataset:
         return mean / 255, std / 255
 
 
-def _images(value: object, what: str) -> UInt8Array:
+def _check_images(value: object, what: str) -> None:
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8:
         raise DataError(f"{what} should be an array of uint8, but got {_kind(value)}")
     if value.ndim != 4 or 0 in value.shape:
@@ -210,10 +216,9 @@ def _images(value: object, what: str) -> UInt8Array:
             f"{what} of {value.shape} seem to have the channels first; give (images, height, width, channels), as "
             f"images.transpose(0, 2, 3, 1) does"
         )
-    return value
 
 
-def _labels(value: object, what: str, classes: int) -> Int64Array:
+def _check_labels(value: object, what: str, classes: int) -> None:
     if not isinstance(value, np.ndarray) or value.dtype != np.int64:
         raise DataError(f"{what} should be an array of int64, but got {_kind(value)}")
     if value.ndim != 1:
@@ -221,16 +226,19 @@ def _labels(value: object, what: str, classes: int) -> Int64Array:
     outside = value[(value < 0) | (value >= classes)]
     if outside.size:
         raise DataError(f"{what} should be from 0 to {classes - 1}, but got {int(outside[0])}")
-    return value
 
 
 def whole_labels(values: npt.NDArray[np.generic], what: str) -> Int64Array:
-    """Return labels as int64, one for each image; a second axis of length 1 is removed."""
+    """Return the numbers of classes as int64, one for each image; a second axis of length 1 is removed."""
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
         raise DataError(f"{what} should be one axis of integers, but is {values.dtype} of {values.shape}")
-    return values.astype(np.int64)
+    labels = values.astype(np.int64)
+    if labels.min() < 0 or labels.max() >= len(labels):  # each class has an image
+        odd = labels.min() if labels.min() < 0 else labels.max()
+        raise DataError(f"{what} should be the numbers of classes, from 0, but got {odd}")
+    return labels
 
 
 def _kind(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Image folders: `train/<class>/*.png` and `test/<class>/*.png`, or one folder of classes."""
+"""Image folders: `train/<class>/*.png` and `test/<class>/*.png`, or only `<class>/*.png`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
-from replenish.lab.data.image_choice import held_out
-from replenish.lab.data.image_stack import stack
+from replenish.lab.data.images import stack
+from replenish.lab.data.smaller_dataset import held_out
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF")
-# Images that are not read. To leave them out in silence would be to train on other data than the user has.
+# Images that are refused. To skip them silently would be to train on other data than the user has.
 OTHER_IMAGES = (".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".jxl", ".ppm", ".pgm", ".tga", ".ico", ".svg")
 GREY_MODES = ("1", "L", "LA")
 COLOUR_MODES = ("P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
-# What Pillow warns of. At 7 bytes a pixel (Pillow's 4 and our 3), and 8 while one is turned, that is 0.7 GB.
+# Pillow's own limit. At 7 bytes per pixel (Pillow's 4 and our 3), and 8 while it rotates one, that is 0.7 GB.
 MAX_PIXELS = 89_478_485
 ROWS_AT_ONCE = 256
 TEST_FOLDERS = ("test", "val", "valid", "validation")
@@ -29,7 +29,7 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
 
     With `train` and `test` inside (or `val`, where there is no `test`), those are the splits, and must have the same
     classes; without, a fifth of every class is held out for testing, chosen by `seed`. Images become one channel if all
-    are grey and three otherwise; transparency is dropped and the orientation that a camera noted is applied.
+    are grey and three otherwise. Transparency is dropped, and the orientation in the EXIF data is applied.
     They are brought to `image_size` by area average; without it, all must have one size.
     """
     splits = _splits(path)
@@ -47,8 +47,8 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
     # Both splits are read as one list, so that they agree in size and channels and are parts of one array.
     files = train_files + test_files
     with warnings.catch_warnings():
-        # A warning of Pillow is about what is not needed, such as notes of a camera that end too early. Ignored here,
-        # not for each image: what is done with warnings is one setting for all threads.
+        # Pillow warns of parts that are not needed, such as truncated EXIF data. Ignored here and not for each image,
+        # since the filter of warnings is one setting for all threads.
         warnings.simplefilter("ignore")
         images = stack(
             len(files),
@@ -59,14 +59,14 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
             workers=os.cpu_count() or 1,
         )
     count = len(train_files)
-    # As they are found under `path`; what is not UTF-8 in a name is spelt out.
+    # Relative to `path`; bytes that are not UTF-8 are escaped.
     found = (file.relative_to(path).as_posix() for file in train_files)
     names = np.array([name.encode("utf-8", "backslashreplace").decode() for name in found])
     return Dataset(images[:count], train_labels, images[count:], test_labels, class_names, path.name, train_files=names)
 
 
 def _splits(path: Path) -> tuple[Path, Path] | None:
-    """Return the folders of the training and of the test split, however they are capitalised, or None for no splits."""
+    """Return the folders of the training and the test split, in any capitalisation, or None if there are no splits."""
     folders = {folder.name.lower(): folder for folder in _folders(path)}
     train = folders.get("train")
     test = next((folders[name] for name in TEST_FOLDERS if name in folders), None)
@@ -84,7 +84,7 @@ def _splits(path: Path) -> tuple[Path, Path] | None:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Return the folders that a user would call so, in the order of their names; a Mac's archives have another one."""
+    """Return the folders in the order of their names, without hidden ones and the one that a Mac's archives add."""
     return sorted(
         entry
         for entry in path.iterdir()
@@ -105,7 +105,7 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
         if other := next((entry for entry in entries if entry.suffix.lower() in OTHER_IMAGES), None):
             raise DataError(f"{other} is an image of a kind that is not read; give {', '.join(SUFFIXES)}")
         if odd := next((entry for entry in images if not entry.is_file()), None):
-            raise DataError(f"{odd} has the name of an image, but is no file")
+            raise DataError(f"{odd} has the name of an image, but is not a file")
         if not images:
             raise DataError(f"{folder} has no {', '.join(SUFFIXES)} images; every class needs at least one")
         files += images
@@ -115,7 +115,7 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
 
 def _pixels(file: Path) -> UInt8Array:
     """Return one image as (height, width, 1 or 3)."""
-    # Imported here: those who bring no image files need no Pillow.
+    # Imported here, since only image files need Pillow.
     from PIL import Image, ImageOps
 
     try:
@@ -126,7 +126,7 @@ def _pixels(file: Path) -> UInt8Array:
             if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(image.tile):
                 raise DataError(f"{file} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
             if (frames := getattr(image, "n_frames", 1)) > 1:
-                raise DataError(f"{file} has {frames} frames; give images that stand still")
+                raise DataError(f"{file} has {frames} frames; give images of one frame")
             mode = "L" if image.mode in GREY_MODES else "RGB"
             ImageOps.exif_transpose(image, in_place=True)
             pixels = np.empty((image.height, image.width, len(mode)), dtype=np.uint8)
@@ -138,6 +138,6 @@ def _pixels(file: Path) -> UInt8Array:
     except DataError:
         raise
     except Exception as error:
-        # Damaged images raise many kinds of exceptions; what the user can act on is which file it is.
+        # Damaged images raise many kinds of exceptions. The user needs to know which file it is.
         raise DataError(f"{file} is not a readable image ({type(error).__name__})") from None
     return pixels

@@ -1,4 +1,4 @@
-"""`as_dataset`: data that a program has already: arrays, torch datasets, Hugging Face's."""
+"""`as_dataset`: data that a program already has, such as arrays, torch datasets and Hugging Face's."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array, whole_labels
-from replenish.lab.data.image_choice import held_out
-from replenish.lab.data.image_stack import stack
-from replenish.lab.data.smaller_dataset import size_pair
+from replenish.lab.data.images import stack
+from replenish.lab.data.smaller_dataset import held_out, size_pair
 
-#: What the test split is called, in the order in which it is looked for.
+#: Names of the test split; the first that is there counts.
 TEST_NAMES = ("test", "val", "valid", "validation")
 _CHANNELS = (1, 3)
 
@@ -25,8 +24,8 @@ def as_dataset(
     """Return your own data as a `Dataset`; every image is read once, in order.
 
     A split is (images, labels) arrays, a torch dataset of (image, label), or a Hugging Face dataset with a column of
-    images and one of labels. Data are a split, of which a fifth of every class is held out for testing; a pair of
-    splits, for training and testing; or a mapping with "train" and "test" (or "validation"), as a `DatasetDict` is.
+    images and one of labels. Data are one split, of which a fifth of every class is held out for testing, or a pair of
+    splits for training and testing, or a mapping with "train" and "test" (or "validation"), such as a `DatasetDict`.
 
     Images are uint8, or floats from 0 to 1, or Pillow's: grey or with 1 or 3 channels, last or, in tensors, first.
     Give them without random transforms and without standardisation: the lab crops, mirrors and standardises by itself.
@@ -34,7 +33,7 @@ def as_dataset(
     Args:
         data: The data; a `Dataset` is returned as it is.
         image_size: Height and width to bring every image to, needed where they differ.
-        name: What the data are called in records and messages.
+        name: The name of the data in records and messages.
         seed: Chooses the test images of data that have none.
 
     Example:
@@ -61,7 +60,7 @@ def as_dataset(
 
 
 def _splits(data: Any) -> tuple[Any, Any]:
-    """Return what to train on and what to test on; None for the second if that is to be chosen."""
+    """Return the training split and the test split; None for the second if it is to be chosen from the first."""
     if isinstance(data, Mapping):
         test = next((data[name] for name in TEST_NAMES if name in data), None)
         if "train" not in data or test is None:
@@ -77,27 +76,22 @@ def _splits(data: Any) -> tuple[Any, Any]:
 
 
 def _split(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
-    """Return the images, the labels and, where the data have them, the class names of one split."""
+    """Return the images, the labels and the class names (None if there are none) of one split."""
     if isinstance(split, (tuple, list)) and len(split) == 2 and all(map(_is_array, split)):
         images, labels = split
         if len(images) != len(labels):
             raise DataError(f"{what} has {len(images)} images and {len(labels)} labels")
         return _stacked(images.__getitem__, len(images), size, what), _labels(labels, what), None
-    if hasattr(split, "features") and not hasattr(split, "__len__"):  # Hugging Face's, streamed
+    if not hasattr(split, "__getitem__") or not hasattr(split, "__len__"):
         raise DataError(
-            f"{what} should have a length, but got {type(split).__name__}, which streams; give a dataset that is "
-            f"read by index, such as load_dataset(..., streaming=False)"
+            f"{what} should be (images, labels) or a dataset with a length and indices, such as "
+            f"load_dataset(..., streaming=False), but got {type(split).__name__}"
         )
     if hasattr(split, "features") and hasattr(split, "column_names"):  # Hugging Face's
         column, labels, names = _columns(split, what)
         images = _stacked(lambda index: split[index][column], len(split), size, what)
         return images, _labels(labels, what), names
-    if hasattr(split, "__getitem__") and hasattr(split, "__len__"):
-        return _of_torch(split, size, what)
-    raise DataError(
-        f"{what} should be (images, labels), a dataset with a length, or a Hugging Face dataset, but got "
-        f"{type(split).__name__}"
-    )
+    return _of_torch(split, size, what)
 
 
 def _of_torch(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt8Array, Int64Array, list[str] | None]:
@@ -117,13 +111,20 @@ def _of_torch(split: Any, size: tuple[int, int] | None, what: str) -> tuple[UInt
 
 def _columns(split: Any, what: str) -> tuple[str, Any, list[str] | None]:
     """Return the column of images, the labels, and the names of the classes of a Hugging Face dataset."""
-    kinds = {column: type(split.features[column]).__name__ for column in split.column_names}
-    images = [column for column, kind in kinds.items() if kind in ("Image", "Array2D", "Array3D")]
-    labels = [column for column, kind in kinds.items() if kind == "ClassLabel"]
-    labels = labels or [column for column in ("label", "labels", "fine_label") if column in kinds]
+    import datasets
+
+    images = _columns_of(split, datasets.Image, datasets.Array2D, datasets.Array3D)
+    labels = _columns_of(split, datasets.ClassLabel)
+    labels = labels or [column for column in ("label", "labels", "fine_label") if column in split.column_names]
     if len(images) != 1 or not labels:
-        raise DataError(f"{what} should have a column of images and one of labels, but its columns are {kinds}")
+        raise DataError(
+            f"{what} should have a column of images and one of labels, but its columns are {split.features}"
+        )
     return images[0], split[labels[0]], getattr(split.features[labels[0]], "names", None)
+
+
+def _columns_of(split: Any, *kinds: type) -> list[str]:
+    return [column for column in split.column_names if isinstance(split.features[column], kinds)]
 
 
 def _stacked(read: Any, count: int, size: tuple[int, int] | None, what: str) -> UInt8Array:
@@ -162,11 +163,7 @@ def _pixels(image: Any, what: str) -> UInt8Array:
 
 def _labels(labels: Any, what: str) -> Int64Array:
     values = labels.detach().cpu().numpy() if hasattr(labels, "detach") else np.asarray(labels)
-    values = whole_labels(values, f"{what}: the labels")
-    if values.min() < 0 or values.max() >= len(values):  # each class has an image
-        odd = values.min() if values.min() < 0 else values.max()
-        raise DataError(f"{what}: the labels should be the numbers of classes, from 0, but got {odd}")
-    return values
+    return whole_labels(values, f"{what}: the labels")
 
 
 def _is_array(value: Any) -> bool:

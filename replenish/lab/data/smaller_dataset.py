@@ -1,19 +1,57 @@
-"""Smaller versions of a dataset: fewer classes, fewer training images per class, smaller images."""
+"""Smaller versions of a dataset, and which images are kept or held out: random choices that depend on the seed only."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
-from replenish.lab.data.area_average import area_average
+from replenish.draws import KeyedWords
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array
-from replenish.lab.data.image_choice import LabPurpose, choose
+from replenish.lab.data.images import area_average
 
-# Beyond this a typing error is likelier than a wish, and memory would run out before any message.
+# If the data has no test split, one image in this many of each class is held out.
+TEST_SHARE = 5
+# A larger size is probably a mistake, and memory would run out before any message.
 MAX_IMAGE_SIZE = 4096
+
+
+class LabPurpose(enum.IntEnum):
+    """The lab's uses of random words; the numbers do not overlap with the core's `Purpose`."""
+
+    AUGMENTATION = 7
+    IMAGES_PER_CLASS = 8
+    SPLIT = 9
+    FIRST_FLIP = 12
+
+
+def choose(labels: Int64Array, counts: Int64Array, seed: int, purpose: LabPurpose) -> npt.NDArray[np.bool_]:
+    """Choose `counts[c]` images of every class c, uniformly, and return them as a mask.
+
+    Every image has its own random word, and a class keeps the images with the lowest words. So a choice of few images
+    is part of every choice of more, and one class's choice does not depend on another's count.
+    """
+    words = KeyedWords(seed, purpose).at(0).words(len(labels))
+    order = np.lexsort((words, labels))
+    starts = np.searchsorted(labels[order], np.arange(len(counts)))
+    rank = np.empty(len(labels), dtype=np.int64)
+    rank[order] = np.arange(len(labels)) - starts[labels[order]]
+    return rank < counts[labels]
+
+
+def held_out(labels: Int64Array, classes: int, seed: int, name: str) -> npt.NDArray[np.bool_]:
+    """Return the mask of a stratified test split: a fifth of each class, to the nearest image, at least 1."""
+    sizes = np.bincount(labels, minlength=classes)
+    if sizes.min() < 2:
+        raise DataError(
+            f"{name}: a class with {sizes.min()} images cannot be split into training and test images; "
+            "every class needs at least 2"
+        )
+    counts = np.maximum(1, (2 * sizes + TEST_SHARE) // (2 * TEST_SHARE))
+    return choose(labels, counts, seed, LabPurpose.SPLIT)
 
 
 def reduce(
@@ -25,20 +63,20 @@ def reduce(
     seed: int = 0,
     held_out: bool = False,
 ) -> Dataset:
-    """Cut a dataset down, deterministically; for studies of few images per class on a small machine.
+    """Reduce a dataset, deterministically, for studies of few images per class or for a small machine.
 
-    The test split loses the classes that are left out but no other image, so that test errors of different
+    The test split loses only the images of the classes that are left out, so test errors of different
     `images_per_class` are measured on the same images.
 
     Args:
-        dataset: What to cut; it is left as it is.
-        images_per_class: How many training images each class keeps, chosen by `seed`; the images kept with a
-            smaller number are among those kept with a larger. Data with subclasses (the coarse labels of CIFAR-100)
-            keep so many of each subclass.
-        classes: How many classes to keep, from the first; or which, by name or by number, in their new order.
+        dataset: The dataset, which is not changed.
+        images_per_class: How many training images each class keeps, chosen by `seed`. The images kept with a smaller
+            number are among those kept with a larger one. Data with subclasses (the coarse labels of CIFAR-100)
+            keep this many of each subclass.
+        classes: How many classes to keep, from the first; or which ones, by name or by number, in their new order.
         image_size: New height and width (one int for both), by area average.
         seed: The seed of the choice of images.
-        held_out: Whether to give the training images that are not kept, of the classes that are, as
+        held_out: Whether to return the training images that are not kept, of the classes that are, as
             `held_out_images` and `held_out_labels`: more images to test on.
 
     Example:
@@ -66,7 +104,7 @@ def reduce(
     left = np.flatnonzero(of_these_classes & ~kept) if checks.boolean("held_out", held_out) else None
     if left is not None and not left.size:
         raise ValueError(
-            f"held_out=True wants training images that are not kept, but images_per_class={images_per_class} keeps all "
+            f"held_out=True needs training images that are not kept, but images_per_class={images_per_class} keeps all "
             f"of {dataset.name}"
         )
     train = np.flatnonzero(kept)
@@ -92,7 +130,7 @@ def reduce(
 
 
 def _few_of_each(dataset: Dataset, kept: npt.NDArray[np.bool_], count: int, seed: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of `count` images of each class, or subclass if there are any, of those `kept` so far."""
+    """Return the mask of `count` images of each class, or of each subclass if there are any."""
     groups = dataset.train_labels if dataset.train_subclasses is None else dataset.train_subclasses
     sizes = np.bincount(groups)
     scarce = [int(group) for group in np.unique(groups[kept]) if sizes[group] < count]
@@ -110,7 +148,7 @@ def _few_of_each(dataset: Dataset, kept: npt.NDArray[np.bool_], count: int, seed
 
 
 def chosen_classes(dataset: Dataset, classes: int | Sequence[int | str]) -> list[int]:
-    """Return the numbers of the classes asked for, in the order asked for."""
+    """Return the numbers of the chosen classes, in their new order."""
     if not isinstance(classes, Sequence):
         count = checks.integer("classes", classes, minimum=1, maximum=dataset.num_classes)
         return list(range(count))

@@ -11,13 +11,11 @@ Example:
     >>> small = build("wrn-16-2", in_channels=1, num_classes=10, image_size=8)
 """
 
-from replenish.lab.models.count import Cost, cost
 from replenish.lab.models.densenet import DenseNet
 from replenish.lab.models.layers import training_loss
 from replenish.lab.models.plain import AllCNN, DeeplySupervisedNet, ELUNetwork, NetworkInNetwork
-from replenish.lab.models.registry import MODELS, PATTERNS, ModelEntry, build, entry
-from replenish.lab.models.residual_units import UNITS
-from replenish.lab.models.resnet import ResNet, WideResNet
+from replenish.lab.models.registry import MODELS, PATTERNS, Cost, ModelEntry, build, cost, entry
+from replenish.lab.models.resnet import UNITS, ResNet, WideResNet
 from replenish.lab.models.shake_shake import ShakeShakeNet
 from replenish.lab.models.thin import FitNet, HighwayNetwork
 

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from replenish import checks
 from replenish.lab.models.layers import (
     Dropout,
-    check_fraction,
     check_shape,
     fast_layout,
     global_average,
@@ -96,8 +95,7 @@ class DenseNet(nn.Module):
         growth = checks.integer("growth", growth, minimum=1)
         if compression is None:
             compression = 0.5 if bottleneck else 1.0
-        compression = check_fraction("compression", compression, above=0.0)
-        dropout = check_fraction("dropout", dropout, below=1.0)
+        compression = checks.real("compression", compression, most=1.0, positive=True)
 
         channels = 2 * growth if bottleneck else 16
         self.features = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False))

@@ -1,7 +1,8 @@
-"""What the networks share: dropout, initial weights, memory layout, the training loss, and checks of arguments."""
+"""What the networks share: dropout, initial weights, memory layout, training loss, checks of arguments, a hash."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Literal
 
@@ -25,6 +26,11 @@ class Dropout(nn.Dropout):
         >>> layer(torch.ones(2, 3)).shape, layer.eval()(torch.ones(2)).tolist()
         (torch.Size([2, 3]), [1.0, 1.0])
     """
+
+    def __init__(self, p: float) -> None:
+        super().__init__(checks.real("dropout", p, most=1.0))
+        if p == 1:
+            raise ValueError(f"dropout should be below 1, but got {p}")
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `x`, in training with values dropped and the others scaled up."""
@@ -118,24 +124,21 @@ def training_loss(
     return criterion(logits, targets), logits
 
 
+def weights_sha256(network: nn.Module) -> str:
+    """Return the SHA-256 of all parameters and buffers with their names, types and shapes."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
 def check_shape(in_channels: object, num_classes: object) -> tuple[int, int]:
     """Return the two arguments that every network takes, or raise."""
     return (
         checks.integer("in_channels", in_channels, minimum=1),
         checks.integer("num_classes", num_classes, minimum=2),
     )
-
-
-def check_fraction(name: str, value: object, *, above: float | None = None, below: float | None = None) -> float:
-    """Return `value` as a float in [0, 1], also above `above` and below `below` where these are set, or raise."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} should be a number, but got {value!r} of type {type(value).__name__}")
-    low = f"[{0.0}" if above is None else f"({above}"
-    high = f"{1.0}]" if below is None else f"{below})"
-    inside = 0.0 <= value <= 1.0  # false for NaN
-    if not inside or (above is not None and value <= above) or (below is not None and value >= below):
-        raise ValueError(f"{name} should be in {low}, {high}, but got {value!r}")
-    return float(value)
 
 
 def units_per_stage(depth: object, *, layers: int, outside: int) -> int:

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from replenish import checks
-from replenish.lab.models.layers import Dropout, check_fraction, check_shape, fast_layout, global_average, he_normal
+from replenish.lab.models.layers import Dropout, check_shape, fast_layout, global_average, he_normal
 
 
 def mlpconv(in_channels: int, kernel: int, channels: tuple[int, int, int]) -> nn.Sequential:
@@ -43,7 +43,6 @@ class NetworkInNetwork(nn.Module):
     def __init__(self, in_channels: int = 3, num_classes: int = 10, *, dropout: float = 0.5) -> None:
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
-        dropout = check_fraction("dropout", dropout, below=1.0)
         # Caffe rounds the size of a pooled image up, hence ceil_mode: 32 -> 16 -> 8 without padding.
         self.features = nn.Sequential(
             mlpconv(in_channels, 5, (192, 160, 96)),
@@ -94,8 +93,6 @@ class AllCNN(nn.Module):
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
         image_size = checks.integer("image_size", image_size, minimum=1)
-        input_dropout = check_fraction("input_dropout", input_dropout, below=1.0)
-        dropout = check_fraction("dropout", dropout, below=1.0)
 
         def conv(inside: int, outside: int, kernel: int, stride: int, padding: int) -> list[nn.Module]:
             return [nn.Conv2d(inside, outside, kernel, stride, padding), nn.ReLU(inplace=True)]
@@ -188,8 +185,7 @@ class DeeplySupervisedNet(nn.Module):
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
         side = checks.integer("image_size", image_size, minimum=5)
-        dropout = check_fraction("dropout", dropout, below=1.0)
-        self.companion_weight = check_fraction("companion_weight", companion_weight)
+        self.companion_weight = checks.real("companion_weight", companion_weight, most=1.0)
         self.blocks = nn.ModuleList()
         plan = ((5, (192, 160, 96)), (5, (192, 192, 192)), (3, (192, 192, num_classes)))
         for kernel, channels in plan:
@@ -261,8 +257,8 @@ class ELUNetwork(nn.Module):
     ) -> None:
         super().__init__()
         channels, num_classes = check_shape(in_channels, num_classes)
-        width = check_fraction("width", width, above=0.0)
-        dropout = check_fraction("dropout", dropout)
+        width = checks.real("width", width, most=1.0, positive=True)
+        dropout = checks.real("dropout", dropout, most=1.0)
         self.stacks = nn.Sequential()
         for groups, drop in zip(ELU_STACKS, ELU_DROPOUT, strict=True):
             stack = Stack()

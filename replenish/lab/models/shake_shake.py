@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from replenish import checks
 from replenish.lab.models.layers import check_shape, fast_layout, global_average, he_normal, units_per_stage
-from replenish.lab.models.residual_units import three_stages
+from replenish.lab.models.resnet import three_stages
 
 
 class _Mix(torch.autograd.Function):

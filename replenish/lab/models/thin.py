@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from replenish import checks
 from replenish.lab.models.layers import (
     Dropout,
-    check_fraction,
     check_shape,
     fast_layout,
     global_average,
@@ -131,7 +130,6 @@ class HighwayNetwork(nn.Module):
     ) -> None:
         super().__init__()
         channels, num_classes = check_shape(in_channels, num_classes)
-        dropout = check_fraction("dropout", dropout, below=1.0)
         if isinstance(gate_bias, bool) or not isinstance(gate_bias, int | float):
             raise TypeError(f"gate_bias should be a number, but got {gate_bias!r}")
         self.features = nn.Sequential(Dropout(dropout))

@@ -4,7 +4,7 @@
 `processes`.
 """
 
-from replenish.lab.models.identity import weights_sha256
+from replenish.lab.models.layers import weights_sha256
 from replenish.lab.stopping import Stopped
 from replenish.lab.training.loop import Watch, train
 from replenish.lab.training.measuring import DivergedError

@@ -25,7 +25,7 @@ from replenish.lab import machine
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
-from replenish.lab.models.identity import weights_sha256
+from replenish.lab.models.layers import weights_sha256
 from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped, StopRequest, stop_signals
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore

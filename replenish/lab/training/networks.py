@@ -13,7 +13,7 @@ from torch import nn
 from replenish.lab.config import RunConfig
 from replenish.lab.data import Dataset
 from replenish.lab.models import build, entry
-from replenish.lab.models.identity import weights_sha256
+from replenish.lab.models.layers import weights_sha256
 from replenish.lab.models.own_network import is_own, own_network
 from replenish.lab.runs import RunFolder
 

@@ -11,7 +11,9 @@ import torch
 from PIL import Image
 
 from replenish import SequencedReplacement
-from replenish.lab.data import Batches, Dataset, cache, image_folder, image_stack, load
+from replenish.lab.data import Batches, Dataset, cache, image_folder, load
+from replenish.lab.data import images as image_stack
+from replenish.lab.data.dataset import ARRAYS
 
 
 @pytest.fixture
@@ -51,8 +53,7 @@ def entries(tmp_path: Path) -> list[Path]:
 
 
 def same(one: Dataset, two: Dataset) -> bool:
-    names = (*cache.REQUIRED, *cache.OPTIONAL)
-    arrays = all(np.array_equal(getattr(one, name), getattr(two, name)) for name in names)
+    arrays = all(np.array_equal(getattr(one, name), getattr(two, name)) for name in ARRAYS)
     return arrays and one.fingerprint == two.fingerprint and (one.name, one.class_names) == (two.name, two.class_names)
 
 
@@ -91,25 +92,41 @@ def test_files_that_are_still_being_written_are_not_kept(images: Path, tmp_path:
 def test_a_damaged_entry_is_decoded_again(images: Path, tmp_path: Path, decoded: list[str]) -> None:
     first = load(images)
     [entry] = entries(tmp_path)
-    whole = entry.read_bytes()
-    place = whole.index(first.train_images.tobytes())
-    for damaged in (b"", whole[:-100], whole[:place] + b"!" + whole[place + 1 :]):
-        entry.write_bytes(damaged)
+    whole = {file.name: file.read_bytes() for file in entry.iterdir()}
+    pixels = whole["train_images.npy"]
+    place = pixels.index(first.train_images.tobytes())
+    for damaged in (b"", pixels[:-100], pixels[:place] + b"!" + pixels[place + 1 :], None):
+        if damaged is None:
+            (entry / "train_images.npy").unlink()
+        else:
+            (entry / "train_images.npy").write_bytes(damaged)
         before = len(decoded)
         assert same(load(images), first)
         assert len(decoded) == before + 20
-        assert entry.read_bytes() == whole
+        assert {file.name: file.read_bytes() for file in entry.iterdir()} == whole
+    assert entries(tmp_path) == [entry]
 
 
 def test_old_entries_make_room(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(images)
     [first] = entries(tmp_path)
     os.utime(first, (1e9, 1e9))
-    monkeypatch.setattr(cache, "MAX_BYTES", 2 * first.stat().st_size)
+    monkeypatch.setattr(cache, "MAX_BYTES", 2 * sum(file.stat().st_size for file in first.iterdir()))
     load(images, seed=1)
     load(images, seed=2)
     assert len(entries(tmp_path)) == 2
     assert first not in entries(tmp_path)
+
+
+def test_what_earlier_releases_and_killed_processes_left_is_removed(images: Path, tmp_path: Path) -> None:
+    load(images)
+    folder = entries(tmp_path)[0].parent
+    (folder / "0f.npz").write_bytes(b"an entry of an earlier release")
+    (folder / "0f.123").mkdir()
+    for left in ("0f.npz", "0f.123"):
+        os.utime(folder / left, (1e9, 1e9))
+    load(images, seed=1)
+    assert [entry.suffix for entry in entries(tmp_path)] == ["", ""]
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(images: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from test_data_fakes import fake_contents, fake_files, write_archive, write_fold
 from typer.testing import CliRunner
 
 from replenish.cli.data import app as data_app
-from replenish.lab.data.cifar_files import CIFAR100, CIFARS
+from replenish.lab.data.cifar import CIFAR100, CIFARS
 
 CONTENTS = fake_contents(CIFAR100)
 FILES = fake_files(CIFAR100, CONTENTS)
@@ -76,11 +76,11 @@ def test_bad_input(run, tmp_path: Path):
     assert run("get").exit_code == 2
 
 
-def test_get_unpacks_and_says_where(run, tmp_path: Path):
-    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
+def test_get_says_where(run, tmp_path: Path):
+    archive = write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
     result = run("get", "cifar100", "--root", tmp_path)
     assert result.exit_code == 0
-    assert result.stdout == f"cifar100 is in {tmp_path / 'cifar-100-python'}, verified.\n"
+    assert result.stdout == f"cifar100 is in {archive}, verified.\n"
     assert result.stderr == ""
 
 

@@ -71,10 +71,13 @@ def test_arrays_cannot_be_changed():
         ({"class_names": ()}, "should be one or more strings"),
         ({"train_subclasses": np.arange(5)}, "a number for each of the 6 training images"),
         ({"train_subclasses": np.array([0, 0, 1, 1, 2, 2])}, "every subclass in one class"),
-        ({"held_out_images": np.zeros((2, 4, 5, 3), np.uint8)}, "should be given together"),
+        (
+            {"held_out_images": np.zeros((2, 4, 5, 3), np.uint8)},
+            "held_out_labels should be an array of int64, but got NoneType",
+        ),
         (
             {"held_out_images": np.zeros((2, 4, 5, 3), np.uint8), "held_out_labels": np.array([0])},
-            "should have as many labels, but got 1",
+            "2 held_out images have 1 labels",
         ),
     ],
 )

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from replenish.lab.data.cifar import load_cifar
-from replenish.lab.data.cifar_files import CIFAR10, CIFAR100, CifarFiles
+from replenish.lab.data.cifar import CIFAR10, CIFAR100, CifarFiles, load_cifar
 
 CLASSES = 4
 # The coarse class of each fine class.

@@ -112,7 +112,7 @@ def test_grey_images_of_several_sizes() -> None:
         ((IMAGES, LABELS, IMAGES), "but got 3 parts"),
         ({"train": Pictures()}, "should have train and one of test, val"),
         ([(1, 2, 3), (4, 5, 6)], "should give .image, label., but item 0 is a int"),
-        (iter([1]), "a dataset with a length, or a Hugging Face dataset, but got list_iterator"),
+        (iter([1]), "a dataset with a length and indices, .*, but got list_iterator"),
         (TensorDataset(torch.zeros(0, 1, 8, 8), torch.zeros(0)), "is empty"),
     ],
 )
@@ -147,5 +147,5 @@ class Streaming:
 
 
 def test_a_dataset_that_streams_is_refused_by_its_length() -> None:
-    with pytest.raises(DataError, match=r"should have a length, but got Streaming, which streams; .*streaming=False"):
+    with pytest.raises(DataError, match=r"with a length and indices, such as .*streaming=False\), but got Streaming"):
         as_dataset(Streaming())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replenish.lab.data import DataError, load, reduce
-from replenish.lab.data.area_average import area_average
+from replenish.lab.data.images import area_average
 
 
 def by_fractions(image, height, width):
@@ -54,7 +54,7 @@ def test_area_average_rounds_halves_up_and_keeps_extremes():
 def test_area_average_does_not_depend_on_the_pieces(monkeypatch):
     images = np.random.default_rng(0).integers(0, 256, (9, 8, 8, 3), dtype=np.uint8)
     whole = area_average(images, 3, 3)
-    monkeypatch.setattr("replenish.lab.data.area_average.VALUES_PER_PIECE", 400)
+    monkeypatch.setattr("replenish.lab.data.images.VALUES_PER_PIECE", 400)
     np.testing.assert_array_equal(area_average(images, 3, 3), whole)
 
 
@@ -155,7 +155,7 @@ def test_what_is_held_out_is_what_training_does_not_keep(digits):
     # It is the same data to train on, whether or not the rest is at hand.
     assert small.fingerprint == reduce(digits, images_per_class=20, classes=[3, 8], image_size=4).fingerprint
     assert reduce(digits, images_per_class=20).held_out_images is None
-    with pytest.raises(ValueError, match="held_out=True wants training images that are not kept"):
+    with pytest.raises(ValueError, match="held_out=True needs training images that are not kept"):
         reduce(digits, held_out=True)
 
 

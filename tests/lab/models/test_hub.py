@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from replenish.lab.models import MODELS, WideResNet
-from replenish.lab.models.residual_units import UNITS
+from replenish.lab.models.resnet import UNITS
 
 ROOT = Path(__file__).parents[3]
 

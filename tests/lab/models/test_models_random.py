@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from replenish.lab.models import ResNet
 from replenish.lab.models.layers import Dropout
-from replenish.lab.models.residual_units import PaddedShortcut
-from replenish.lab.models.resnet import StochasticDepthUnit
+from replenish.lab.models.resnet import PaddedShortcut, StochasticDepthUnit
 from replenish.lab.models.shake_shake import ShakeShake
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.lab.models import UNITS, WideResNet, build, cost, entry
-from replenish.lab.models.count import CountedNetwork, models_table
+from replenish.lab.models.registry import CountedNetwork, models_table
 from replenish.lab.show import Table
 from replenish.lab.show.markdown import table_lines
 
@@ -40,7 +40,7 @@ def test_the_page_holds_the_table() -> None:
 
 
 def test_the_command_prints_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replenish.lab.models.count.models_table", all_networks)  # which takes seconds, made once
+    monkeypatch.setattr("replenish.lab.models.registry.models_table", all_networks)  # which takes seconds, made once
     assert "differs: we count 104.2M or 104.3M" in CliRunner().invoke(app, ["list", "models"]).stdout
 
 
@@ -84,13 +84,18 @@ def test_names_build_what_they_say() -> None:
         ("resnet-21", {}, ValueError, r"depth should be 6n + 2 (nearest: 20 or 26), but got 21"),
         ("wide-resnet-16-2-original-unit", {}, ValueError, "did you mean wide-resnet-16-2"),
         ("wrn-16-2", {"drop": 0.1}, TypeError, "takes no argument 'drop'; it takes depth, width, unit, dropout"),
-        ("wrn-16-2", {"dropout": 1.0}, ValueError, "dropout should be in [0.0, 1.0), but got 1.0"),
-        ("wrn-16-2", {"dropout": float("nan")}, ValueError, "dropout should be in [0.0, 1.0), but got nan"),
-        ("wrn-16-2", {"dropout": "0.3"}, TypeError, "dropout should be a number, but got '0.3' of type str"),
+        ("wrn-16-2", {"dropout": 1.0}, ValueError, "dropout should be below 1, but got 1.0"),
+        ("wrn-16-2", {"dropout": float("nan")}, ValueError, "dropout should be between 0 and 1.0, but got nan"),
+        ("wrn-16-2", {"dropout": "0.3"}, TypeError, "dropout should be a real number, but got '0.3' of type str"),
         ("wrn-16-2", {"unit": "preact"}, ValueError, "unit should be one of original, bn_after_addition"),
-        ("resnet-20", {"survival": 0}, ValueError, "survival should be in (0.0, 1.0], but got 0"),
+        ("resnet-20", {"survival": 0}, ValueError, "survival should be above 0 and at most 1.0, but got 0"),
         ("resnet-20", {"shortcut": "conv"}, ValueError, "shortcut should be one of pad, projection, but got 'conv'"),
-        ("densenet-bc-40-12", {"compression": 0.0}, ValueError, "compression should be in (0.0, 1.0], but got 0.0"),
+        (
+            "densenet-bc-40-12",
+            {"compression": 0.0},
+            ValueError,
+            "compression should be above 0 and at most 1.0, but got 0.0",
+        ),
         ("densenet-bc-40-12", {"bottleneck": 1}, TypeError, "bottleneck should be True or False, but got 1"),
         ("shake-shake-8-2x8d", {"level": "pixel"}, ValueError, "level should be one of image, batch, but got 'pixel'"),
         ("shake-shake-8-2x8d", {"forward_mode": "keep"}, ValueError, "forward_mode should be one of shake, even"),

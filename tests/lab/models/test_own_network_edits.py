@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
-from replenish.lab.models.identity import _is_own, network_name
+from replenish.lab.models.own_network import network_name, own_network
 
 NETWORKS = """
 import functools
@@ -99,7 +100,6 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str
         for module, loaded in list(sys.modules.items()):
             if (getattr(loaded, "__file__", None) or "").startswith(str(tmp_path.parent)):
                 del sys.modules[module]
-        _is_own.cache_clear()
         importlib.invalidate_caches()
         return network_name(importlib.import_module("networks").Net)
 
@@ -147,29 +147,51 @@ def test_the_same_files_give_the_same_name(named: Callable[[dict[str, str]], str
 
 def test_a_module_that_changes_at_run_time_gives_another_name(named: Callable[[dict[str, str]], str]) -> None:
     before = named(FILES)
+    net = sys.modules["networks"].Net
+    net.forward = torch.nn.Identity.forward
+    patched = network_name(net)
+    sys.modules["package.layers"].Scale.factor = 5  # type: ignore[attr-defined]
+    changed = network_name(net)
     sys.modules["package.settings"].SHIFT = 3.0  # type: ignore[attr-defined]
-    assert network_name(sys.modules["networks"].Net) != before
+    assert len({before, patched, changed, network_name(net)}) == 4
 
 
-def test_what_cannot_be_read_is_warned_of_and_a_label_helps(named: Callable[[dict[str, str]], str]) -> None:
+def test_a_module_imported_by_the_first_training_leaves_the_name(named: Callable[[dict[str, str]], str]) -> None:
+    before = named(FILES)
+    make = sys.modules["networks"].Net
+    assert "late" not in sys.modules
+    make()(torch.zeros(2, 4))
+    assert "late" in sys.modules
+    assert network_name(make) == before
+
+
+def test_what_cannot_be_read_is_refused_unless_a_label_names_it(named: Callable[[dict[str, str]], str]) -> None:
     dynamic = NETWORKS + "\nimport importlib\nimportlib.import_module('unrelated')\n"
-    with pytest.warns(UserWarning, match="networks uses import_module. Give the function or class"):
+    with pytest.raises(ValueError, match="networks uses import_module. Give the function or class"):
         named({**FILES, "unrelated.py": "", "networks.py": dynamic})
-    labels = [f"{dynamic}Net.replenish_label = 'v{number}'\n" for number in (1, 2)]
-    assert named({"networks.py": labels[0]}) != named({"networks.py": labels[1]})
-    with pytest.warns(UserWarning, match=r"it holds a _thread\.lock"):
-        named({**FILES, "networks.py": NETWORKS.replace("nn.Linear(4, 2)", "__import__('threading').Lock()")})
+    locked = NETWORKS.replace("nn.Linear(4, 2)", "__import__('threading').Lock()")
+    with pytest.raises(ValueError, match=r"cannot pickle '_thread.lock' object"):
+        named({**FILES, "networks.py": locked})
+    for text in (dynamic, locked):
+        labels = [f"{text}Net.replenish_label = 'v{number}'\n" for number in (1, 2, 2)]
+        first, second, again = (named({"networks.py": label}) for label in labels)
+        assert first != second == again
 
 
-def test_a_typed_network_is_warned_of() -> None:
+def test_a_label_counts_where_a_network_is_found_by_place(named: Callable[[dict[str, str]], str]) -> None:
+    names = []
+    for label in ("v1", "v2"):
+        named({**FILES, "networks.py": f"{NETWORKS}\n\ndef small():\n    return Net()\n"})
+        sys.modules["networks"].small.replenish_label = label  # type: ignore[attr-defined]
+        names.append(network_name(own_network("networks:small", 1, 2, 8)))
+    assert names[0] != names[1]
+
+
+def test_a_typed_network_is_refused() -> None:
     script = (
-        "from torch import nn; from replenish.lab.models.identity import network_name\n"
-        "class Typed(nn.Module):\n    def forward(self, images):\n        return images * {0}\n"
-        "print(network_name(Typed))"
+        "from torch import nn; from replenish.lab.models.own_network import network_name\n"
+        "class Typed(nn.Module): pass\n"
+        "network_name(Typed)"
     )
-    done = [
-        subprocess.run([sys.executable, "-c", script.format(number)], capture_output=True, text=True)
-        for number in (1, 2)
-    ]
-    assert all("it was typed into an interpreter or a notebook" in each.stderr for each in done)
-    assert done[0].stdout != done[1].stdout
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "the network Typed has changed cannot be determined: __main__ has no source file" in done.stderr

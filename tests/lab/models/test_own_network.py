@@ -1,4 +1,4 @@
-"""Own networks that would train otherwise have other names; one that is made again has the same."""
+"""A changed network of your own has another name, so earlier results are not reused; the same one has the same name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from replenish.lab.models.identity import network_name
+from replenish.lab.models.own_network import network_name
 
 
 class Net(nn.Module):
@@ -95,6 +95,19 @@ def scaled(scale: float) -> type[nn.Module]:
     return Scaled
 
 
+def hooked(scale: float) -> Callable[[], nn.Module]:
+    def make() -> nn.Module:
+        network = Net()
+        network.register_forward_hook(lambda module, images, output: output * scale)
+        return network
+
+    return make
+
+
+def frozen(trained: bool) -> Callable[[], nn.Module]:
+    return lambda: Net().requires_grad_(trained)
+
+
 class Maker:
     def __init__(self, mask: float) -> None:
         self.mask = mask
@@ -131,6 +144,8 @@ SQUARED, CUBED = power(2), power(3)
         pytest.param(bound(torch.bfloat16), bound(torch.float16), id="type of numbers"),
         pytest.param(bound(np.zeros(3)), bound(np.ones(3)), id="array"),
         pytest.param(scaled(0.25), scaled(0.75), id="class that closes over a value"),
+        pytest.param(hooked(0.25), hooked(0.75), id="hook"),
+        pytest.param(frozen(True), frozen(False), id="weights that are not trained"),
         pytest.param(Maker(0.25), Maker(0.75), id="object that makes networks"),
         pytest.param(Maker(0.25).__call__, Maker(0.75).__call__, id="method"),
     ],
@@ -165,8 +180,9 @@ def test_globals_that_forward_reads_tell_networks_apart(monkeypatch: pytest.Monk
 
 def test_the_name_is_the_same_in_another_process() -> None:
     script = (
-        "from torch import nn; from replenish.lab.models.identity import network_name; "
-        "print(network_name(lambda: nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.3))))"
+        "from torch import nn; from replenish.lab.models.own_network import network_name; "
+        "from torch.nn.utils.parametrizations import spectral_norm; "
+        "print(network_name(lambda: nn.Sequential(spectral_norm(nn.Linear(4, 2)), nn.Dropout(0.3))))"
     )
     names = {subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout for _ in range(2)}
     assert len(names) == 1
