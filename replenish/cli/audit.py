@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from replenish.cli import options
+from replenish.cli.commands import Script, check_script, command_of
 from replenish.cli.console import command_line, errors_as_sentences, first_process
-from replenish.cli.script import Script, check_script, interpreter_options
 
 if TYPE_CHECKING:
     from replenish.exec.resume_test import ResumeTest
@@ -47,10 +48,7 @@ def audit(
         list[Path] | None,
         typer.Option(help="with --resume: a file or folder that the script reads, to link into its scratch folder"),
     ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
-    ] = None,
+    record: options.Record = None,
 ) -> None:
     """Report what the training loaders of a script really do, with a level for each question: ok, warning or fault.
 
@@ -70,7 +68,6 @@ def audit(
     with errors_as_sentences():
         check_script(script)  # before numpy is loaded
     from replenish import checks
-    from replenish.exec import run_script
     from replenish.exec.flight_record import finish_record, start_record
     from replenish.exec.recorded_run import recorded_run
     from replenish.exec.resume_test import CHECKPOINTS, ResumeTest
@@ -87,12 +84,9 @@ def audit(
             limit = steps or None
             test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))
             raise typer.Exit(_report_resume(test, json_file))
-        kept = None
-        if record is not None:
-            kept = start_record(record)
-        words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
+        kept = None if record is None else start_record(record)
         sys.stdout.flush()
-        with recorded_run(words, kept, epochs=epochs or None, steps=steps or None) as (code, records):
+        with recorded_run(command_of(script), kept, epochs=epochs or None, steps=steps or None) as (code, records):
             if not first_process():
                 raise typer.Exit(code)
             code = _report(records, code, html, json_file)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replenish.cli.commands import given_flags
+from replenish.cli.commands import Script, check_script, command_of, given_flags
 from replenish.cli.console import errors_as_sentences
-from replenish.cli.options import option_value, parse_order_options
-from replenish.cli.script import Script, check_script, interpreter_options
+from replenish.cli.options import OrderOptions, Record, option_value, parse_order_options
 
 
 def exec_(
@@ -29,14 +27,8 @@ def exec_(
         int, typer.Option(help="epoch of the order to begin with, for a script that resumes after so many epochs")
     ] = 0,
     pool_size: Annotated[int | None, typer.Option(help="slots of SRS's pool; by default the number of samples")] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="an option of the order: sequence=identity, labels=labels.npy"),
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
-    ] = None,
+    option: OrderOptions = None,
+    record: Record = None,
 ) -> None:
     """Run your script, unmodified, with a different data order.
 
@@ -52,7 +44,6 @@ def exec_(
     import tempfile
 
     from replenish import checks
-    from replenish.exec import run_script
     from replenish.exec.audit_task import AuditTask
     from replenish.exec.environment import OrderRequest
     from replenish.exec.flight_record import start_record
@@ -75,7 +66,7 @@ def exec_(
         environment = request.environment()
         if record is not None:
             environment = AuditTask(str(start_record(record)), facts=False).beside(environment)
-        words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
+        words = command_of(script)
         if os.name == "posix":  # in this very process, so that signals and exit codes are the script's
             sys.stdout.flush()
             os.execve(sys.executable, words, environment)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from replenish.cli.commands import given_flags
-
 if TYPE_CHECKING:
     from replenish.lab.order_source import OrderSource
 
@@ -24,18 +22,11 @@ def complete_experiment(incomplete: str) -> list[str]:
 
 
 def complete_orders(incomplete: str) -> list[str]:
-    """Return the completions of the last order in a list, with the orders before it."""
+    """Return the completions of an order, or of the last order in a list, with the orders before it."""
     from replenish.orders import ORDERS
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in ORDERS if name.startswith(last)]
-
-
-def complete_order(incomplete: str) -> list[str]:
-    """Return the orders whose names begin so."""
-    from replenish.orders import ORDERS
-
-    return [name for name in ORDERS if name.startswith(incomplete)]
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -100,12 +91,16 @@ Source = Annotated[
         "(JSON, or as torch.save wrote it)"
     ),
 ]
+Record = Annotated[
+    Path | None,
+    typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
+]
 RecordedLoader = Annotated[
     int | None, typer.Option("--loader", help="of a record: which training loader, counted from 0")
 ]
 OrderName = Annotated[
     str | None,
-    typer.Option("--order", help="without SOURCE: a name of `replenish list orders`", autocompletion=complete_order),
+    typer.Option("--order", help="without SOURCE: a name of `replenish list orders`", autocompletion=complete_orders),
 ]
 NumSamples = Annotated[int | None, typer.Option("--num-samples", "-N", help="without SOURCE: how many samples")]
 BatchSize = Annotated[int | None, typer.Option("--batch-size", "-B", help="without SOURCE: samples per step")]
@@ -163,13 +158,6 @@ def order_source(
     return of_order(built, repr(built), dataset)
 
 
-def is_record(path: Path) -> bool:
-    """Say whether a path is a flight recorder's file."""
-    from replenish.exec import flight_record
-
-    return flight_record.is_record(path)
-
-
 def order_options(words: list[str] | None) -> dict[str, Any]:
     """Return the options of an order from NAME=VALUE, with arrays read from their files."""
     return {name: option_value(name, value) for name, value in parse_order_options(words or []).items()}
@@ -205,30 +193,6 @@ def parse_seeds(text: str) -> list[int]:
     if len(numbers) == 1:
         return list(range(checks.integer("--seeds", numbers[0], minimum=1, maximum=10_000)))
     return numbers
-
-
-def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -> None:
-    """Refuse options that were given and mean nothing for `what`, which takes the `allowed` ones alone."""
-    for name, flag in given_flags(context).items():
-        if name not in allowed:
-            flags = [f"--{each.removesuffix('_page')}" for each in allowed if each != "experiment"]
-            raise ValueError(
-                f"{flag} should not be given for {what}, which takes "
-                f"{' and '.join(each for each in flags if each != what)} alone"
-            )
-
-
-def check_launcher(name: str, processes: int) -> None:
-    """Refuse a launcher that does not exist, or cannot start so many processes for a run."""
-    from replenish import checks
-    from replenish.lab.launch import LAUNCHERS
-
-    checks.one_of("--launcher", name, LAUNCHERS)
-    if name == "ray" and processes > 1:
-        raise ValueError(
-            f"--launcher ray gives each run one process, but got {processes}, --devices times --num-nodes; use "
-            f"--launcher slurm, or torchrun with --launcher local"
-        )
 
 
 def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:

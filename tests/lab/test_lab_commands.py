@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from replenish.cli import app
+from replenish.cli.demo import recorded_errors
 from replenish.lab.experiments import EXPERIMENTS, SCALES, scales
-from replenish.lab.experiments.demo_record import recorded_errors
 
 
 def invoke(*arguments: str) -> tuple[int, str]:

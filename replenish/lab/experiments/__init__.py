@@ -1,4 +1,4 @@
-"""Experiments by name, each a function that returns a whole config: the paper's and the decisive one.
+"""Experiments by name, each a whole config: the paper's and the decisive one.
 
 `find` returns the configs of a name or a group of names (`table3`, `table2/wrn-28-10`, `decisive`) at a scale.
 Two names of the same config share their runs: figure 2 shows the runs of table 3.
@@ -7,57 +7,28 @@ Two names of the same config share their runs: figure 2 shows the runs of table 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
 
 from replenish import checks
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import decisive
-from replenish.lab.experiments.published import EXPERIMENTS
+from replenish.lab.experiments.published import DECISIVE, EXPERIMENTS, stage_of
 from replenish.lab.experiments.scales import SCALES
 
-__all__ = [
-    "ADDED",
-    "EXPERIMENTS",
-    "SCALES",
-    "configs",
-    "decisive_configs",
-    "find",
-    "names",
-    "purpose_of",
-    "stated_seeds",
-]
+__all__ = ["ADDED", "EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stage_of"]
 
 #: Experiments that a caller adds before it calls `find`. They have their own size, so only the scale `digits` changes
 #: them.
-ADDED: dict[str, Callable[[], RunConfig]] = {}
+ADDED: dict[str, RunConfig] = {}
 
 
 def configs(scale: str = "full") -> dict[str, RunConfig]:
     """Return the config of every experiment of the paper at a scale, with seed 0."""
     checks.one_of("scale", scale, SCALES)
-    return {name: SCALES[scale](make()) for name, make in EXPERIMENTS.items()}
+    return {name: SCALES[scale](config) for name, config in EXPERIMENTS.items()}
 
 
 def decisive_configs(scale: str = "full") -> dict[str, RunConfig]:
     """Return the runs of the decisive experiment's stages; at another scale than `full` it can be tried out."""
-    return {name: SCALES[scale](make()) for name, make in decisive.EXPERIMENTS.items()}
-
-
-def stated_seeds(experiments: Iterable[str]) -> int:
-    """Return the default number of seeds of some experiments: that of their stage if they have one, else 1.
-
-    Example:
-        >>> stated_seeds(find("decisive-five")), stated_seeds(find("table3"))
-        (5, 1)
-    """
-    stage = decisive.stage_of(set(experiments))
-    return 1 if stage is None else stage.seeds
-
-
-def purpose_of(experiments: Iterable[str]) -> str | None:
-    """Return what a stage of the decisive experiment is for; None for other experiments."""
-    stage = decisive.stage_of(set(experiments))
-    return None if stage is None else stage.purpose
+    return {name: SCALES[scale](config) for name, config in DECISIVE.items()}
 
 
 def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
@@ -71,7 +42,8 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
         ['figure2/wrn-60-120-160', 'figure2/wrn-120-150-175', 'figure2/wrn-srs-120-150-175']
     """
     wanted = name.strip("/")
-    at_scale = {**configs(scale), **decisive_configs(scale), **_added(scale)}
+    added = {known: SCALES[scale](config) for known, config in ADDED.items()} if scale == "digits" else ADDED
+    at_scale = {**configs(scale), **decisive_configs(scale), **added}
     found = {known: config for known, config in at_scale.items() if known == wanted or known.startswith(f"{wanted}/")}
     if not found and wanted:
         found = {known: config for known, config in at_scale.items() if known.startswith(wanted)}
@@ -84,9 +56,5 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
 
 def names() -> list[str]:
     """Return every name that `find` knows: the experiments, and the groups that they are in."""
-    known = (*EXPERIMENTS, *decisive.EXPERIMENTS, *ADDED)
+    known = (*EXPERIMENTS, *DECISIVE, *ADDED)
     return sorted({"/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3)})
-
-
-def _added(scale: str) -> dict[str, RunConfig]:
-    return {name: SCALES[scale](make()) if scale == "digits" else make() for name, make in ADDED.items()}
