@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from replenish.cli import options
-from replenish.cli.commands import Script, check_script, command_of
+from replenish.cli.commands import Script, check_script, command_of, given_flags
 from replenish.cli.console import command_line, errors_as_sentences, first_process
 
 if TYPE_CHECKING:
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 #: Exit codes beside 0: there is a fault; wrong arguments, or there was nothing to audit.
 FAULT_FOUND, NOTHING_AUDITED = 1, 2
+OF_RESUME = ("--checkpoint", "--stop", "--link")
 
 
 def audit(
+    context: typer.Context,
     script: Script,
     epochs: Annotated[
         int, typer.Option(help="end the script after so many epochs of a training loader; 0 lets it run to its end")
@@ -80,6 +82,8 @@ def audit(
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:
             check_place("--json", json_file, ".json")
+        if resume is None and (extra := [flag for flag in given_flags(context).values() if flag in OF_RESUME]):
+            raise ValueError(f"{extra[0]} should be given with --resume only")
         if resume is not None:
             limit = steps or None
             test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
-
-if TYPE_CHECKING:
-    from replenish.lab.order_source import OrderSource
 
 T = TypeVar("T")
 
@@ -127,35 +124,6 @@ def parse_order_options(words: list[str]) -> dict[str, int | str]:
         plain = {"true": True, "false": False}.get(value, value)
         found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else plain
     return found
-
-
-def order_source(
-    source: Path | None,
-    order: str | None,
-    num_samples: int | None,
-    batch_size: int | None,
-    seed: int | None,
-    options: list[str] | None,
-    dataset: str | None,
-) -> OrderSource:
-    """Return what `what` and `when` are asked about, from their options."""
-    from replenish.lab.order_source import of_order, read_source
-
-    given = order_options(options)
-    flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
-    if source is not None:
-        if extra := [flag for flag, value in flags.items() if value is not None]:
-            raise ValueError(f"{extra[0]} should be left out, since {source} says it")
-        return read_source(source, dataset, given)
-    if missing := [flag for flag, value in flags.items() if value is None and flag != "--seed"]:
-        raise ValueError(f"{missing[0]} should be given, or a run's folder or a saved state in place of all of them")
-    from replenish.orders import build_order
-
-    assert order is not None
-    assert num_samples is not None
-    assert batch_size is not None
-    built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
-    return of_order(built, repr(built), dataset)
 
 
 def order_options(words: list[str] | None) -> dict[str, Any]:

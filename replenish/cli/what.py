@@ -14,6 +14,7 @@ from replenish.cli.console import errors_as_sentences, output, print_json, worki
 
 if TYPE_CHECKING:
     from replenish.exec.flight_record import FlightRecord
+    from replenish.lab.order_source import OrderSource
 
 #: More than a screen or two is for `--json`.
 MOST_ROWS = 128
@@ -68,7 +69,7 @@ def what(
             plain: dict[str, Any] = {"step": number, "loader": place, "ranks": batches}
             about = f"; {about}"
         else:
-            found = options.order_source(path, order, num_samples, batch_size, seed, option, dataset)
+            found = _find_order(path, loader, order, num_samples, batch_size, seed, option, dataset)
             epoch = number / found.steps_per_epoch
             batch = found.order.batch(number).tolist()
             samples = [{"place": within, **found.sample(sample)} for within, sample in enumerate(batch)]
@@ -130,7 +131,7 @@ def when(
         else:
             from replenish.orders.visits import steps_of
 
-            found = options.order_source(path, order, num_samples, batch_size, seed, option, dataset)
+            found = _find_order(path, loader, order, num_samples, batch_size, seed, option, dataset)
             end = _end(start, stop, start + found.steps_per_epoch if found.steps is None else found.steps)
             with working(f"drawing {end - start:,} steps"):
                 steps = steps_of(found.order, number, start, end).tolist()
@@ -177,6 +178,37 @@ def _read(path: Path, loader: int | None, **others: object) -> tuple[FlightRecor
     if not record.whole:
         about += " The run was killed: its last second may be missing."
     return record, place, about
+
+
+def _find_order(
+    source: Path | None,
+    loader: int | None,
+    order: str | None,
+    num_samples: int | None,
+    batch_size: int | None,
+    seed: int | None,
+    option: list[str] | None,
+    dataset: str | None,
+) -> OrderSource:
+    """Return the order of a run's folder or of a saved state, or the order that the options name."""
+    from replenish.lab.order_source import of_order, read_source
+    from replenish.orders import build_order
+
+    if loader is not None:
+        raise ValueError("--loader should be left out, since only a record has the batches of several loaders")
+    given = options.order_options(option)
+    flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
+    if source is not None:
+        if extra := [flag for flag, value in flags.items() if value is not None]:
+            raise ValueError(f"{extra[0]} should be left out, since {source} says it")
+        return read_source(source, dataset, given)
+    if missing := [flag for flag, value in flags.items() if value is None and flag != "--seed"]:
+        raise ValueError(f"{missing[0]} should be given, or a run's folder or a saved state in place of all of them")
+    assert order is not None
+    assert num_samples is not None
+    assert batch_size is not None
+    built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
+    return of_order(built, repr(built), dataset)
 
 
 def _end(start: int, stop: int | None, known: int) -> int:
