@@ -16,7 +16,10 @@ from typer.core import TyperCommand, TyperGroup
 from replenish.cli.console import errors_as_sentences
 
 #: The options of two groups, by name. Options of neither are about the training.
-WHAT = "data orders seeds scale command metric metric_json higher_is_better margin until_decided max_seeds budget"
+WHAT = (
+    "data orders seeds scale command metric metric_json metric_name higher_is_better check margin until_decided "
+    "max_seeds budget"
+)
 WHERE = "runs jobs accelerator devices num_nodes threads compile_model tensorboard launcher as_json yes"
 Script = Annotated[
     list[str], typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="what to run, and its own arguments")

@@ -46,7 +46,7 @@ OF_CLUSTERS = ("accelerator", "threads")
 #: Until a run's first step, torch is loaded, data are read and the network is built: about five seconds.
 HOURS_TO_START = 5 / 3600
 
-_EACH = "; ORDER=VALUE for one order alone, may be given again"
+_EACH = "; ORDER=VALUE for one order only; may be repeated"
 
 
 def compare(
@@ -319,8 +319,8 @@ def _check_given(
         if command is not None and name in OF_TRAINING:
             raise ValueError(f"{flag} is of the lab's own training, but got --command; put it into the command")
         if command is None and name in OF_COMMANDS:
-            raise ValueError(f"{flag} should be given with --command alone, but got {data}")
+            raise ValueError(f"{flag} should be given with --command only, but got {data}")
     if until_decided and "seeds" in given:
         raise ValueError("--seeds should be left out with --until-decided, which takes the first --max-seeds at most")
     if not until_decided and "max_seeds" in given:
-        raise ValueError("--max-seeds should be given with --until-decided alone; say --seeds for a fixed number")
+        raise ValueError("--max-seeds should be given with --until-decided only; use --seeds for a fixed number")

@@ -153,7 +153,7 @@ def parse_seeds(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
         raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
-    from replenish import checks  # which takes numpy; a typing error is told without
+    from replenish import checks  # which loads numpy; a typing error does not wait for it
 
     numbers = [checks.seed(int(part)) for part in parts]
     if len(set(numbers)) != len(numbers):
@@ -166,7 +166,7 @@ def parse_seeds(text: str) -> list[int]:
 def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:
     """Return a value for all orders, or one for each: of "0.1", or of "0.1" and "srs=0.2".
 
-    The words are at most one plain value, and any number of ORDER=VALUE; `read` makes a value of its text.
+    The words are at most one plain value and any number of ORDER=VALUE; `read` converts the text of a value.
 
     Example:
         >>> by_order("--learning-rate", ["0.1", "srs=0.2"], ["reshuffling", "srs"], float)

@@ -10,13 +10,12 @@ import difflib
 
 from replenish import checks
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments.published import DECISIVE, EXPERIMENTS, stage_of
+from replenish.lab.experiments.published import DECISIVE, EXPERIMENTS, Stage, stage_of
 from replenish.lab.experiments.scales import SCALES
 
-__all__ = ["ADDED", "EXPERIMENTS", "SCALES", "configs", "decisive_configs", "find", "names", "stage_of"]
+__all__ = ["ADDED", "EXPERIMENTS", "SCALES", "Stage", "configs", "decisive_configs", "find", "names", "stage_of"]
 
-#: Experiments that a caller adds before it calls `find`. They have their own size, so only the scale `digits` changes
-#: them.
+#: Experiments that a caller adds before it calls `find`. They have their own size: only the scale `digits` changes it.
 ADDED: dict[str, RunConfig] = {}
 
 
@@ -27,7 +26,7 @@ def configs(scale: str = "full") -> dict[str, RunConfig]:
 
 
 def decisive_configs(scale: str = "full") -> dict[str, RunConfig]:
-    """Return the runs of the decisive experiment's stages; at another scale than `full` it can be tried out."""
+    """Return the runs of the decisive experiment's stages; scales other than `full` are for trials."""
     return {name: SCALES[scale](config) for name, config in DECISIVE.items()}
 
 

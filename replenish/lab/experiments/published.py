@@ -44,7 +44,7 @@ def table3(printed: Table3Row) -> RunConfig:
 
 
 def figure3(name: str) -> RunConfig:
-    """Return SRS with the learning rate dropped by ten at the epochs that the name tells."""
+    """Return SRS with the learning rate divided by ten at the epochs in the name."""
     return RunConfig(decay_epochs=tuple(map(int, name.split("-")[1:])))
 
 

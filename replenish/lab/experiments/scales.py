@@ -1,8 +1,8 @@
 """The sizes at which an experiment can be run: the paper's, one for two CPU cores, one for a demonstration.
 
-A scale changes the data and the network and leaves the comparison as it is: the order, the batch size, the optimizer
-and the schedule, scaled to the epochs. What a scale chose stands in every run's config. These choices were
-made, and committed, before any result of theirs was seen; docs/reproducing.md gives the reasons.
+A scale changes the data and the network. It keeps what is compared: the order, the batch size, the optimizer and the
+schedule, scaled to the epochs. Every run's config contains the scale's choices. They were made and committed before any
+of their results were seen; docs/reproducing.md gives the reasons.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from replenish.lab.config import RunConfig
 
-#: Networks of the same kinds that one CPU thread trains in minutes. Those of a fixed size stay as they are.
+#: Networks of the same kinds that one CPU thread trains in minutes. Networks of a fixed size do not change.
 MINI_NETWORKS = {
     "wrn-28-10": "wrn-10-1",
     "wrn-70-10": "wrn-22-1",
@@ -38,7 +38,7 @@ def full(config: RunConfig) -> RunConfig:
 def mini(config: RunConfig) -> RunConfig:
     """Return the experiment for two CPU cores: WRN-10-1 takes about four minutes on one thread.
 
-    100 training images a class instead of 500 or 5,000, of 16 x 16 pixels instead of 32 x 32, crops padded by 2
+    100 training images per class instead of 500 or 5,000, of 16 x 16 pixels instead of 32 x 32, crops padded by 2
     instead of 4, a small network of the same kind, 40 effective epochs instead of 200. All test images stay.
     """
     return _small(config, 40, images_per_class=100, image_size=16, pad=2)
@@ -47,7 +47,7 @@ def mini(config: RunConfig) -> RunConfig:
 def digits(config: RunConfig) -> RunConfig:
     """Return the experiment on scikit-learn's digits, in seconds: to see the lab at work, not to learn anything.
 
-    8 x 8 pixels, crops padded by 1, no mirror images (a mirrored 2 is no 2), 20 effective epochs.
+    8 x 8 pixels, crops padded by 1, no mirror images (a mirrored 2 is not a 2), 20 effective epochs.
     """
     return _small(config, 20, dataset="digits", pad=1, flip=False)
 

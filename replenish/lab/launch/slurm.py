@@ -121,7 +121,7 @@ class _SlurmJob(Task):
 def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
     """Submit jobs that have the same hardware as one array, with the options of `REPLENISH_SLURM`."""
     submitit = extra("submitit", "slurm")
-    told = os.environ.get(ENVIRONMENT, "")
+    text = os.environ.get(ENVIRONMENT, "")
     executor = submitit.AutoExecutor(_logs(jobs[0]), cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
     executor.update_parameters(
         name="replenish",
@@ -131,7 +131,7 @@ def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: st
         cpus_per_task=hardware.threads,
         gpus_per_node=hardware.devices if hardware.accelerator in ("cuda", "gpu") else None,
         slurm_array_parallelism=parallel,
-        slurm_additional_parameters=options(told),
+        slurm_additional_parameters=options(text),
     )
     for job in jobs:
         job.claim()
@@ -141,7 +141,7 @@ def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: st
     except submitit.core.utils.FailedJobError as error:
         raise ValueError(
             f"Slurm refused the jobs: {first_line(str(error))}; options beside the hardware are in {ENVIRONMENT}, now "
-            f"{told!r}"
+            f"{text!r}"
         ) from error
     found = {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
     for folder, task in found.items():

@@ -170,7 +170,7 @@ class Training:
         )
         self.steps_per_epoch = config.steps_per_epoch(self.order.num_samples)
         self.total_steps = config.epochs * self.steps_per_epoch
-        self.network = network  # kept as well as the wrapped one, since its state has the plain names
+        self.network = network  # its state has the plain names, unlike that of the wrapped one
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
         self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
@@ -185,10 +185,10 @@ class Training:
         self.meter = OnlineMeter(fabric, self.order.num_samples)
         self.seconds_before, self.started = 0.0, time.perf_counter()
         self.started_at: str | None = machine.now()  # a restored run keeps the time of its first start
-        self.commit = machine.commit()  # now: by the end of a long run the source may be another
+        self.commit = machine.commit()  # now: the source may have changed by the end of a long run
         #: The hardware of each part of the run, the current one last: a stopped run may resume elsewhere.
         used = {"processes": fabric.world_size, "device": fabric.device.type}
-        # Fabric falls back to another precision where a device does not support the one asked for.
+        # Fabric falls back to another precision where a device does not support the requested one.
         used["precision"] = fabric.strategy.precision.precision
         used |= machine.gpu(fabric.device)
         self.all_hardware = [{**hardware.to_dict(), **used}]
