@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from replenish.cli import options
+from replenish.cli.commands import given_flags
 from replenish.cli.console import errors_as_sentences, output, print_json, working
 
 if TYPE_CHECKING:
@@ -29,10 +30,13 @@ def list_experiments(
 
     Each experiment has the paper's error, the number of parameters and an estimate of what a run costs.
     """
-    if context.invoked_subcommand is None:
-        with errors_as_sentences():
-            table = experiments_table(scale)
-        _show(table, markdown, as_json)
+    with errors_as_sentences():
+        if context.invoked_subcommand is None:
+            _show(experiments_table(scale), markdown, as_json)
+        elif flags := list(given_flags(context).values()):
+            raise ValueError(
+                f"{flags[0]} should be given after {context.invoked_subcommand}, or left out where that has no such option"
+            )
 
 
 @app.command("models")
