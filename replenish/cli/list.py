@@ -35,7 +35,7 @@ def list_experiments(
             _show(experiments_table(scale), markdown, as_json)
         elif flags := list(given_flags(context).values()):
             raise ValueError(
-                f"{flags[0]} should be given after {context.invoked_subcommand}, or left out where that has no such option"
+                f"{flags[0]} should be given after {context.invoked_subcommand}, or left out if that has no such option"
             )
 
 
