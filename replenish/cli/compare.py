@@ -27,9 +27,15 @@ def _epochs(text: str) -> tuple[float, ...]:
     return () if text == "none" else tuple(float(part) for part in text.split(","))
 
 
-#: Parameters that only a comparison of commands has.
+#: Parameters that only a comparison of commands has, and those of both kinds; all others are of the lab's training.
 OF_COMMANDS = ("command", "metric_json", "metric_name", "higher_is_better", "check")
-#: Parameters of the lab's own training: fields of the runs' configs, with one value or one per order, and others.
+OF_BOTH = (
+    *("data", "orders", "seeds", "metric", "margin", "until_decided", "max_seeds", "budget"),
+    *("runs", "jobs", "launcher", "as_json"),
+)
+#: What a cluster is asked for; on this machine a command itself says what it uses.
+OF_CLUSTERS = ("accelerator", "threads")
+#: Fields of the runs' configs: with the same value for all orders, and those that can have one per order.
 RECIPE = (
     *("image_size", "images_per_class", "pad", "flip", "epochs", "batch_size", "optimizer", "decay_factor", "momentum"),
     *("nesterov", "weight_decay", "label_smoothing", "dropout", "test_every", "clean_every", "precision"),
@@ -40,9 +46,6 @@ BY_ORDER: dict[str, tuple[str, Callable[[str], Any]]] = {
     "decay_epochs": ("--decays", _epochs),
     "warm_up_epochs": ("--warm-up", float),
 }
-OF_TRAINING = (*RECIPE, *BY_ORDER, "model", "devices", "num_nodes", "compile_model", "tensorboard")
-#: What a cluster is asked for; on this machine a command itself says what it uses.
-OF_CLUSTERS = ("accelerator", "threads")
 #: Until a run's first step, torch is loaded, data are read and the network is built: about five seconds.
 HOURS_TO_START = 5 / 3600
 
@@ -316,7 +319,7 @@ def _check_given(
                 f"{flag} with --command is what a cluster is asked for, but got --launcher local; put it into the "
                 f"command"
             )
-        if command is not None and name in OF_TRAINING:
+        if command is not None and name not in (*OF_COMMANDS, *OF_BOTH, *OF_CLUSTERS):
             raise ValueError(f"{flag} is of the lab's own training, but got --command; put it into the command")
         if command is None and name in OF_COMMANDS:
             raise ValueError(f"{flag} should be given with --command only, but got {data}")

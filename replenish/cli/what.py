@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from replenish.cli import options
+from replenish.cli.commands import given_flags
 from replenish.cli.console import errors_as_sentences, output, print_json, working
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: More than a screen or two is for `--json`.
 MOST_ROWS = 128
+#: The parameters that a record takes.
+OF_A_RECORD = ("step", "sample", "source", "loader", "start", "stop", "as_json")
 #: The columns of `what`, by the fields that a sample can have.
 COLUMNS = {
     "rank": "rank",
@@ -34,6 +37,7 @@ COLUMNS = {
 
 
 def what(
+    context: typer.Context,
     step: Annotated[str, typer.Argument(help="the step, counted from 0")],
     source: options.Source = None,
     *,
@@ -57,7 +61,7 @@ def what(
     with errors_as_sentences():
         number, path = number_and_source("STEP", step, source)
         if path is not None and is_record(path):
-            record, place, about = _read(path, loader, order=order, option=option, dataset=dataset, visits=visits)
+            record, place, about = _read(path, loader, context)
             batches = [batch.tolist() for batch in record.batch(number, place)]
             kind = "item" if record.loaders[place][0].facts["is_stream"] else "sample"
             ranks = [{"rank": rank} if len(batches) > 1 else {} for rank in range(len(batches))]
@@ -93,6 +97,7 @@ def what(
 
 
 def when(
+    context: typer.Context,
     sample: Annotated[str, typer.Argument(help="the sample's index")],
     source: options.Source = None,
     *,
@@ -122,7 +127,7 @@ def when(
     with errors_as_sentences():
         number, path = number_and_source("SAMPLE", sample, source)
         if path is not None and is_record(path):
-            record, place, about = _read(path, loader, order=order, option=option, dataset=dataset)
+            record, place, about = _read(path, loader, context)
             end = _end(start, stop, record.steps_of_loader(place))
             steps = [step for step in record.steps_with(number, place).tolist() if start <= step < end]
             known, heads = {"sample": number}, ["step"]
@@ -162,14 +167,14 @@ def number_and_source(name: str, first: str, second: Path | None) -> tuple[int, 
     return int(numbers[0]), Path(words[0]) if words else None
 
 
-def _read(path: Path, loader: int | None, **others: object) -> tuple[FlightRecord, int, str]:
+def _read(path: Path, loader: int | None, context: typer.Context) -> tuple[FlightRecord, int, str]:
     """Return a record, the chosen loader, and sentences about them; refuse options that a record does not need."""
     from replenish import checks
     from replenish.exec.flight_record import read_record
 
-    for name, value in others.items():
-        if value:
-            raise ValueError(f"--{name} should be left out, since {path} has the samples")
+    for name, flag in given_flags(context).items():
+        if name not in OF_A_RECORD:
+            raise ValueError(f"{flag} should be left out, since {path} has the samples")
     record = read_record(path)
     place = checks.integer("--loader", loader or 0, minimum=0, maximum=len(record.loaders) - 1)
     about = f"loader {place} of {path.name}."
