@@ -55,6 +55,8 @@ def exec_(
             if option_value(name, value) is not value:  # an array's file, which can be read
                 options[name] = os.path.abspath(str(value))  # the script may change the working folder
         if pool_size is not None:
+            if "pool_size" in options:
+                raise ValueError(f"--pool-size should be left out, since --option has pool_size={options['pool_size']}")
             options["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
         if is_file(order):
             order = os.path.abspath(order)

@@ -121,8 +121,11 @@ def parse_order_options(words: list[str]) -> dict[str, int | str]:
         name, equals, value = word.partition("=")
         if not name or not equals or not value:
             raise ValueError(f"--option should be NAME=VALUE, such as sequence=identity, but got {word!r}")
+        name = name.replace("-", "_")
+        if name in found:
+            raise ValueError(f"--option should have one value for {name}, but got {' and '.join(words)}")
         plain = {"true": True, "false": False}.get(value, value)
-        found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else plain
+        found[name] = int(value) if value.isascii() and value.isdigit() else plain
     return found
 
 
