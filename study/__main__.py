@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
-experiments.ADDED.update(EXPERIMENTS)
+experiments.ADDED.update({name: make() for name, make in EXPERIMENTS.items()})
 app.command("run", help="Run experiments of the study, such as study/rates: see `replenish run --help`.")(run)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import known_data
-from replenish.lab.experiments.decisive import STAGES, STOP_ABOVE
+from replenish.lab.experiments.published import STAGES, STOP_ABOVE
 from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group, mixed
 from replenish.lab.runs import RunRecord

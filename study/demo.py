@@ -14,9 +14,9 @@ import shlex
 import sys
 from pathlib import Path
 
+from replenish.cli.demo import ARMS
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.experiments import find
-from replenish.lab.experiments.demo_record import ARMS
 from replenish.lab.jobs import plan
 
 SEEDS = 80

@@ -18,7 +18,7 @@ import pytest
 import typer
 
 from replenish.cli import app
-from replenish.cli.script import ScriptCommand
+from replenish.cli.commands import ScriptCommand
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -77,7 +77,7 @@ def commands_of(text: str) -> Iterator[list[str]]:
     code += re.findall(r"`((?:[^`\n]* )?replenish [a-z-][^`\n]*)`", text)
     for line in code:
         words = shlex.split(re.split(r" [|&;>]", line)[0], comments=True)
-        start = next((place for place, word in enumerate(words) if word in ("replenish", "replenish.cli")), None)
+        start = next((place for place, word in enumerate(words) if word == "replenish"), None)
         if start is not None and words[:start] != ["from"] and words[start + 1 :]:
             yield words[start + 1 :]
 

@@ -16,11 +16,10 @@ except ImportError:  # the core needs only numpy
     raise SystemExit(2) from None
 
 from replenish import __version__
-from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run, what, when
+from replenish.cli import audit, bench, compare, count, data, demo, explain, inspect, report, run, what
 from replenish.cli import exec as execution
 from replenish.cli import list as listing
-from replenish.cli.commands import CommandList, GroupedCommand, NumberedCommand
-from replenish.cli.script import ScriptCommand
+from replenish.cli.commands import CommandList, GroupedCommand, NumberedCommand, ScriptCommand
 
 __all__ = ["app", "main"]
 
@@ -43,7 +42,7 @@ _of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allo
 app.command("exec", **_of_a_script)(execution.exec_)
 app.command("audit", **_of_a_script)(audit.audit)
 app.command("what", cls=NumberedCommand)(what.what)
-app.command("when", cls=NumberedCommand)(when.when)
+app.command("when", cls=NumberedCommand)(what.when)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect)

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from replenish.cli import options
+from replenish.cli.commands import Script, check_script, command_of, given_flags
 from replenish.cli.console import command_line, errors_as_sentences, first_process
-from replenish.cli.script import Script, check_script, interpreter_options
 
 if TYPE_CHECKING:
     from replenish.exec.resume_test import ResumeTest
 
 #: Exit codes beside 0: there is a fault; wrong arguments, or there was nothing to audit.
 FAULT_FOUND, NOTHING_AUDITED = 1, 2
+OF_RESUME = ("--checkpoint", "--stop", "--link")
 
 
 def audit(
+    context: typer.Context,
     script: Script,
     epochs: Annotated[
         int, typer.Option(help="end the script after so many epochs of a training loader; 0 lets it run to its end")
@@ -47,10 +50,7 @@ def audit(
         list[Path] | None,
         typer.Option(help="with --resume: a file or folder that the script reads, to link into its scratch folder"),
     ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
-    ] = None,
+    record: options.Record = None,
 ) -> None:
     """Report what the training loaders of a script really do, with a level for each question: ok, warning or fault.
 
@@ -70,7 +70,6 @@ def audit(
     with errors_as_sentences():
         check_script(script)  # before numpy is loaded
     from replenish import checks
-    from replenish.exec import run_script
     from replenish.exec.flight_record import finish_record, start_record
     from replenish.exec.recorded_run import recorded_run
     from replenish.exec.resume_test import CHECKPOINTS, ResumeTest
@@ -83,16 +82,15 @@ def audit(
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:
             check_place("--json", json_file, ".json")
+        if resume is None and (extra := [flag for flag in given_flags(context).values() if flag in OF_RESUME]):
+            raise ValueError(f"{extra[0]} should be given with --resume only")
         if resume is not None:
             limit = steps or None
             test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))
             raise typer.Exit(_report_resume(test, json_file))
-        kept = None
-        if record is not None:
-            kept = start_record(record)
-        words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
+        kept = None if record is None else start_record(record)
         sys.stdout.flush()
-        with recorded_run(words, kept, epochs=epochs or None, steps=steps or None) as (code, records):
+        with recorded_run(command_of(script), kept, epochs=epochs or None, steps=steps or None) as (code, records):
             if not first_process():
                 raise typer.Exit(code)
             code = _report(records, code, html, json_file)

@@ -1,4 +1,4 @@
-"""Kinds of commands: a list with whole sentences, options in groups, a first argument that is a number.
+"""Kinds of commands: a list with whole sentences, options in groups, a first argument that is a number, a script.
 
 Help is plain text. Typer's panels need rich, and importing rich would take most of the time.
 """
@@ -6,15 +6,24 @@ Help is plain text. Typer's panels need rich, and importing rich would take most
 from __future__ import annotations
 
 import re
-from typing import Any
+import sys
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from replenish.cli.console import errors_as_sentences
 
 #: The options of two groups, by name. Options of neither are about the training.
-WHAT = "data orders seeds scale command metric metric_json higher_is_better margin until_decided max_seeds budget"
+WHAT = (
+    "data orders seeds scale command metric metric_json metric_name higher_is_better check margin until_decided "
+    "max_seeds budget"
+)
 WHERE = "runs jobs accelerator devices num_nodes threads compile_model tensorboard launcher as_json yes"
+Script = Annotated[
+    list[str], typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="what to run, and its own arguments")
+]
 #: Longer than the first sentence of any command's help, which click would otherwise cut at 80 columns.
 WHOLE_SENTENCE = 400
 
@@ -59,6 +68,20 @@ class NumberedCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+class ScriptCommand(TyperCommand):
+    """A command whose own options end where the script or `-m` begins. What follows belongs to the script."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the mark that ends options before `-m`, which would otherwise be read as an option."""
+        flags = {name for each in self.params if getattr(each, "is_flag", False) for name in each.opts}
+        place = 0
+        while place < len(args) and args[place].startswith("-") and args[place] not in ("-m", "--", "--help"):
+            place += 1 if "=" in args[place] or args[place] in flags else 2
+        if args[place : place + 1] == ["-m"]:
+            args = [*args[:place], "--", *args[place:]]
+        return super().parse_args(ctx, args)
+
+
 def given_flags(context: Any) -> dict[str, str]:
     """Return the parameters on the command line, each with its flag or its name."""
     found = {}
@@ -67,6 +90,33 @@ def given_flags(context: Any) -> dict[str, str]:
         if source is not None and source.name == "COMMANDLINE":
             found[parameter.name] = parameter.opts[0]
     return found
+
+
+def check_script(script: list[str]) -> None:
+    """Refuse a script that is not a file, and `-m` without a module."""
+    if script[0] != "-m":
+        if not Path(script[0]).is_file():
+            raise ValueError(f"{script[0]} is not a file; give the path of a Python script, or -m and a module")
+    elif len(script) == 1:
+        raise ValueError("-m should be followed by the name of a module")
+
+
+def command_of(script: list[str]) -> list[str]:
+    """Return the command that runs a script under the hooks of `replenish.exec`, by this interpreter.
+
+    Options of this interpreter, such as -u and -W, are passed on; -m is not.
+    """
+    from replenish.exec import run_script
+
+    found = [sys.executable]
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if not word.startswith("-") or word in ("-m", "-c", "-", "--"):
+            break
+        found.append(word)
+        if word in ("-W", "-X"):
+            found.append(next(words))
+    return [*found, run_script.__file__, *script]
 
 
 def _title(parameter: Any) -> str:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from replenish.cli import options
 from replenish.cli.commands import given_flags
-from replenish.cli.console import PROGRAM, command_line, errors_as_sentences
+from replenish.cli.console import PROGRAM, command_line, errors_as_sentences, first_process, print_json, working
 
-#: Arguments that a comparison of commands has alone, and those that both have; the others are of the lab's training.
+if TYPE_CHECKING:
+    from replenish.lab.comparing.data import PlannedComparison
+    from replenish.lab.comparing.metric import Metric
+    from replenish.lab.comparing.question import Answer, Question
+    from replenish.lab.jobs import Execution
+
+
+def _epochs(text: str) -> tuple[float, ...]:
+    """Return effective epochs from "24,30,35"; none from "none"."""
+    return () if text == "none" else tuple(float(part) for part in text.split(","))
+
+
+#: Parameters that only a comparison of commands has, and those of both kinds; all others are of the lab's training.
 OF_COMMANDS = ("command", "metric_json", "metric_name", "higher_is_better", "check")
 OF_BOTH = (
     *("data", "orders", "seeds", "metric", "margin", "until_decided", "max_seeds", "budget"),
@@ -22,8 +35,21 @@ OF_BOTH = (
 )
 #: What a cluster is asked for; on this machine a command itself says what it uses.
 OF_CLUSTERS = ("accelerator", "threads")
+#: Fields of the runs' configs: with the same value for all orders, and those that can have one per order.
+RECIPE = (
+    *("image_size", "images_per_class", "pad", "flip", "epochs", "batch_size", "optimizer", "decay_factor", "momentum"),
+    *("nesterov", "weight_decay", "label_smoothing", "dropout", "test_every", "clean_every", "precision"),
+)
+BY_ORDER: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "learning_rate": ("--learning-rate", float),
+    "schedule": ("--schedule", str),
+    "decay_epochs": ("--decays", _epochs),
+    "warm_up_epochs": ("--warm-up", float),
+}
+#: Until a run's first step, torch is loaded, data are read and the network is built: about five seconds.
+HOURS_TO_START = 5 / 3600
 
-_EACH = "; ORDER=VALUE for one order alone, may be given again"
+_EACH = "; ORDER=VALUE for one order only; may be repeated"
 
 
 def compare(
@@ -75,7 +101,10 @@ def compare(
     ] = None,
     model: Annotated[
         str,
-        typer.Option(help="a network of `replenish list models`, or module:function, torchvision:NAME, timm:NAME"),
+        typer.Option(
+            help="a network of `replenish list models`, or module:function, torchvision:NAME, timm:NAME",
+            autocompletion=options.complete_model,
+        ),
     ] = "wrn-10-1",
     epochs: Annotated[int, typer.Option(min=1, help="effective epochs; the schedule is scaled to them")] = 40,
     batch_size: Annotated[int, typer.Option(min=1, help="samples in a mini-batch")] = 64,
@@ -135,16 +164,18 @@ def compare(
     stopped = "stopped; runs that had ended are kept, so give the same command again"
     with errors_as_sentences(stopped, flags=given):
         _check_given(given, data, command, launcher, until_decided)
-        chosen_seeds = max_seeds if until_decided else options.parse_seeds(seeds)
-        options.check_launcher(launcher, devices * num_nodes)
         names = [name.strip() for name in orders.split(",")]
         asked: dict[str, Any] = {
-            "seeds": chosen_seeds,
+            "seeds": max_seeds if until_decided else options.parse_seeds(seeds),
             "margin": margin,
             "until_decided": until_decided,
             "max_seeds": max_seeds,
             "ask_again": _ask_again(margin),
         }
+        from replenish import checks
+        from replenish.lab.launch import LAUNCHERS
+
+        checks.one_of("--launcher", launcher, LAUNCHERS)
         if data is not None:
             from replenish.lab.data.load import find_source
 
@@ -153,56 +184,111 @@ def compare(
         from replenish.lab.config import Hardware
         from replenish.lab.jobs import Execution
 
-        execution = Execution(
-            runs,
-            launcher,
-            jobs,
-            Hardware(accelerator, devices, num_nodes, threads, compile_model),
-            None if budget is None else parse_duration(budget),
-            tensorboard,
-            command_line(),
-        )
+        hardware = Hardware(accelerator, devices, num_nodes, threads, compile_model)
+        seconds = None if budget is None else parse_duration(budget)
+        execution = Execution(runs, launcher, jobs, hardware, seconds, tensorboard, command_line())
         if command is not None:
-            from replenish.cli.comparisons import command_metric, compare_command
-
             if "orders" not in given:
                 names = ["reshuffling", "srs"]
-            found = command_metric(metric, metric_json, metric_name or "")
+            found = _command_metric(metric, metric_json, metric_name or "")
             question = Question(names, **asked, higher_is_better=higher_is_better, metric=found.name)
-            compare_command(command, found, question, execution, check=check, as_json=as_json)
-            return
-        from replenish.cli.comparisons import compare_data
-        from replenish.lab.comparing.data import lab_question
+            _compare_command(command, found, question, execution, check=check, as_json=as_json)
+        else:
+            from replenish.lab.comparing.data import lab_question
 
-        each: dict[str, tuple[str, list[str] | None, Callable[[str], Any]]] = {
-            "learning_rate": ("--learning-rate", learning_rate, float),
-            "schedule": ("--schedule", schedule, str),
-            "decay_epochs": ("--decays", decay_epochs, _epochs),
-            "warm_up_epochs": ("--warm-up", warm_up_epochs, float),
-        }
-        fields = {
-            "image_size": image_size,
-            "images_per_class": images_per_class,
-            "pad": pad,
-            "flip": flip,
-            "optimizer": optimizer,
-            "decay_factor": decay_factor,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "weight_decay": weight_decay,
-            "label_smoothing": label_smoothing,
-            "dropout": dropout,
-            "test_every": test_every,
-            "clean_every": clean_every,
-        }
-        recipe: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "precision": precision}
-        recipe |= {name: value for name, value in fields.items() if value is not None}
-        for name, (flag, words, read) in each.items():
-            if words:
-                recipe[name] = options.by_order(flag, words, names, read)
-        assert data is not None
-        question = lab_question(names, metric=metric or "error", **asked)
-        compare_data(data, model, question, execution, recipe, as_json=as_json)
+            question = lab_question(names, metric=metric or "error", **asked)
+            _compare_data(str(data), model, question, execution, _recipe(context.params, names), as_json=as_json)
+
+
+def _compare_data(
+    data: str, model: str, question: Question, execution: Execution, recipe: Mapping[str, Any], *, as_json: bool
+) -> None:
+    """Train with every order and seed, and print the verdict."""
+    from replenish.lab.comparing.data import PlannedComparison
+    from replenish.lab.launch.display import display_of
+
+    with working(f"reading {data}"):
+        planned = PlannedComparison(data, question, execution, model=model, recipe=recipe)
+    if first_process():
+        typer.echo(_announcement(planned), err=True)
+    with display_of([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
+        found = planned.run(display.watch)
+    if first_process():
+        _print_answer(found.answer, found.page, found.to_dict() if as_json else None)
+    if found.diverged:
+        raise typer.Exit(1)
+
+
+def _compare_command(
+    command: str, metric: Metric, question: Question, execution: Execution, *, check: bool, as_json: bool
+) -> None:
+    """Run the command with every order and seed, and print the verdict."""
+    from replenish.lab.comparing.command import compare_commands
+
+    answer, page = compare_commands(
+        command, metric, question, execution, check=check, tell=lambda line: typer.echo(line, err=True)
+    )
+    _print_answer(answer, page, {"command": command, **answer.to_dict(), "page": str(page)} if as_json else None)
+
+
+def _command_metric(metric: str | None, metric_json: str | None, name: str) -> Metric:
+    """Return how a command's number is found, from its options."""
+    from replenish.lab.comparing.metric import JsonMetric, OutputMetric
+
+    if metric_json is not None and metric is None:
+        return JsonMetric.from_text(metric_json, name)
+    if metric is not None and metric_json is None:
+        return OutputMetric(metric, name)
+    raise ValueError(
+        "--command should have --metric, a regular expression for what the script prints, or --metric-json, a file and "
+        "a key, but got " + ("neither" if metric is None else "both")
+    )
+
+
+def _recipe(given: Mapping[str, Any], orders: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of the runs' configs, from the command's parameters; a field without a value keeps its default.
+
+    Example:
+        >>> _recipe({"epochs": 5, "learning_rate": ["0.1", "srs=0.2"]}, ["reshuffling", "srs"])
+        {'epochs': 5, 'learning_rate': {'reshuffling': 0.1, 'srs': 0.2}}
+    """
+    recipe = {name: given[name] for name in RECIPE if given.get(name) is not None}
+    for name, (flag, read) in BY_ORDER.items():
+        if given.get(name):
+            recipe[name] = options.by_order(flag, given[name], orders, read)
+    return recipe
+
+
+def _print_answer(answer: Answer, page: Path, as_json: dict[str, Any] | None) -> None:
+    """Print warnings to standard error, then verdicts, numbers and the page's path; or JSON."""
+    for warning in answer.warnings:
+        typer.echo(f"Warning: {warning}.", err=True)
+    if as_json is not None:
+        print_json(as_json)
+        return
+    for line in answer.lines():
+        typer.echo(line)
+    typer.echo(f"Page: {page}")
+
+
+def _announcement(planned: PlannedComparison) -> str:
+    """Return what will be run, and about how long it takes."""
+    from replenish.lab.experiments.costs import DataSize, duration, run_cost
+    from replenish.lab.models.own_network import is_own
+
+    dataset, config = planned.dataset, planned.configs[0]
+    images, classes = len(dataset.train_labels), dataset.num_classes
+    size = DataSize(images, len(dataset.test_labels), classes, dataset.channels, dataset.image_size[0])
+    left = sum(job.ended() is None for job in planned.jobs)
+    runs = f"{len(planned.jobs)} runs of {config.model}"
+    if planned.question.rule.anytime:
+        runs = f"At most {runs}"
+    if left < len(planned.jobs):
+        runs += f", {left} of them still to be run"
+    if not is_own(config.model):
+        hours = run_cost(config, size).cpu_hours + HOURS_TO_START
+        runs += f", about {duration(math.ceil(left / planned.execution.parallel) * hours)} in all on CPU threads"
+    return f"{dataset.name}: {images:,} training and {size.test_images:,} test images, {classes} classes. {runs}."
 
 
 def _ask_again(margin: float | None) -> str:
@@ -220,30 +306,24 @@ def _ask_again(margin: float | None) -> str:
     return shlex.join(words)
 
 
-def _epochs(text: str) -> tuple[float, ...]:
-    """Return effective epochs from "24,30,35"; none from "none"."""
-    return () if text == "none" else tuple(float(part) for part in text.split(","))
-
-
 def _check_given(
     given: Mapping[str, str], data: str | None, command: str | None, launcher: str, until_decided: bool
 ) -> None:
-    """Refuse options that would say nothing: those of the lab's own training beside a command, and the other way."""
+    """Refuse options that would have no effect: those of the lab's own training with a command, and the reverse."""
     if (data is None) == (command is None):
         both = f"both {data} and {command!r}" if command else "neither"
         raise ValueError(f"compare should have data, or --command with a training of your own, but got {both}")
     for name, flag in given.items():
-        if command is not None and name in OF_CLUSTERS:
-            if launcher == "local":
-                raise ValueError(
-                    f"{flag} with --command is what a cluster is asked for, but got --launcher local; put it into the "
-                    f"command"
-                )
-        elif command is not None and name not in {*OF_COMMANDS, *OF_BOTH}:
+        if command is not None and name in OF_CLUSTERS and launcher == "local":
+            raise ValueError(
+                f"{flag} with --command is what a cluster is asked for, but got --launcher local; put it into the "
+                f"command"
+            )
+        if command is not None and name not in (*OF_COMMANDS, *OF_BOTH, *OF_CLUSTERS):
             raise ValueError(f"{flag} is of the lab's own training, but got --command; put it into the command")
         if command is None and name in OF_COMMANDS:
-            raise ValueError(f"{flag} should be given with --command alone, but got {data}")
+            raise ValueError(f"{flag} should be given with --command only, but got {data}")
     if until_decided and "seeds" in given:
         raise ValueError("--seeds should be left out with --until-decided, which takes the first --max-seeds at most")
     if not until_decided and "max_seeds" in given:
-        raise ValueError("--max-seeds should be given with --until-decided alone; say --seeds for a fixed number")
+        raise ValueError("--max-seeds should be given with --until-decided only; use --seeds for a fixed number")

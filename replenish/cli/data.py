@@ -57,8 +57,8 @@ def verify_command(
     found = [("digits", "whole", "inside scikit-learn")]
     fault = False
     with errors_as_sentences():
-        if root is not None and not root.expanduser().exists():
-            raise FileNotFoundError(f"{root} does not exist")
+        if root is not None and not root.expanduser().is_dir():
+            raise NotADirectoryError(f"--root should be a folder that exists, but got {root}")
         for name in names or ("cifar10", "cifar100"):
             files = _files(name)
             path = find(files, root)

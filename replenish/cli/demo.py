@@ -1,10 +1,15 @@
-"""`replenish demo`: what three seeds say, and what many say, on the paper's table 3 in miniature."""
+"""`replenish demo`: what three seeds say, and what many say, on the paper's table 3 in miniature.
+
+The record of many seeds is committed: `python -m study.demo` ran it and wrote `lab/experiments/demo_runs.jsonl`, one
+line per run with its seed, errors, commit and command.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,11 +17,8 @@ from replenish.cli import options
 from replenish.cli.console import command_line, errors_as_sentences, output
 from replenish.cli.run import execute
 
-if TYPE_CHECKING:
-    from replenish.lab.config import RunConfig
-    from replenish.lab.jobs import Job
-    from replenish.lab.statistics import Difference
-
+#: SRS and reshuffling with the same batch size and schedule: what the demonstration compares.
+ARMS = ("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175")
 #: Half a point of error, two of the 359 test images, is the difference that would not matter.
 MARGIN = 0.5
 
@@ -27,7 +29,6 @@ def demo(runs: options.RunsFolder = Path("runs/demo"), seeds: options.Seeds = "3
     The paper's table 3 in miniature, on digits, with every part of the lab and nothing to download.
     """
     from replenish.lab.experiments import SCALES, configs, find
-    from replenish.lab.experiments.demo_record import ARMS
     from replenish.lab.jobs import plan
     from replenish.lab.report import by_experiment, short_table3, write_report
     from replenish.lab.runs import read_runs
@@ -42,75 +43,59 @@ def demo(runs: options.RunsFolder = Path("runs/demo"), seeds: options.Seeds = "3
             f"after the addition, {planned[0].config.epochs} effective epochs, {len(planned)} runs.\n",
             highlight=False,
         )
-        _execute(planned, chosen, jobs)
+        execute(planned, chosen, parallel=jobs)
         groups = by_experiment(read_runs(runs), chosen)
         print_table(short_table3(groups), console)
         for paragraph in _lesson(groups[ARMS[0]].errors, groups[ARMS[1]].errors):
             console.print(f"\n{paragraph}", highlight=False)
         page, _ = write_report(runs, experiments={scale: configs(scale) for scale in SCALES})
-    typer.echo(f"\nThe report of these runs, with curves; whose verdicts are of so few seeds: {page}")
+    typer.echo(f"\nThe report of these runs, with curves; its verdicts are from so few seeds: {page}")
     typer.echo("Next: replenish compare YOUR_DATA   or   replenish explain --open")
 
 
 def _lesson(srs: Mapping[int, float], reshuffling: Mapping[int, float]) -> Iterator[str]:
     """Yield what the seeds that just ran say, what the record of many seeds says, and what to learn from it."""
-    from replenish.lab.experiments.demo_record import recorded_errors
     from replenish.lab.statistics import paired_difference
     from replenish.lab.verdict import Rule, decide
 
-    names, few = ("SRS", "reshuffling"), paired_difference(srs, reshuffling)
-    fixed = Rule(unit="points")
-    verdict = decide(few, fixed, names)
-    yield f"What {_seeds(few.n)} say{'s' if few.n == 1 else ''}: {verdict.sentence}"
-
-    recorded = recorded_errors()
+    names, fixed = ("SRS", "reshuffling"), Rule(unit="points")
+    recorded_srs, recorded_reshuffling = recorded_errors()
+    looks = {
+        n: decide(paired_difference(dict(list(recorded_srs.items())[:n]), recorded_reshuffling), fixed, names)
+        for n in range(3, len(recorded_srs) + 1)
+    }
+    gone = next(n for n, look in looks.items() if not look.sign)
     anytime = Rule(unit="points", margin=MARGIN, anytime=True)
-    many = decide(paired_difference(*recorded), anytime, names)
+    many = decide(paired_difference(recorded_srs, recorded_reshuffling), anytime, names)
+
+    few = paired_difference(srs, reshuffling)
+    yield f"What {_seeds(few.n)} say{'s' if few.n == 1 else ''}: {decide(few, fixed, names).sentence}"
     yield (
-        f"What {_seeds(many.difference.n)} of the same two rows say, from the record that comes with this package: "
+        f"What {_seeds(len(recorded_srs))} of the same two rows say, from the record that comes with this package: "
         f"{many.sentence}"
     )
-    three = decide(_first(recorded, 3), fixed, names)
-    if three.sign and not many.sign:
-        looks = [decide(_first(recorded, n), fixed, names) for n in range(3, many.difference.n + 1)]
-        gone = next(look.difference.n for look in looks if not look.sign)
-        yield (
-            f"Three seeds can lie to you. In the record, seeds 0 to 2 say that SRS is {three.sign} "
-            f"({three.numbers} points); with {_seeds(gone)} that claim is gone. This is what `compare "
-            "--until-decided` protects you from: its interval holds at all looks together, and makes no claim from "
-            "three seeds. (An error here is that of 359 test images: one image is 0.28 points.)"
-        )
-    else:
-        yield "Decide the number of seeds before you look, or let `compare --until-decided` decide."
-
-
-def _first(recorded: tuple[dict[int, float], dict[int, float]], n: int) -> Difference:
-    from replenish.lab.statistics import paired_difference
-
-    srs, reshuffling = ({seed: errors[seed] for seed in range(n)} for errors in recorded)
-    return paired_difference(srs, reshuffling)
+    yield (
+        f"Three seeds can lie to you. In the record, seeds 0 to 2 say that SRS is {looks[3].sign} "
+        f"({looks[3].numbers} points); with {_seeds(gone)} that claim is gone. This is what `compare --until-decided` "
+        "protects you from: its interval holds at all looks together, and makes no claim from three seeds. (An error "
+        "here is that of 359 test images: one image is 0.28 points.)"
+    )
 
 
 def _seeds(n: int) -> str:
     return "1 seed" if n == 1 else f"{n} seeds"
 
 
-def _execute(jobs: Sequence[Job], chosen: Mapping[str, RunConfig], parallel: int) -> None:
-    """Run the jobs; on a terminal, the table of the end fills up meanwhile."""
-    from rich.console import Console
+def recorded_errors() -> tuple[dict[int, float], dict[int, float]]:
+    """Return the recorded test errors of both `ARMS` by seed, in percent, in the order of the seeds.
 
-    from replenish.lab import paper
-    from replenish.lab.launch import launch
-    from replenish.lab.launch.display import live
-    from replenish.lab.launch.grid import RunsGrid
-
-    console = Console(stderr=True)
-    if not live(console):
-        execute(jobs, chosen, parallel=parallel)
-        return
-    arms = {
-        chosen[row.name]: f"{row.method}, B = {row.batch_size}, {'-'.join(map(str, row.schedule))}"
-        for row in paper.TABLE3
-    }
-    with RunsGrid([(arms[job.config.with_seed(0)], job.config.seed) for job in jobs], console) as grid:
-        launch(jobs, "local", parallel, grid.watch)
+    Example:
+        >>> srs, reshuffling = recorded_errors()
+        >>> list(srs) == list(reshuffling) == list(range(len(srs)))
+        True
+    """
+    found: dict[str, dict[int, float]] = {arm: {} for arm in ARMS}
+    lines = resources.files("replenish.lab.experiments").joinpath("demo_runs.jsonl").read_text("utf-8").splitlines()
+    for run in map(json.loads, lines):
+        found[run["experiment"]][run["seed"]] = run["test_error"]
+    return found[ARMS[0]], found[ARMS[1]]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replenish.cli.commands import given_flags
+from replenish.cli.commands import Script, check_script, command_of, given_flags
 from replenish.cli.console import errors_as_sentences
-from replenish.cli.options import option_value, parse_order_options
-from replenish.cli.script import Script, check_script, interpreter_options
+from replenish.cli.options import OrderOptions, Record, option_value, parse_order_options
 
 
 def exec_(
@@ -29,20 +27,14 @@ def exec_(
         int, typer.Option(help="epoch of the order to begin with, for a script that resumes after so many epochs")
     ] = 0,
     pool_size: Annotated[int | None, typer.Option(help="slots of SRS's pool; by default the number of samples")] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="an option of the order: sequence=identity, labels=labels.npy"),
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
-    ] = None,
+    option: OrderOptions = None,
+    record: Record = None,
 ) -> None:
     """Run your script, unmodified, with a different data order.
 
     The script runs as by `python`, and every DataLoader in it that shuffles draws from the order instead: with its own
     batch sizes and lengths, on its own processes, also in Lightning, Accelerate, Transformers and fastai. Every
-    `iter()` of a loader draws an epoch of its own. At the end, standard error has a line for each loader. Exit code 2
+    `iter()` of a loader draws a new epoch. At the end, standard error has a line for each loader. Exit code 2
     if no loader that shuffles was trained on.
 
     With torchrun: torchrun [...] -m replenish exec --order srs train.py
@@ -52,7 +44,6 @@ def exec_(
     import tempfile
 
     from replenish import checks
-    from replenish.exec import run_script
     from replenish.exec.audit_task import AuditTask
     from replenish.exec.environment import OrderRequest
     from replenish.exec.flight_record import start_record
@@ -64,6 +55,8 @@ def exec_(
             if option_value(name, value) is not value:  # an array's file, which can be read
                 options[name] = os.path.abspath(str(value))  # the script may change the working folder
         if pool_size is not None:
+            if "pool_size" in options:
+                raise ValueError(f"--pool-size should be left out, since --option has pool_size={options['pool_size']}")
             options["pool_size"] = checks.integer("--pool-size", pool_size, minimum=1)
         if is_file(order):
             order = os.path.abspath(order)
@@ -75,7 +68,7 @@ def exec_(
         environment = request.environment()
         if record is not None:
             environment = AuditTask(str(start_record(record)), facts=False).beside(environment)
-        words = [sys.executable, *interpreter_options(), run_script.__file__, *script]
+        words = command_of(script)
         if os.name == "posix":  # in this very process, so that signals and exit codes are the script's
             sys.stdout.flush()
             os.execve(sys.executable, words, environment)

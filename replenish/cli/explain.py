@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from replenish.cli import options
+from replenish.cli.commands import given_flags
 from replenish.cli.console import errors_as_sentences
 
 
@@ -42,7 +42,9 @@ def explain(
         if html is not None:
             check_place("--html", html, ".html")
         if noise:
-            options.refuse_others(context, ("noise", "html", "open_page"), "--noise")
+            for name, flag in given_flags(context).items():
+                if name not in ("noise", "html", "open_page"):
+                    raise ValueError(f"{flag} should not be given for --noise, which takes --html and --open only")
             if html is None and not open_page:
                 raise ValueError("--noise should be given with --html or --open: it is a page, with sliders")
             _put(pages.noise_page(), html)

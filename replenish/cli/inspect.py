@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from replenish.cli import options
-from replenish.cli.console import errors_as_sentences, output, print_json, working
-
-if TYPE_CHECKING:
-    from replenish.lab.inspect import Inspection
+from replenish.cli.console import command_line, errors_as_sentences, output, print_json, working
 
 
 def inspect(
@@ -66,21 +63,5 @@ def inspect(
         if html is not None:
             from replenish.lab.inspect.page import page
 
-            write_atomically(html, page(inspection, _command(inspection, html, order, option or [])).encode())
+            write_atomically(html, page(inspection, command_line()).encode())
             typer.echo(f"written to {html}", err=as_json)
-
-
-def _command(inspection: Inspection, html: Path, other: str | None, of_other: list[str]) -> list[str]:
-    """Return the words that make the page again, with the defaults spelt out: they might change."""
-    order = inspection.order
-    flags: list[tuple[str, object]] = [
-        ("--pool-size", order.pool_size),
-        ("--epochs", inspection.epochs),
-        ("--classes", inspection.classes),
-        ("--seed", order.seed),
-        ("--html", html),
-        *([("--order", other)] if other else []),
-        *(("--option", word) for word in of_other),
-    ]
-    words = ["replenish", "inspect", str(order.num_samples), str(order.batch_size)]
-    return words + [word for flag, value in flags for word in (flag, str(value))]

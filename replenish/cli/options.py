@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
-
-from replenish.cli.commands import given_flags
-
-if TYPE_CHECKING:
-    from replenish.lab.order_source import OrderSource
 
 T = TypeVar("T")
 
@@ -24,18 +19,11 @@ def complete_experiment(incomplete: str) -> list[str]:
 
 
 def complete_orders(incomplete: str) -> list[str]:
-    """Return the completions of the last order in a list, with the orders before it."""
+    """Return the completions of an order, or of the last order in a list, with the orders before it."""
     from replenish.orders import ORDERS
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in ORDERS if name.startswith(last)]
-
-
-def complete_order(incomplete: str) -> list[str]:
-    """Return the orders whose names begin so."""
-    from replenish.orders import ORDERS
-
-    return [name for name in ORDERS if name.startswith(incomplete)]
 
 
 def complete_model(incomplete: str) -> list[str]:
@@ -100,12 +88,16 @@ Source = Annotated[
         "(JSON, or as torch.save wrote it)"
     ),
 ]
+Record = Annotated[
+    Path | None,
+    typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
+]
 RecordedLoader = Annotated[
     int | None, typer.Option("--loader", help="of a record: which training loader, counted from 0")
 ]
 OrderName = Annotated[
     str | None,
-    typer.Option("--order", help="without SOURCE: a name of `replenish list orders`", autocompletion=complete_order),
+    typer.Option("--order", help="without SOURCE: a name of `replenish list orders`", autocompletion=complete_orders),
 ]
 NumSamples = Annotated[int | None, typer.Option("--num-samples", "-N", help="without SOURCE: how many samples")]
 BatchSize = Annotated[int | None, typer.Option("--batch-size", "-B", help="without SOURCE: samples per step")]
@@ -129,45 +121,12 @@ def parse_order_options(words: list[str]) -> dict[str, int | str]:
         name, equals, value = word.partition("=")
         if not name or not equals or not value:
             raise ValueError(f"--option should be NAME=VALUE, such as sequence=identity, but got {word!r}")
+        name = name.replace("-", "_")
+        if name in found:
+            raise ValueError(f"--option should have one value for {name}, but got {' and '.join(words)}")
         plain = {"true": True, "false": False}.get(value, value)
-        found[name.replace("-", "_")] = int(value) if value.isascii() and value.isdigit() else plain
+        found[name] = int(value) if value.isascii() and value.isdigit() else plain
     return found
-
-
-def order_source(
-    source: Path | None,
-    order: str | None,
-    num_samples: int | None,
-    batch_size: int | None,
-    seed: int | None,
-    options: list[str] | None,
-    dataset: str | None,
-) -> OrderSource:
-    """Return what `what` and `when` are asked about, from their options."""
-    from replenish.lab.order_source import of_order, read_source
-
-    given = order_options(options)
-    flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
-    if source is not None:
-        if extra := [flag for flag, value in flags.items() if value is not None]:
-            raise ValueError(f"{extra[0]} should be left out, since {source} says it")
-        return read_source(source, dataset, given)
-    if missing := [flag for flag, value in flags.items() if value is None and flag != "--seed"]:
-        raise ValueError(f"{missing[0]} should be given, or a run's folder or a saved state in place of all of them")
-    from replenish.orders import build_order
-
-    assert order is not None
-    assert num_samples is not None
-    assert batch_size is not None
-    built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
-    return of_order(built, repr(built), dataset)
-
-
-def is_record(path: Path) -> bool:
-    """Say whether a path is a flight recorder's file."""
-    from replenish.exec import flight_record
-
-    return flight_record.is_record(path)
 
 
 def order_options(words: list[str] | None) -> dict[str, Any]:
@@ -197,7 +156,7 @@ def parse_seeds(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
         raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
-    from replenish import checks  # which takes numpy; a typing error is told without
+    from replenish import checks  # which loads numpy; a typing error does not wait for it
 
     numbers = [checks.seed(int(part)) for part in parts]
     if len(set(numbers)) != len(numbers):
@@ -207,34 +166,10 @@ def parse_seeds(text: str) -> list[int]:
     return numbers
 
 
-def refuse_others(context: typer.Context, allowed: tuple[str, ...], what: str) -> None:
-    """Refuse options that were given and mean nothing for `what`, which takes the `allowed` ones alone."""
-    for name, flag in given_flags(context).items():
-        if name not in allowed:
-            flags = [f"--{each.removesuffix('_page')}" for each in allowed if each != "experiment"]
-            raise ValueError(
-                f"{flag} should not be given for {what}, which takes "
-                f"{' and '.join(each for each in flags if each != what)} alone"
-            )
-
-
-def check_launcher(name: str, processes: int) -> None:
-    """Refuse a launcher that does not exist, or cannot start so many processes for a run."""
-    from replenish import checks
-    from replenish.lab.launch import LAUNCHERS
-
-    checks.one_of("--launcher", name, LAUNCHERS)
-    if name == "ray" and processes > 1:
-        raise ValueError(
-            f"--launcher ray gives each run one process, but got {processes}, --devices times --num-nodes; use "
-            f"--launcher slurm, or torchrun with --launcher local"
-        )
-
-
 def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:
     """Return a value for all orders, or one for each: of "0.1", or of "0.1" and "srs=0.2".
 
-    The words are at most one plain value, and any number of ORDER=VALUE; `read` makes a value of its text.
+    The words are at most one plain value and any number of ORDER=VALUE; `read` converts the text of a value.
 
     Example:
         >>> by_order("--learning-rate", ["0.1", "srs=0.2"], ["reshuffling", "srs"], float)

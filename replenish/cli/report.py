@@ -20,7 +20,7 @@ def report(
 ) -> None:
     """Make tables and figures of runs, as a page and as Markdown.
 
-    The paper's tables and figures stand beside ours.
+    The paper's tables and figures are shown beside ours.
     """
     from replenish.lab.atomic_files import check_runs_folder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,13 +13,12 @@ import typer
 from replenish.cli import options
 from replenish.cli.console import command_line, errors_as_sentences, first_process
 
-#: Runs that take longer than the first say so; those that take longer than the second start only after a yes.
-HOURS_TO_SAY, HOURS_TO_ASK = 1 / 6, 24
-
 if TYPE_CHECKING:
     from replenish.lab.config import RunConfig
     from replenish.lab.jobs import Job
-    from replenish.lab.launch.display import RunsDisplay
+
+#: Runs that take longer than the first print how long; those that take longer than the second start only after a yes.
+HOURS_TO_SAY, HOURS_TO_ASK = 1 / 6, 24
 
 
 def run(
@@ -64,12 +62,14 @@ def run(
     figures from the folders.
     """
     with errors_as_sentences():
-        chosen_seeds = None if seeds is None else options.parse_seeds(seeds)
+        chosen_seeds = None if seeds is None else options.parse_seeds(seeds)  # before numpy is loaded
     import dataclasses
 
+    from replenish import checks
     from replenish.lab.config import Hardware
-    from replenish.lab.experiments import find, purpose_of, stated_seeds
+    from replenish.lab.experiments import find, stage_of
     from replenish.lab.jobs import plan
+    from replenish.lab.launch import LAUNCHERS
 
     with errors_as_sentences():
         chosen = {
@@ -77,18 +77,19 @@ def run(
         }
         if epochs is not None:
             chosen = {name: config.for_epochs(epochs) for name, config in chosen.items()}
+        stage = stage_of(chosen)
         hardware = Hardware(accelerator, devices, num_nodes, threads, compile_model)
-        options.check_launcher(launcher, hardware.devices * hardware.num_nodes)
+        checks.one_of("--launcher", launcher, LAUNCHERS)
         planned = plan(
             chosen.values(),
-            list(range(stated_seeds(chosen))) if chosen_seeds is None else chosen_seeds,
+            chosen_seeds or range(stage.seeds if stage else 1),
             runs,
             hardware=hardware,
             tensorboard=tensorboard,
             command=command_line(),
         )
-        if first_process() and (purpose := purpose_of(chosen)):
-            typer.echo(purpose, err=True)
+        if stage is not None and first_process():
+            typer.echo(stage.purpose, err=True)
         _announce_cost(planned, jobs, yes)
         results = execute(planned, chosen, launcher, jobs)
     diverged = sum(result["status"] == "diverged" for result in results)
@@ -101,8 +102,8 @@ def run(
 
 
 def _announce_cost(planned: Sequence[Job], parallel: int, yes: bool) -> None:
-    """Print about how long the runs will take; where that is a day or more, ask, or demand --yes without a terminal."""
-    from replenish.lab.experiments.costs import known_data, run_cost
+    """Print about how long the runs will take. For a day or more, ask, or without a terminal demand --yes."""
+    from replenish.lab.experiments.costs import duration, known_data, run_cost
 
     left = [job for job in planned if job.ended() is None]
     if not left:
@@ -110,12 +111,12 @@ def _announce_cost(planned: Sequence[Job], parallel: int, yes: bool) -> None:
     hardware = left[0].hardware
     on_gpu = _on_gpu(hardware.accelerator)
     costs = [run_cost(job.config, known_data(job.config)) for job in left]
-    hours = sum(cost.gpu_hours if on_gpu else cost.cpu_hours for cost in costs)
+    each = [cost.gpu_hours if on_gpu else cost.cpu_hours for cost in costs]
     workers = min(parallel, len(left)) * hardware.devices * hardware.num_nodes * (1 if on_gpu else hardware.threads)
-    hours = max(hours / workers, max(cost.gpu_hours if on_gpu else cost.cpu_hours for cost in costs) / hardware.devices)
+    hours = max(sum(each) / workers, max(each) / hardware.devices)
     unit = ("GPU" if on_gpu else "CPU thread") + ("s" if workers > 1 else "")
     runs = "1 run" if len(left) == 1 else f"{len(left)} runs"
-    sentence = f"{runs} to do: about {_duration(hours)} on {workers} {unit}, to within a factor of two or so"
+    sentence = f"{runs} to do: about {duration(hours)} on {workers} {unit}, to within a factor of two or so"
     asks = hours >= HOURS_TO_ASK and not yes
     if asks and not sys.stdin.isatty():
         raise ValueError(f"--yes should be given to start this: {sentence}")
@@ -133,28 +134,14 @@ def _on_gpu(accelerator: str) -> bool:
     return torch.cuda.is_available()
 
 
-def _duration(hours: float) -> str:
-    if hours >= 48:
-        return f"{hours / 24:,.0f} days"
-    return f"{hours:.0f} h" if hours >= 2 else f"{max(math.ceil(hours * 60), 1)} min"
-
-
 def execute(
     jobs: Sequence[Job], names: Mapping[str, RunConfig], launcher: str = "local", parallel: int = 1
 ) -> list[dict[str, Any]]:
     """Run jobs under a live display and return their results; a job is labelled by the first experiment that has it."""
     from replenish.lab.launch import launch
+    from replenish.lab.launch.display import display_of
 
     by_config = {config: name for name, config in reversed(list(names.items()))}
     labels = [f"{by_config[job.config.with_seed(0)]}, seed {job.config.seed}" for job in jobs]
     with display_of(labels) as display:
         return launch(jobs, launcher, parallel, display.watch)
-
-
-def display_of(labels: Sequence[str]) -> RunsDisplay:
-    """Return the live display of runs; only the first process shows it."""
-    from rich.console import Console
-
-    from replenish.lab.launch.display import RunsDisplay
-
-    return RunsDisplay(labels, Console(stderr=True, quiet=not first_process()))

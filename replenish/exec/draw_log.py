@@ -35,10 +35,11 @@ def read_chunks(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
         while line := file.readline():
             try:
                 header = json.loads(line)
-            except ValueError:
+                length, checksum = header["bytes"], header["checksum"]
+            except (ValueError, TypeError, KeyError):
                 return
-            payload = file.read(header["bytes"])
-            if len(payload) < header["bytes"] or zlib.crc32(payload) != header["checksum"]:
+            payload = file.read(length)
+            if len(payload) < length or zlib.crc32(payload) != checksum:
                 return
             yield header, payload
 

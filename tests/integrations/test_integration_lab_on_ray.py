@@ -22,7 +22,7 @@ from replenish.lab.comparing.question import Question
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, plan
 from replenish.lab.launch import launch
-from replenish.lab.launch.progress import PROGRESS
+from replenish.lab.launch.supervise import PROGRESS
 from replenish.lab.runs.folder import METRICS, RunFolder
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'replenish[ray]'")
@@ -126,7 +126,7 @@ def test_a_run_of_several_processes_is_refused(tmp_path: Path) -> None:
 
 
 def replenish_on_ray(folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "replenish.cli", "run", "figure2/wrn-60-120-160", "--launcher", "ray"]
+    command = [sys.executable, "-m", "replenish", "run", "figure2/wrn-60-120-160", "--launcher", "ray"]
     command += ["--scale", "digits", "--epochs", "1", *options]
     return subprocess.run(
         command, cwd=folder, env=environment(**variables), capture_output=True, text=True, check=False, timeout=300

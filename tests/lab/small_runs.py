@@ -65,7 +65,7 @@ def replenish(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comp
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "replenish.cli", *arguments]
+    return [sys.executable, "-m", "replenish", *arguments]
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

@@ -335,7 +335,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digits", "--optimizer=adamw", "--momentum=0.8"], "--momentum should be left out with the optimizer 'adamw'"),
         (["digits", "--schedule=cosine", "--decays=9"], "--decays should be left out with the schedule 'cosine'"),
         (["digits", "--until-decided", "--seeds=1,2,3"], "--seeds should be left out with --until-decided"),
-        (["digits", "--max-seeds=9"], "--max-seeds should be given with --until-decided alone"),
+        (["digits", "--max-seeds=9"], "--max-seeds should be given with --until-decided only"),
         (["digits", "--model", "nowhere:net"], "nowhere cannot be imported"),
         (["digits", "--model", "torch.nn:Linear"], "torch.nn:Linear should need no arguments except in_channels"),
         (["digits", "--model", "timm:resnet18"], "timm:resnet18 needs timm, which cannot be imported here"),

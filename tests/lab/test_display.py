@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from replenish.lab.launch.display import RunsDisplay, display_for_people
-from replenish.lab.launch.grid import RunsGrid
+from replenish.lab.launch.display import RunsDisplay, display_of
 
 RESULT = {"status": "finished", "test_error": 12.345, "seconds": 61.0, "message": None}
 EVENTS: list[dict[str, Any]] = [
@@ -61,7 +60,7 @@ def test_before_the_first_epoch_there_is_no_error() -> None:
 def test_a_run_that_goes_on_says_so() -> None:
     start = {**EVENTS[0], "step": 1000}
     for terminal in (True, False):
-        assert "srs, seed 0: going on from step 1,000" in shown([start], terminal=terminal)
+        assert "srs, seed 0: resuming from step 1,000" in shown([start], terminal=terminal)
 
 
 def test_without_a_terminal_there_is_a_line_a_run() -> None:
@@ -93,7 +92,7 @@ def test_brackets_are_no_markup() -> None:
         {"event": "stopped", "message": "stopped in runs/[bold]"},
     ]
     text = shown(events, terminal=False, labels=("data[0] [/x], seed 0",))
-    assert "data[0] [/x], seed 0: going on from step 3" in text
+    assert "data[0] [/x], seed 0: resuming from step 3" in text
     assert "odd [red]file[/red] [/]" in text
     assert "stopped in runs/[bold]" in text
     assert "data[0] [/x]" in shown(EVENTS, terminal=True, labels=("data[0] [/x], seed 0",))
@@ -131,33 +130,12 @@ def test_a_terminal_that_only_types_on_gets_the_sentences(monkeypatch: pytest.Mo
     assert text == "srs, seed 0: test error 12.35 % after 61 s\n"
 
 
-def test_a_table_fills_up() -> None:
-    """What is under way is a share, what has ended an error; means are of what has ended; it fits 80 columns."""
-    places = [(arm, seed) for seed in (0, 1) for arm in ("reshuffling", "srs")]
-    console = Console(force_terminal=True, width=80, file=io.StringIO(), legacy_windows=False, color_system=None)
-    with RunsGrid(places, console) as grid:
-        for event in EVENTS:
-            grid.watch(0, event)
-        grid.watch(1, {"event": "end", "result": RESULT})
-        grid.watch(3, {"event": "end", "result": {**RESULT, "test_error": 13.345}})
-        grid.watch(2, {"event": "end", "result": {**RESULT, "status": "diverged", "test_error": None}})
-        grid.watch(0, {"event": "warning", "message": "odd [red]file[/red]"})
-        grid._live.refresh()
-        screen = plain(console.file.getvalue())  # type: ignore[attr-defined]
-    assert "reshuffling, seed 0: odd [red]file[/red]" in screen
-    screen = screen[screen.rindex("┏") :]  # the last of those that were drawn
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in screen.splitlines() if "│" in line]
-    assert rows == [["reshuffling", "51 %", "diverged", ""], ["srs", "12.35", "13.35", "12.85"]]
-    assert "3 of 4 runs have ended" in screen
-    assert max(map(len, screen.splitlines())) <= 80
-
-
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_program_is_told_on_a_terminal_alone(
     terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")  # rich's own word for a terminal
-    with display_for_people(["srs, seed 0"]) as display:
+    with display_of(["srs, seed 0"], in_logs=False) as display:
         display.watch(0, EVENTS[0])
         display.watch(0, {"event": "end", "result": RESULT})
     assert ("srs, seed 0: test error 12.35 % after 61 s" in plain(capsys.readouterr().err)) == terminal

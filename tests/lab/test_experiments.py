@@ -23,7 +23,7 @@ CLASSES = {"cifar10": 10, "cifar100": 100, "digits": 10}
 
 
 def test_table_3_is_the_papers() -> None:
-    rows = [EXPERIMENTS[f"table3/{row}"]() for row in TABLE3_ROWS]
+    rows = [EXPERIMENTS[f"table3/{row}"] for row in TABLE3_ROWS]
     assert [(row.order, row.batch_size, row.decays, row.decay_factor) for row in rows] == [
         ("reshuffling", 128, (60, 120, 160), 0.2),
         ("reshuffling", 64, (60, 120, 160), 0.2),
@@ -33,14 +33,14 @@ def test_table_3_is_the_papers() -> None:
     for row in rows:
         same = ("batch_size", "order", "decay_epochs", "decay_factor")
         assert set(row.differences(RunConfig())) <= set(same)
-    assert rows[3] == RunConfig() == EXPERIMENTS["table2/wrn-28-10-srs/cifar100"]()
-    assert rows[2] == EXPERIMENTS["table2/wrn-28-10/cifar100"]()
+    assert rows[3] == RunConfig() == EXPERIMENTS["table2/wrn-28-10-srs/cifar100"]
+    assert rows[2] == EXPERIMENTS["table2/wrn-28-10/cifar100"]
 
 
 def test_table_2_trains_every_row_with_the_papers_recipe() -> None:
     for row in TABLE2_ROWS:
         for dataset in CLASSES.keys() - {"digits"}:
-            config = EXPERIMENTS[f"table2/{row}/{dataset}"]()
+            config = EXPERIMENTS[f"table2/{row}/{dataset}"]
             model, srs = row.removesuffix("-srs"), row.endswith("-srs")
             expected = {"model": model, "order": "srs" if srs else "reshuffling", "dataset": dataset}
             found = {name: value for name, (_, value) in RunConfig().differences(config).items()}
@@ -61,7 +61,7 @@ def test_figure_2_shows_rows_2_to_4_of_table_3(scale: str) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_a_scale_leaves_the_comparison_as_it_is(scale: str) -> None:
     for name, config in configs(scale).items():
-        full = EXPERIMENTS[name]()
+        full = EXPERIMENTS[name]
         for field in ("order", "batch_size", "learning_rate", "decay_factor", "momentum", "weight_decay", "seed"):
             assert getattr(config, field) == getattr(full, field)
         assert [decay / config.epochs for decay in config.decays] == pytest.approx(
@@ -126,6 +126,6 @@ def test_what_stands_counted_is_what_is_counted() -> None:
 
 
 def test_listing_needs_no_torch() -> None:
-    code = "import sys; from replenish.lab.experiments import listing; listing.experiments_table('full').rows\n"
+    code = "import sys; from replenish.cli.list import experiments_table; experiments_table('full').rows\n"
     code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

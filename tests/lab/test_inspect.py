@@ -153,14 +153,14 @@ def test_odd_sizes(num_samples: int, batch_size: int, pool_size: int | None, epo
     found = inspect_orders(num_samples, batch_size, pool_size=pool_size, epochs=epochs, classes=classes)
     for table in tables(found):
         assert all("nan" not in text for row in table.rows for text in row.texts)
-    shown = page(found, ["replenish"])
+    shown = page(found, "replenish")
     assert not re.search(r"\bnan\b", shown, re.IGNORECASE)
     assert shown.count("<figure") == len(figures(found)) >= 3
 
 
 def test_the_page_escapes_what_a_user_wrote(inspection: Inspection) -> None:
     hostile = "</code><script>alert(1)</script>.html"
-    shown = page(inspection, ["replenish", "inspect", "--html", hostile])
+    shown = page(inspection, f"replenish inspect --html {hostile}")
     assert "<script>alert" not in shown
     assert escape(hostile) in shown.replace("&#39;", "&#x27;")
     assert "http://" not in shown

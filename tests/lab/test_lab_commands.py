@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from replenish.cli import app
-from replenish.lab.experiments import EXPERIMENTS, SCALES, scales
-from replenish.lab.experiments.demo_record import recorded_errors
+from replenish.cli.demo import recorded_errors
+from replenish.lab.experiments import EXPERIMENTS, SCALES, digits
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
@@ -44,7 +44,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pa
     """What `demo` shows and leaves behind, with four of its forty epochs."""
     runs = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(SCALES, "digits", lambda config: scales.digits(config).for_epochs(4))
+        patch.setitem(SCALES, "digits", lambda config: digits(config).for_epochs(4))
         code, output = invoke("demo", "--seeds", "1", "--jobs", "1", "--runs", str(runs))
         assert code == 0, output
         yield runs, output

@@ -55,7 +55,7 @@ def test_a_run(typed: Typed, tmp_path: Path) -> None:
     again, _, told = typed("run", ROW, "--scale", "digits", "--epochs", "2", "--runs", "my runs")
     assert again == 0
     assert RunFolder(folder).result() == result
-    assert "going on" not in told
+    assert "resuming" not in told
 
 
 def test_names_that_share_runs_share_folders(typed: Typed, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch
     from replenish.lab import experiments
 
     config = dataclasses.replace(find(ROW)[ROW], learning_rate=1e30)
-    hot = {"hot/one": lambda: config}
+    hot = {"hot/one": config}
     monkeypatch.setattr(experiments, "EXPERIMENTS", hot)
     code, out, err = typed("run", "hot", "--scale", "digits", "--epochs", "1")
     assert code == 1
@@ -118,7 +118,7 @@ def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch
         (("table3", "--accelerator", "abacus"), "accelerator should be one of auto, cpu, cuda"),
         (("table3", "--launcher", "k8s"), "--launcher should be one of local, slurm, ray, but got 'k8s'"),
         (("table3", "--num-nodes", "2"), "num_nodes=2 needs a process on each machine, but this one was started alone"),
-        (("table3", "--launcher", "ray", "--devices", "2"), "--launcher ray gives each run one process"),
+        (("table3", "--launcher", "ray", "--devices", "2"), "on Ray each run has one process, but got devices=2"),
         (("table3", "--scale", "mini"), "replenish data get cifar100"),
         pytest.param(
             ("table3", "--scale", "digits", "--accelerator", "cuda"),

@@ -17,9 +17,9 @@ from small_runs import DIGITS, command, lines
 
 from replenish.lab import Hardware
 from replenish.lab.jobs import Job
-from replenish.lab.launch import supervise, worker
+from replenish.lab.launch import local, supervise
 from replenish.lab.launch.local import run as run_locally
-from replenish.lab.launch.progress import PROGRESS
+from replenish.lab.launch.supervise import PROGRESS
 from replenish.lab.runs import RunFolder
 
 Events = list[tuple[int, dict[str, Any]]]
@@ -175,7 +175,7 @@ def test_the_worker_says_what_is_wrong_and_ends_with_its_exit_code(
 ) -> None:
     job = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "run")
     monkeypatch.setattr(sys, "argv", ["worker", json.dumps(job.to_dict())])
-    assert worker.main() == 2
+    assert local.main() == 2
     assert capsys.readouterr().err.endswith(f"{tmp_path / 'none.npz'} does not exist\n")
 
 

@@ -16,9 +16,9 @@ from launching import CONFIG, Heard, at_step, in_this_process, signal_here, weig
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Job, plan
 from replenish.lab.launch import slurm
-from replenish.lab.launch.progress import PROGRESS
 from replenish.lab.launch.slurm import options
 from replenish.lab.launch.slurm import run as run_on_slurm
+from replenish.lab.launch.supervise import PROGRESS
 from replenish.lab.runs.folder import METRICS, RunFolder
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")

@@ -258,7 +258,7 @@ def command_on_two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subp
     folder = tmp_path_factory.mktemp("torchrun")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m"]
     done = subprocess.run(
-        [*torchrun, "replenish.cli", "run", "decisive", *ON_TWO.split()],
+        [*torchrun, "replenish", "run", "decisive", *ON_TWO.split()],
         cwd=folder,
         capture_output=True,
         text=True,

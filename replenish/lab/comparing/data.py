@@ -153,9 +153,10 @@ def compare(
     planned = PlannedComparison(data, question, execution, model=model, recipe=recipe)
     if watch is not None:
         return planned.run(watch)
-    from replenish.lab.launch.display import display_for_people
+    from replenish.lab.launch.display import display_of
 
-    with display_for_people([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
+    labels = [f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]
+    with display_of(labels, in_logs=False) as display:
         return planned.run(display.watch)
 
 

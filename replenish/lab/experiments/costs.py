@@ -1,4 +1,4 @@
-"""What an experiment costs: parameters, multiply-adds, and about how long that takes."""
+"""What an experiment costs: parameters, multiply-adds, and roughly how long it takes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from importlib import resources
 
 from replenish.lab.config import RunConfig
 
-#: Multiply-adds a second that training reaches: on one CPU thread, measured with WRN-10-1 on an AMD EPYC; on a GPU in
-#: single precision, a round number for a data-centre card of about 15 TFLOPS. Estimates, good to a factor of two or so.
+#: Multiply-adds per second that training reaches. On one CPU thread: measured with WRN-10-1 on an AMD EPYC. On a GPU in
+#: single precision: a round number for a data-centre card of about 15 TFLOPS. Good to a factor of two or so.
 CPU_THREAD_RATE = 20e9
 GPU_RATE = 5e12
 
 
 @dataclass(frozen=True)
 class DataSize:
-    """What of the data decides the cost."""
+    """What the cost depends on, of the data."""
 
     train_images: int
     test_images: int
@@ -27,9 +27,9 @@ class DataSize:
 
 @dataclass(frozen=True)
 class RunCost:
-    """The cost of one run, with its tests and the measurements of its clean loss.
+    """The cost of one run, including its tests and the measurements of its clean loss.
 
-    Multiply-adds are those of all passes; a backward pass counts as two forward passes.
+    Multiply-adds are the sum over all passes. A backward pass counts as two forward passes.
     """
 
     parameters: int
@@ -37,17 +37,17 @@ class RunCost:
 
     @property
     def cpu_hours(self) -> float:
-        """About how many hours it takes on one CPU thread."""
+        """Approximate hours on one CPU thread."""
         return self.multiply_adds / CPU_THREAD_RATE / 3600
 
     @property
     def gpu_hours(self) -> float:
-        """About how many hours it takes on one GPU."""
+        """Approximate hours on one GPU."""
         return self.multiply_adds / GPU_RATE / 3600
 
 
 def known_data(config: RunConfig) -> DataSize:
-    """Return the size of a dataset that the experiments use, without reading it."""
+    """Return the size of a known dataset as a config uses it, without reading the data."""
     from replenish.lab.data import DATASETS
 
     data = DATASETS[config.dataset]
@@ -61,7 +61,7 @@ def known_data(config: RunConfig) -> DataSize:
 
 
 def run_cost(config: RunConfig, data: DataSize) -> RunCost:
-    """Return the cost of a run of a network that has a name.
+    """Return the cost of a run of a named network.
 
     Example:
         >>> config = RunConfig()
@@ -72,7 +72,7 @@ def run_cost(config: RunConfig, data: DataSize) -> RunCost:
     key = (config.model, data.channels, data.classes, data.image_size)
     counted = counted_networks().get(key)
     if counted is None:
-        from replenish.lab.models import cost  # torch takes seconds to import, and networks some more to be counted
+        from replenish.lab.models import cost  # importing torch takes seconds, and so does counting
 
         network = cost(*key)
         counted = network.parameters, network.multiply_adds
@@ -82,10 +82,24 @@ def run_cost(config: RunConfig, data: DataSize) -> RunCost:
     return RunCost(counted[0], float(counted[1]) * passes)
 
 
+def duration(hours: float) -> str:
+    """Return a time for people.
+
+    Example:
+        >>> [duration(hours) for hours in (0.001, 0.4, 3, 30, 300)]
+        ['1 min', '24 min', '3.0 h', '30 h', '12 days']
+    """
+    if hours >= 72:
+        return f"{hours / 24:,.0f} days"
+    if hours >= 1:
+        return f"{hours:.0f} h" if hours >= 10 else f"{hours:.1f} h"
+    return f"{max(round(hours * 60), 1)} min"
+
+
 def counted_networks() -> dict[tuple[str, int, int, int], tuple[int, int]]:
     """Return parameters and multiply-adds of the experiments' networks, by name, channels, classes and image size.
 
-    They were counted by `replenish.lab.models.cost`, as a test holds; so that to list the experiments needs no torch.
+    `replenish.lab.models.cost` counted them, as a test checks. So listing the experiments does not need torch.
     """
     rows = json.loads(resources.files("replenish.lab.experiments").joinpath("network_costs.json").read_text())
     return {tuple(row[:4]): tuple(row[4:]) for row in rows}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -19,8 +18,8 @@ from replenish.lab.show.page import page_html
 _LONGEST_GAP_SHOWN = 4
 
 
-def page(inspection: Inspection, command: Sequence[str]) -> str:
-    """Return the page as HTML that needs no other file; the words of the command make it again."""
+def page(inspection: Inspection, command: str) -> str:
+    """Return the page as HTML that needs no other file; the command makes it again."""
     order = inspection.order
     others = [name for name in inspection.found if name not in ("SRS", *COMPARED)]
     *first, last = [*COMPARED, *others]
@@ -41,7 +40,7 @@ def page(inspection: Inspection, command: Sequence[str]) -> str:
             sections=(
                 Section("charts", "What it looks like", blocks=figures(inspection)),
                 Section("tables", "In numbers", blocks=tables(inspection)),
-                Section("again", "To make this page again", (again,), code=shlex.join(command)),
+                Section("again", "To make this page again", (again,), code=command),
             ),
         )
     )

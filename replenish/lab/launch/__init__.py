@@ -1,8 +1,8 @@
 """Where jobs run: on this machine, on a Slurm cluster, on a Ray cluster. Each launcher is a function in a file.
 
-A run is a command that can be given again: it goes on where it was stopped, and does nothing if it has ended. So a
-launcher starts jobs, shows how they go (`progress`), and says how each ended (`supervise`). A run that was killed is
-gone on with by the same call, whichever launcher it is given to.
+A run can be given again: it resumes if it was stopped, and does nothing if it has ended. So a launcher starts jobs,
+passes on their events, and returns how each ended (`supervise`). The same call resumes a run that was killed, with any
+launcher.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from replenish.lab.jobs import WatchJobs, Work
 
 __all__ = ["LAUNCHERS", "launch"]
 
-#: The modules here that have a function `run`; they are imported when asked for, since submitit and Ray are extras.
+#: The modules here that have a function `run`; each is imported when it is used, since submitit and Ray are extras.
 LAUNCHERS = ("local", "slurm", "ray")
-
-#: Set by torchrun, Slurm and the like, or by hand, where this process is one of several that know of each other.
+#: Variables that torchrun, Slurm and the like, or a user, set where this process is one of several.
 STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
 
 
@@ -29,10 +28,10 @@ def launch(
 ) -> list[dict[str, Any]]:
     """Run jobs by one of `LAUNCHERS`, `parallel` at once, and return their results, in their order.
 
-    With a deadline, by `time.monotonic`, all that still runs then is ended.
+    At the deadline, by `time.monotonic`, jobs that still run are ended.
 
     Raises:
-        KeyboardInterrupt: Stopped by a signal; the same call goes on.
+        KeyboardInterrupt: Stopped by a signal; the same call resumes.
         ChildProcessError: A run could not be run.
         OutOfTimeError: The deadline is over.
         ValueError: The launcher cannot be used here, or not for these jobs.

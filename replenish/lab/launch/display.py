@@ -1,4 +1,4 @@
-"""The live display of runs: a line for each that is under way, one for all, and a sentence for each that has ended."""
+"""The live display of runs: a line for each run in progress, one for all, and a sentence for each that has ended."""
 
 from __future__ import annotations
 
@@ -12,19 +12,14 @@ from rich.table import Column
 
 from replenish.lab.machine import first_process
 
-#: Columns of a terminal that hold everything; with fewer, a line keeps what matters and a bar that can be read.
+#: Columns of a terminal that show everything. With fewer, a line keeps the epoch, the error and a readable bar.
 WIDE = 120
-#: Columns of such a line for a bar of ten, epoch and error, and the time left.
+#: Columns of such a line beside the label: a bar of ten, epoch and error, and the time left.
 BESIDE_THE_LABEL = 10 + 24 + 8
 
 
-def live(console: Console) -> bool:
-    """Tell whether a console can show what changes in place: a terminal, and not one that only types on."""
-    return console.is_terminal and not console.is_dumb_terminal
-
-
 class RunsDisplay:
-    """Shows how runs, each with a label, go on a terminal; elsewhere only the sentences.
+    """Shows the progress of runs, each with a label, on a terminal; elsewhere only the sentences.
 
     Example:
         >>> import io
@@ -43,7 +38,7 @@ class RunsDisplay:
             *((TimeElapsedColumn(), TextColumn("left")) if self._wide else ()),
             TimeRemainingColumn(),
             console=console,
-            disable=not live(console),
+            disable=not console.is_terminal or console.is_dumb_terminal,  # sentences only
             expand=True,
         )
         self._all = self._progress.add_task("[bold]all runs", total=len(labels), state="")
@@ -73,7 +68,7 @@ class RunsDisplay:
             escape(self._short(self._labels[place])), total=event["total_steps"], completed=event["step"], state=""
         )
         if event["step"]:
-            self._say(place, f"going on from step {event['step']:,}")
+            self._say(place, f"resuming from step {event['step']:,}")
 
     def _on_step(self, place: int, event: dict[str, Any]) -> None:
         start = self._starts[place]
@@ -109,7 +104,7 @@ class RunsDisplay:
         self._on_warning(place, event)
 
     def _on_error(self, place: int, event: dict[str, Any]) -> None:
-        self._leave(place)  # what is wrong is told by whoever started the run
+        self._leave(place)  # whoever started the run reports the error
 
     def _short(self, label: str) -> str:
         """Return a label without its middle where a narrow terminal would have no room for the bar."""
@@ -124,12 +119,12 @@ class RunsDisplay:
         self._console.print(f"{escape(self._labels[place])}: {markup}", highlight=False, soft_wrap=True)
 
 
-def display_for_people(labels: Sequence[str]) -> RunsDisplay:
-    """Return the display of runs that a program started: on a terminal or in a notebook; elsewhere it is silent.
+def display_of(labels: Sequence[str], *, in_logs: bool = True) -> RunsDisplay:
+    """Return the display of runs on standard error, which only the first process shows.
 
-    A program's log is its own. A notebook, where nothing can change in place without further packages, gets a sentence
-    for each run that has ended.
+    Without `in_logs` it is silent except on a terminal or in a notebook: a program's log is its own. A notebook, where
+    nothing can change in place without further packages, gets a sentence for each run that has ended.
     """
     console = Console(stderr=True)
-    console.quiet = not (first_process() and (console.is_terminal or console.is_jupyter))
+    console.quiet = not (first_process() and (in_logs or console.is_terminal or console.is_jupyter))
     return RunsDisplay(labels, console)

@@ -1,11 +1,11 @@
-"""Runs on a Ray cluster: each a task, started again from its checkpoint if its machine is lost."""
+"""Runs on a Ray cluster: each is a task, and restarts from its checkpoint if its machine is lost."""
 
 from __future__ import annotations
 
 import os
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,45 +14,52 @@ from urllib.parse import urlsplit
 
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import WatchJobs, Work, job_from
-from replenish.lab.launch.progress import forget_progress, tell_progress
-from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Task, extra, first_line, supervise
+from replenish.lab.launch.supervise import (
+    SECONDS_FOR_FILES,
+    Task,
+    extra,
+    first_line,
+    forget_progress,
+    progress_writer,
+    supervise,
+)
 from replenish.lab.stopping import Stopped
 
-#: How often a run is started again when its process or its machine is lost.
+#: How often a run is restarted when its process or its machine is lost.
 RESTARTS = 10
-#: How long runs that are asked to stop have to save.
+#: How long a run has for saving when it is asked to stop.
 SECONDS_TO_SAVE = 60
 SECONDS_TO_ANSWER = 10
-#: What processes on other machines have to know of this one's environment.
+#: Variables whose names begin so are passed on to the processes on other machines.
 PASSED_ON = "REPLENISH_"
 
 
 def run(jobs: Sequence[Work], parallel: int, watch: WatchJobs, deadline: float | None = None) -> list[dict[str, Any]]:
-    """Run jobs on the Ray cluster that is there, or on one of this machine; each is one process on one machine.
+    """Run jobs on the Ray cluster of this environment, or on one made of this machine; each is a single process.
 
-    A run that could not be run does not keep the others from their end. A signal lets all of them save.
+    A run that could not be run does not stop the others. A signal lets all of them save.
     """
     unfinished = [job for job in jobs if job.result() is None]
     if not unfinished:  # Ray takes seconds to start
         return supervise(jobs, parallel, watch, partial(_RayTask, None))
-    ray = extra("ray", "ray")
     for job in unfinished:
         if job.hardware.devices * job.hardware.num_nodes > 1:
             raise ValueError(
                 f"on Ray each run has one process, but got devices={job.hardware.devices} and "
                 f"num_nodes={job.hardware.num_nodes}; use the launcher 'slurm', or torchrun with the launcher 'local'"
             )
+    ray = extra("ray", "ray")
+    for job in unfinished:
         job.claim()
     with connected(ray):
         for place, job in enumerate(jobs):
-            if job in unfinished and (missing := want(ray, job.hardware)):
-                watch(place, {"event": "warning", "message": missing})
-        start = partial(_RayTask, ray)
+            if job in unfinished:
+                _warn_of_small_machines(ray, job.hardware, partial(watch, place))
         return supervise(
             jobs,
             parallel,
             watch,
-            start,
+            partial(_RayTask, ray),
             seconds_to_save=SECONDS_TO_SAVE,
             seconds_for_files=SECONDS_FOR_FILES,
             deadline=deadline,
@@ -60,14 +67,14 @@ def run(jobs: Sequence[Work], parallel: int, watch: WatchJobs, deadline: float |
 
 
 class _RayTask(Task):
-    """A task of Ray, by its reference; Ray lets go of what nobody asks for."""
+    """A task of Ray."""
 
     def __init__(self, ray: Any, job: Work) -> None:
         forget_progress(job)
         task = ray.remote(_execute).options(
             name=f"replenish {job.folder.parent.name} {job.folder.name}",
             max_retries=RESTARTS,
-            retry_exceptions=False,  # a run that says why it cannot run will say so again
+            retry_exceptions=False,  # the same run would fail the same way again
             **resources(job.hardware),
         )
         values = {**job.to_dict(), "folder": str(job.folder.absolute())}
@@ -81,10 +88,10 @@ class _RayTask(Task):
             self._ray.get(self._reference)
         except self._ray.exceptions.RayError as error:
             return first_line(str(getattr(error, "cause", None) or error))
-        return "its result is not to be seen here; are the runs in a folder that all machines see?"
+        return "its result is not visible here; are the runs in a folder that all machines see?"
 
     def stop(self, number: int) -> None:
-        # What Ctrl-C is to a process: the trainer saves.
+        # Like Ctrl-C: the trainer saves.
         self._ray.cancel(self._reference, force=False, recursive=False)
 
 
@@ -93,38 +100,38 @@ def _execute(values: dict[str, Any], folder: str) -> None:
     os.chdir(folder)  # data may have a relative path
     job = job_from(values)
     try:
-        job.run(tell_progress(job.folder))
+        job.run(progress_writer(job.folder))
     except Stopped as stopped:
-        if stopped.signal_number == signal.SIGTERM:  # the machine is wanted back, and the run has saved
-            os._exit(1)  # Ray starts what was lost with its process again, but not what ended with an exception
+        if stopped.signal_number == signal.SIGTERM:  # the machine is about to go, and the run has saved
+            os._exit(1)  # Ray restarts a task whose process was lost, but not one that raised
         raise
 
 
 def resources(hardware: Hardware) -> dict[str, int]:
-    """Return what a run on such hardware asks of Ray."""
+    """Return what a run on such hardware requests from Ray."""
     return {"num_cpus": hardware.threads, "num_gpus": int(hardware.accelerator in ("cuda", "gpu"))}
 
 
-def want(ray: Any, hardware: Hardware) -> str:
-    """Return that no machine of the cluster has room for a run; it is no error, since some clusters grow when asked."""
-    machines = [machine["Resources"] for machine in ray.nodes() if machine["Alive"]]
+def _warn_of_small_machines(ray: Any, hardware: Hardware, watch: Callable[[dict[str, Any]], None]) -> None:
+    """Warn if no machine of the cluster has room for a run. It is not an error: some clusters grow on demand."""
     cpus, gpus = resources(hardware).values()
-    if any(machine.get("CPU", 0) >= cpus and machine.get("GPU", 0) >= gpus for machine in machines):
-        return ""
-    return f"no machine of the Ray cluster has {cpus} CPUs and {gpus} GPUs; waiting for one"
+    machines = [machine["Resources"] for machine in ray.nodes() if machine["Alive"]]
+    if not any(machine.get("CPU", 0) >= cpus and machine.get("GPU", 0) >= gpus for machine in machines):
+        message = f"no machine of the Ray cluster has {cpus} CPUs and {gpus} GPUs; waiting for one"
+        watch({"event": "warning", "message": message})
 
 
 @contextmanager
 def connected(ray: Any) -> Iterator[None]:
-    """Be connected to the cluster that there is, or to one of this machine that is started for it."""
-    if ray.is_initialized():  # by the program that this is part of
+    """Connect to the cluster of this environment, or to one that is started on this machine."""
+    if ray.is_initialized():  # by the program that calls this
         yield
         return
     options: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
     if passed_on := {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}:
         options["runtime_env"] = {"env_vars": passed_on}
     _check_that_it_answers(os.environ.get("RAY_ADDRESS", ""))
-    # Not address="auto": that takes any cluster on this machine, also one that another program has for itself.
+    # Not address="auto": that would take any cluster on this machine, also another program's.
     ray.init(**options)
     try:
         yield
@@ -133,8 +140,8 @@ def connected(ray: Any) -> Iterator[None]:
 
 
 def _check_that_it_answers(address: str) -> None:
-    """Refuse an address that nobody listens at; Ray itself would try again for a quarter of an hour."""
-    if ":" not in address:  # none, or one of Ray's words for a cluster of this machine
+    """Refuse an address that does not answer; Ray itself would retry for a quarter of an hour."""
+    if ":" not in address:  # no address, or one of Ray's words for a cluster of this machine
         return
     where = urlsplit(address if "://" in address else f"//{address}")
     try:

@@ -1,7 +1,7 @@
-"""Runs on a Slurm cluster, by submitit: each run a job, all of them arrays, stopped and queued again as Slurm likes.
+"""Runs on a Slurm cluster, by submitit: each run is a job of an array, which Slurm may stop and queue again.
 
-What a cluster wants to be told (partition, account, time ...) is in the variable `REPLENISH_SLURM`, spelt as for
-`sbatch`: `REPLENISH_SLURM="--partition=gpu --time=4:00:00"`.
+The cluster's own options (partition, account, time ...) are in the variable `REPLENISH_SLURM`, spelt as for `sbatch`:
+`REPLENISH_SLURM="--partition=gpu --time=4:00:00"`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,15 @@ from typing import TYPE_CHECKING, Any
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import WatchJobs, Work, job_from
-from replenish.lab.launch.progress import forget_progress, tell_progress
-from replenish.lab.launch.supervise import SECONDS_FOR_FILES, Task, extra, first_line, supervise
+from replenish.lab.launch.supervise import (
+    SECONDS_FOR_FILES,
+    Task,
+    extra,
+    first_line,
+    forget_progress,
+    progress_writer,
+    supervise,
+)
 from replenish.lab.stopping import GivenUpError, Stopped
 
 if TYPE_CHECKING:
@@ -33,9 +39,9 @@ ENVIRONMENT = "REPLENISH_SLURM"
 #: Submitit's files, beside the runs' folders.
 LOGS = ".submitit"
 JOB_ID = ".slurm-job"
-#: What the launcher itself decides, so that submitit and the trainer find what they expect.
+#: Options that only the launcher sets: submitit and the trainer depend on them.
 DECIDED_HERE = ("array", "error", "nodes", "ntasks", "ntasks_per_node", "open_mode", "output", "signal")
-#: A job has a day, unless told otherwise, and is queued again when it is over.
+#: A job has a day by default, and is queued again when its time is over.
 MINUTES, MOST_TIMEOUTS = 24 * 60, 100
 #: How long a stopped job stays for the signal that asks it to be queued again, or for Slurm to end and queue it.
 SECONDS_TO_BE_KILLED = 120
@@ -47,14 +53,17 @@ def run(
     """Run jobs on a Slurm cluster, `parallel` at once, and wait for them.
 
     Jobs that are in the queue from an earlier call are waited for, not submitted again. A job that is preempted, or
-    whose time is over, saves where it stands and is queued again. A run that could not be run does not keep the others
-    from their end, and a signal ends the waiting, not the jobs. With `cluster="local"` they are submitit's processes on
-    this machine, which start all at once: for tests.
+    whose time is over, saves and is queued again. A run that could not be run does not stop the others, and a signal
+    ends the waiting, not the jobs. With `cluster="local"` they are submitit's processes on this machine, which start
+    all at once: for tests.
     """
     unfinished = [job for job in jobs if job.result() is None]
     on_cluster = cluster == "slurm"
-    if unfinished and on_cluster:
-        check_there()
+    if unfinished and on_cluster and not (shutil.which("srun") and shutil.which("sbatch")):
+        raise ValueError(
+            "the launcher 'slurm' needs Slurm's srun and sbatch, which are not found here; give the command on a login "
+            "node of the cluster, or use the launcher 'local'"
+        )
     tasks = _submitted_before(unfinished) if on_cluster else {}
     new = [job for job in unfinished if job.folder not in tasks]
     for hardware in dict.fromkeys(job.hardware for job in new):
@@ -62,7 +71,7 @@ def run(
     try:
         return supervise(
             jobs,
-            len(jobs),  # Slurm sees to it that not too many run at once
+            len(jobs),  # Slurm keeps to `parallel`
             watch,
             lambda job: tasks[job.folder],
             seconds_to_save=0,
@@ -84,7 +93,7 @@ def run(
 
 
 class _SlurmJob(Task):
-    """A run as submitit's job; it goes on without whoever waits for it, so that there is nothing to stop."""
+    """A run as submitit's job. It continues when nobody waits for it, so there is nothing to stop."""
 
     def __init__(self, submitted: submitit.Job[Any]) -> None:
         self.submitted = submitted
@@ -98,7 +107,7 @@ class _SlurmJob(Task):
         paths = self.submitted.task(0).paths
         for path in (paths.stderr, paths.stdout):
             lines = path.read_text(errors="replace").split("\n") if path.exists() else []
-            # What submitit itself says is that it started something, and no reason for an end.
+            # Submitit's own lines say that it started something, which is no reason for an end.
             if words := [line.strip() for line in lines if line.strip() and not line.startswith("submitit ")]:
                 return f"{words[-1]} ({path})"
         job = self.submitted
@@ -109,20 +118,11 @@ class _SlurmJob(Task):
             self.submitted.wait()
 
 
-def check_there() -> None:
-    """Refuse a machine that has no Slurm."""
-    if not (shutil.which("srun") and shutil.which("sbatch")):
-        raise ValueError(
-            "the launcher 'slurm' needs Slurm's srun and sbatch, which are not found here; give the command on a login "
-            "node of the cluster, or use the launcher 'local'"
-        )
-
-
-def executor_of(logs: Path, hardware: Hardware, parallel: int, cluster: str = "slurm") -> submitit.AutoExecutor:
-    """Return what submits jobs that have the same hardware, with what `REPLENISH_SLURM` says."""
-    if cluster == "slurm":
-        check_there()
-    executor = extra("submitit", "slurm").AutoExecutor(logs, cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
+def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
+    """Submit jobs that have the same hardware as one array, with the options of `REPLENISH_SLURM`."""
+    submitit = extra("submitit", "slurm")
+    text = os.environ.get(ENVIRONMENT, "")
+    executor = submitit.AutoExecutor(_logs(jobs[0]), cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
     executor.update_parameters(
         name="replenish",
         timeout_min=MINUTES,
@@ -131,31 +131,18 @@ def executor_of(logs: Path, hardware: Hardware, parallel: int, cluster: str = "s
         cpus_per_task=hardware.threads,
         gpus_per_node=hardware.devices if hardware.accelerator in ("cuda", "gpu") else None,
         slurm_array_parallelism=parallel,
-        slurm_additional_parameters=options(os.environ.get(ENVIRONMENT, "")),
+        slurm_additional_parameters=options(text),
     )
-    return executor
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Say in a sentence why Slurm takes no job."""
-    try:
-        yield
-    except extra("submitit", "slurm").core.utils.FailedJobError as error:
-        raise ValueError(
-            f"Slurm refused the jobs: {first_line(str(error))}; what it is told beside the hardware is in "
-            f"{ENVIRONMENT}, now {os.environ.get(ENVIRONMENT, '')!r}"
-        ) from error
-
-
-def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
-    """Submit jobs that have the same hardware as one array."""
-    executor = executor_of(_logs(jobs[0]), hardware, parallel, cluster)
     for job in jobs:
         job.claim()
         forget_progress(job)
-    with refusals():
+    try:
         submitted = executor.submit_array([Preemptible(job) for job in jobs])
+    except submitit.core.utils.FailedJobError as error:
+        raise ValueError(
+            f"Slurm refused the jobs: {first_line(str(error))}; options beside the hardware are in {ENVIRONMENT}, now "
+            f"{text!r}"
+        ) from error
     found = {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
     for folder, task in found.items():
         write_atomically(folder / JOB_ID, task.submitted.job_id.encode())
@@ -190,7 +177,7 @@ def _logs(job: Work) -> Path:
 
 
 def options(text: str) -> dict[str, str | bool]:
-    """Return what `REPLENISH_SLURM` says: options of `sbatch`, in their long form.
+    """Return the options in `REPLENISH_SLURM`: those of `sbatch`, in their long form.
 
     Example:
         >>> options("--partition=gpu --time=4:00:00 --exclusive --comment='for the table'")
@@ -215,26 +202,26 @@ def options(text: str) -> dict[str, str | bool]:
 
 
 class Preemptible:
-    """A run as submitit executes it on a machine of the cluster, where it may be asked to make room.
+    """A run as submitit executes it on a machine of the cluster, where it may be preempted.
 
-    Slurm's signals are `SIGUSR2` (submitit chose it) before the time is over, and `SIGTERM`, with or without the other,
-    when the job is preempted or cancelled. Submitit's handler of the first ends the process at once, in the middle
-    of an epoch; here it waits until the trainer, which knows `SIGTERM`, has saved after the step that it is at. So a
-    run that is queued again has lost no step.
+    Slurm sends `SIGUSR2` (submitit's choice) before the time is over. When the job is preempted or cancelled, it sends
+    `SIGTERM`, with or without the other. Submitit's handler of `SIGUSR2` would end the process at once, in the middle
+    of an epoch. Here the handler passes it to the trainer as `SIGTERM`, the trainer saves after the current step, and
+    then the job is queued again. So no step is lost.
     """
 
     def __init__(self, job: Work) -> None:
         self.job = job_from({**job.to_dict(), "folder": str(job.folder.absolute())})
 
     def checkpoint(self) -> DelayedSubmission:
-        """Return what is to be queued again: the same, since the run's folder says where to go on."""
+        """Return what is queued again: the same job, since the run's folder has its checkpoint."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(Preemptible(self.job))
 
     def __call__(self) -> dict[str, Any]:
         """Train to the end, or save and be queued again."""
-        # Libraries read it when they are loaded, which is now.
+        # Before the libraries that read it are loaded.
         os.environ.update(self.job.environment())
         from submitit import JobEnvironment
 
@@ -246,19 +233,19 @@ class Preemptible:
         def receive(number: int, frame: FrameType | None) -> None:
             nonlocal noticed
             noticed = True
-            if signal.getsignal(signal.SIGTERM) == without_trainer:  # nothing is being trained: nothing to save
+            if signal.getsignal(signal.SIGTERM) == without_trainer:  # training has not begun: there is nothing to save
                 queue_again(number, frame)
             else:
                 signal.raise_signal(signal.SIGTERM)
 
         signal.signal(notice, receive)
         try:
-            return self.job.run(tell_progress(self.job.folder))
+            return self.job.run(progress_writer(self.job.folder))
         except Stopped as stopped:
             if noticed:
-                queue_again(notice, None)  # the first process does not come back from this
+                queue_again(notice, None)  # this ends the first process
             if noticed or stopped.signal_number == signal.SIGTERM:
-                # The signal to queue it again may follow. If it does not, the job has to be there when Slurm ends it:
-                # one that ended by itself would not be queued again.
+                # SIGUSR2 may follow. If it does not, the job has to be running when Slurm ends it: Slurm does not queue
+                # a job again that ended by itself.
                 time.sleep(SECONDS_TO_BE_KILLED)
             raise

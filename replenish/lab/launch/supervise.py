@@ -1,40 +1,136 @@
-"""Jobs started, followed until each has ended, and stopped together: what all launchers have in common."""
+"""Jobs started, followed until each has ended, and stopped together: what all launchers have in common.
+
+A run in another process, perhaps on another machine, is followed through its folder. Its process writes its progress to
+`.progress.json` (`progress_writer`). Whoever waits reads that file, the metrics and the result, and passes the same
+events on as a run in this process would (`Follower`).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import math
+import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
+from replenish.lab.atomic_files import write_atomically
 from replenish.lab.jobs import WatchJobs, Work
-from replenish.lab.launch.progress import Follower
 from replenish.lab.stopping import OutOfTimeError, Stopped, handling, raise_stopped
 
+PROGRESS = ".progress.json"
+#: Runs report their steps often; a shared file system need not carry them all.
+SECONDS_BETWEEN_REPORTS = 1.0
 SECONDS_BETWEEN_LOOKS = 0.2
-#: How long another machine's files may take to be seen here.
+#: How long it may take until another machine's files are visible here.
 SECONDS_FOR_FILES = 15.0
+
+
+def progress_writer(folder: Path) -> Callable[[dict[str, Any]], None]:
+    """Return a watch for `Job.run` that writes the run's progress into its folder."""
+    attempt = f"{os.getpid()}-{time.time_ns()}"
+    progress: dict[str, Any] = {"attempt": attempt, "warnings": [], "start": None, "step": None, "stopped": None}
+    reported = 0.0
+
+    def write(event: dict[str, Any]) -> None:
+        nonlocal reported
+        kind = event["event"]
+        if kind == "warning":
+            progress["warnings"].append(event)
+            return
+        if kind != "start":
+            # Only the first process of a run gets its events; the others never see a start.
+            too_early = kind == "step" and time.monotonic() - reported <= SECONDS_BETWEEN_REPORTS
+            if kind not in ("step", "stopped") or progress["start"] is None or too_early:
+                return
+        progress[kind] = event
+        with contextlib.suppress(OSError):  # a run is worth more than its progress
+            write_atomically(folder / PROGRESS, json.dumps(progress).encode())
+        reported = time.monotonic()
+
+    return write
+
+
+def forget_progress(job: Work) -> None:
+    """Remove the progress of an earlier process: the run is about to start again, or has ended."""
+    (job.folder / PROGRESS).unlink(missing_ok=True)
+
+
+class Follower:
+    """Passes to a watch what is new of a run in another process, each time that it looks.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from replenish.lab.config import RunConfig
+        >>> from replenish.lab.jobs import Job
+        >>> from replenish.lab.runs import RunFolder
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     job = Job(RunConfig(), Path(folder))
+        ...     RunFolder(folder).write_result({"status": "finished", "test_error": 2.5})
+        ...     Follower(job, lambda event: print(event["event"])).look()
+        end
+        {'status': 'finished', 'test_error': 2.5}
+    """
+
+    def __init__(self, job: Work, watch: Callable[[dict[str, Any]], None]) -> None:
+        self._job, self._watch = job, watch
+        self._epochs = len(job.metrics())  # those of an earlier call are not news
+        self._last: Mapping[str, Any] | None = None
+
+    def look(self) -> dict[str, Any] | None:
+        """Pass on what is new, and return the result of a run that has ended."""
+        progress = None
+        try:
+            result = self._job.result()  # first: what the run wrote before its result is then visible too
+            with contextlib.suppress(FileNotFoundError):
+                progress = json.loads((self._job.folder / PROGRESS).read_text())
+            metrics = self._job.metrics()
+        except OSError:  # another machine is replacing a file: look again later
+            return None
+        if progress is not None:
+            self._pass_on(progress, metrics)
+        if result is not None:
+            forget_progress(self._job)
+            self._watch({"event": "end", "result": result})
+        return result
+
+    def _pass_on(self, progress: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> None:
+        before = self._last
+        if before is not None and before["attempt"] != progress["attempt"]:
+            self._watch({"event": "stopped", "message": "was stopped, and has been started again"})
+            before = None
+        if before is None:
+            for event in (*progress["warnings"], progress["start"]):
+                self._watch(event)
+        for line in metrics[self._epochs :]:
+            self._watch({"event": "epoch", **line})
+        for kind in ("step", "stopped"):
+            if progress[kind] is not None and (before is None or progress[kind] != before[kind]):
+                self._watch(progress[kind])
+        self._epochs, self._last = len(metrics), progress
 
 
 class Task(Protocol):
     """A job that has been started: a process, a job of a cluster."""
 
     def over(self) -> bool:
-        """Return whether it is not executed any more, with or without a result."""
+        """Return whether it has ended, with or without a result."""
 
     def reason(self) -> str:
-        """Return in a line why it is over without a result."""
+        """Return in one line why it ended without a result."""
 
     def stop(self, number: int) -> None:
-        """Ask it to save and end, as by this signal."""
-        return  # some need nothing
+        """Ask it to save and end, as by this signal. By default nothing: some tasks outlive the call."""
+        return
 
     def finish(self) -> None:
-        """Let it go: its run has a result."""
+        """Release it after its run has a result. By default nothing."""
         return
 
 
@@ -51,11 +147,11 @@ def supervise(
 ) -> list[dict[str, Any]]:
     """Start every job that has not ended, `parallel` at once, and return how all ended.
 
-    With `stop_at_failure` the others are stopped, so that they save, when one could not be run. Tasks that are asked to
-    stop are waited for so many `seconds_to_save`; another machine's files may take `seconds_for_files` to be seen here.
+    With `stop_at_failure`, when one could not be run, the others are stopped, so that they save. Tasks that are asked
+    to stop have `seconds_to_save`. A task that is over without a result has `seconds_for_files` until it appears.
 
     Raises:
-        Stopped: By a signal; every run has been asked to save where it stands.
+        Stopped: A signal came; every run has been asked to save.
         ChildProcessError: A run could not be run.
     """
     runs = _Supervised(jobs, watch, start, seconds_for_files)
@@ -84,7 +180,7 @@ def supervise(
 
 
 class _Supervised:
-    """Jobs that wait, run, have ended or could not be run."""
+    """The jobs of one call: waiting, running, ended, or failed to run."""
 
     def __init__(
         self, jobs: Sequence[Work], watch: WatchJobs, start: Callable[[Work], Task], seconds_for_files: float
@@ -95,10 +191,10 @@ class _Supervised:
         self.left = [place for place in reversed(range(len(jobs))) if self.results[place] is None]
         self.running: dict[int, Task] = {}
         self.failures: dict[int, str] = {}
-        self._gone: dict[int, float] = {}  # since when a task that has no result is over
+        self._over_since: dict[int, float] = {}  # tasks without a result
 
     def fill(self, parallel: int) -> None:
-        """Start jobs until so many run."""
+        """Start jobs until `parallel` of them run."""
         while self.left and len(self.running) < parallel:
             place = self.left.pop()
             self.running[place] = self._start(self._jobs[place])
@@ -106,13 +202,13 @@ class _Supervised:
     def look(self) -> None:
         """Take out the tasks that have ended."""
         for place, task in list(self.running.items()):
-            over = task.over()  # asked before looking: what it wrote until then is seen
+            over = task.over()  # before looking: so what it wrote until then is seen
             if (result := self._followers[place].look()) is not None:
                 self.results[place] = result
                 self.running.pop(place).finish()
             elif not over:
-                self._gone.pop(place, None)
-            elif time.monotonic() - self._gone.setdefault(place, time.monotonic()) >= self._seconds_for_files:
+                self._over_since.pop(place, None)
+            elif time.monotonic() - self._over_since.setdefault(place, time.monotonic()) >= self._seconds_for_files:
                 reason = self.running.pop(place).reason()
                 self.failures[place] = f"the run in {self._jobs[place].folder} could not be run: {reason}"
                 self._watch(place, {"event": "error", "message": self.failures[place]})
@@ -137,7 +233,7 @@ def check_deadline(deadline: float | None) -> None:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a message that may have many."""
+    """Return the first line of a message."""
     return text.strip().partition("\n")[0]
 
 

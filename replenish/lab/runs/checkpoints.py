@@ -28,7 +28,7 @@ class Checkpoints:
         """Save the state of the run. The previous checkpoint is kept; the one before it is replaced.
 
         Raises:
-            OSError: It could not be written, for instance for want of space; the last checkpoint is as it was.
+            OSError: It could not be written, for instance on a full disk; the last checkpoint is unchanged.
         """
         content = _sealed(checkpoint)
         new = self._current.with_name(f"{CHECKPOINT}.new")
@@ -43,16 +43,16 @@ class Checkpoints:
                 write_flushed(new, content)
             except OSError as again:
                 raise not_written(again, self._current) from again
-        if self._current.exists() and not self._last_is_damaged:  # a whole one before it is worth more
+        if self._current.exists() and not self._last_is_damaged:  # else the previous one is worth more
             os.replace(self._current, self._previous)
         os.replace(new, self._current)
         self._last_is_damaged = False
         flush_folder(self._current.parent)
 
     def load(self) -> tuple[dict[str, Any] | None, list[str]]:
-        """Return the last checkpoint that is whole, or None; and a sentence on each that is not.
+        """Return the last checkpoint that is whole, or None, and a sentence about each damaged one.
 
-        A truncated or altered file is noticed by its checksum, wherever the damage is.
+        The checksum finds a truncated or altered file, wherever the damage is.
         """
         faults: list[str] = []
         for path in (self._current, self._previous):
@@ -60,10 +60,10 @@ class Checkpoints:
                 continue
             try:
                 return _unsealed(path.read_bytes()), faults
-            except Exception as error:  # a damaged file can fail in any way, and each means: not this one
+            except Exception as error:  # a damaged file can fail in any way
                 self._last_is_damaged |= path == self._current
-                said = " ".join(f"{type(error).__name__}: {error}".split())
-                faults.append(f"{path} is damaged ({said:.120}); left out")
+                reason = " ".join(f"{type(error).__name__}: {error}".split())
+                faults.append(f"{path} is damaged ({reason:.120}); left out")
         return None, faults
 
     def forget_previous(self) -> None:
@@ -75,8 +75,8 @@ class Checkpoints:
 def _sealed(checkpoint: Mapping[str, Any]) -> bytes:
     """Return torch's file of a checkpoint with its SHA-256 at the end, where the zip format has room for a comment.
 
-    So `torch.load` reads it as any other. The format's own checksums are not enough: they leave out the table of
-    contents, and with one byte of that changed torch may return whatever is in memory.
+    `torch.load` reads it like any other file. The zip format's own checksums are not enough: they do not cover the
+    table of contents, and with one byte of it changed torch may return whatever is in memory.
     """
     import torch
 

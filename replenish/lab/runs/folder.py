@@ -1,4 +1,4 @@
-"""A run's folder: what it holds, how it is written so that nothing is ever half there, and who may write to it."""
+"""A run's folder: its files, how they are written whole or not at all, who may write to it, and how it is read back."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replenish.lab.atomic_files import held, write_atomically
+from replenish.lab.atomic_files import check_runs_folder, held, write_atomically
 from replenish.lab.config import RunConfig
 from replenish.lab.runs.checkpoints import Checkpoints
 
@@ -36,25 +37,25 @@ class RunFolder:
 
     @contextmanager
     def owned_by(self, config: RunConfig) -> Iterator[None]:
-        """Hold the folder for a run of `config`: no other process may, and no other config.
+        """Lock the folder for a run of `config`.
 
         Raises:
             BlockingIOError: Another process is training there. The lock ends with its process, however that ends.
-            ValueError: The folder is of another config.
+            ValueError: The folder belongs to another config.
         """
         with held(self.path, "is training"):
             self.claim(config)
             yield
 
     def claim(self, config: RunConfig) -> None:
-        """Write `config.json`, or refuse a folder that another config has."""
+        """Write `config.json`, or refuse a folder that belongs to another config."""
         self.check(config)
         if not (self.path / CONFIG).exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_atomically(self.path / CONFIG, _json(config.to_dict()))
 
     def check(self, config: RunConfig) -> None:
-        """Refuse a folder that another config has, or a run without its config; nothing is written."""
+        """Refuse a folder that belongs to another config, or a run without its config; nothing is written."""
         if not (self.path / CONFIG).exists():
             if any(self.path.glob("*.pt")) or (self.path / RESULT).exists():
                 raise ValueError(f"{self.path} holds a run without its {CONFIG}; give another folder")
@@ -65,9 +66,9 @@ class RunFolder:
             raise ValueError(f"{self.path} is the folder of a run of another config: {fields}")
 
     def is_run(self) -> bool:
-        """Tell whether the folder's `config.json` is a run's, and not of another program that has such a file too.
+        """Return whether the folder's `config.json` is a run's, and not another program's file of the same name.
 
-        What is garbled counts as a run's, so that it is told of and not passed over.
+        A garbled file counts as a run's, so that it is reported and not skipped.
         """
         if any((self.path / name).exists() for name in (METRICS, RESULT)):
             return True
@@ -85,13 +86,15 @@ class RunFolder:
         except (TypeError, KeyError) as error:
             raise ValueError(f"{path} should hold the config of a run, but: {error}") from None
         except ValueError as error:
-            told = str(error)
-            raise ValueError(told if str(path) in told else f"{path} should hold a run's config, but: {told}") from None
+            message = str(error)
+            if str(path) in message:
+                raise
+            raise ValueError(f"{path} should hold a run's config, but: {message}") from None
 
     def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return the line of every effective epoch, in their order; what is not a finite number there is None.
+        """Return the line of every effective epoch, in order; values that are not finite numbers are None.
 
-        A garbled line is refused; only the last of a run that has not ended may be torn.
+        A garbled line is an error. Only the last line of a run that has not ended may be torn.
         """
         path = self.path / METRICS
         if not path.exists():
@@ -115,9 +118,9 @@ class RunFolder:
         return tuple(by_epoch[epoch] for epoch in sorted(by_epoch))
 
     def result(self) -> dict[str, Any] | None:
-        """Return how the run ended, or None if it has not: the one answer to whether a run is finished.
+        """Return how the run ended, or None if it has not. Nothing else decides whether a run is finished.
 
-        A garbled result is refused, and a folder in which something was changed after the run had ended.
+        A garbled result is an error, and so is a folder in which something was changed after the run had ended.
         """
         path = self.path / RESULT
         if not path.exists():
@@ -141,12 +144,12 @@ class RunFolder:
         return result
 
     def write_result(self, result: Mapping[str, Any]) -> None:
-        """Record how the run ended, with checksums of all that is recorded; the older checkpoint goes."""
+        """Record how the run ended, with checksums of the record; remove the older checkpoint."""
         write_atomically(self.path / RESULT, _json({**result, SEAL: self._seal(result)}))
         self.checkpoints.forget_previous()
 
     def write_metrics(self, metrics: Sequence[Mapping[str, Any]]) -> None:
-        """Write the lines of all epochs so far; the file is replaced, so that no line is ever torn or repeated."""
+        """Write the lines of all epochs so far. The whole file is replaced, so that no line is torn or repeated."""
         write_atomically(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in metrics).encode())
 
     def _seal(self, result: Mapping[str, Any]) -> dict[str, str]:
@@ -156,8 +159,65 @@ class RunFolder:
         return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
+@dataclass(frozen=True)
+class RunRecord:
+    """One run, read from its folder.
+
+    Attributes:
+        path: The folder, relative to the directory that was read, with forward slashes; "." for the directory itself.
+        config: The run's config.
+        metrics: A dict for each effective epoch, in order; values that are not finite numbers are None.
+        result: How it ended, or None if it has not.
+    """
+
+    path: str
+    config: RunConfig
+    metrics: tuple[dict[str, Any], ...]
+    result: dict[str, Any] | None
+
+    @property
+    def status(self) -> str:
+        """`finished`, `diverged` or `unfinished`."""
+        return "unfinished" if self.result is None else str(self.result["status"])
+
+    def told(self, name: str) -> Any:
+        """Return a field of the result; None if it has no such field, or the run has not ended."""
+        return (self.result or {}).get(name)
+
+    def number(self, name: str) -> float | None:
+        """Return a number of the result; None if it is missing or not finite."""
+        return finite(self.told(name))
+
+    @property
+    def last_epoch(self) -> int:
+        """The last effective epoch with a line of metrics; 0 for none."""
+        return int(self.metrics[-1]["epoch"]) if self.metrics else 0
+
+
+def read_runs(directory: str | os.PathLike[str]) -> list[RunRecord]:
+    """Return every run below a directory, in the order of their paths; an empty list if there is none.
+
+    Args:
+        directory: Where the runs are. Checkpoints, locks and files of other programs are ignored.
+
+    Raises:
+        OSError: The directory or a file in it cannot be read.
+        ValueError: A file is garbled. Only the last line of a run that has not ended may be torn.
+    """
+    root = Path(directory)
+    check_runs_folder(root)
+    folders = [path.parent for path in root.rglob(CONFIG) if path.is_file() and RunFolder(path.parent).is_run()]
+    return sorted((read_run(root, folder) for folder in folders), key=lambda record: record.path)
+
+
+def read_run(root: Path, folder: Path) -> RunRecord:
+    """Return the run of one folder, with its path relative to `root`; errors as for `read_runs`."""
+    run = RunFolder(folder)
+    return RunRecord(folder.relative_to(root).as_posix(), run.config(), run.metrics(), run.result())
+
+
 def finite(value: object) -> float | None:
-    """Return a number, or None for what is none: a missing value, text, an infinity, NaN."""
+    """Return a number, or None for anything else: a missing value, text, an infinity, NaN."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return value

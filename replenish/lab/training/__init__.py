@@ -1,7 +1,6 @@
 """Training a run, from a config to a result, on whatever hardware Lightning Fabric finds.
 
-`loop` reads from top to bottom; what it needs has a file each: `measuring`, `checkpoint`, `networks`,
-`processes`.
+`loop` reads from top to bottom. It uses `measuring`, `checkpoint`, `networks` and `processes`.
 """
 
 from replenish.lab.models.layers import weights_sha256

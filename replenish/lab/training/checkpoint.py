@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from replenish.lab.training.loop import Training
 
 CHECKPOINT_VERSION = 1
-#: Words of `derived_seed` for what a run's seed is used for here. Order and augmentation use the seed itself.
+#: Purposes of seeds that `derived_seed` makes from the run's seed. Order and augmentation use the seed itself.
 WEIGHTS, DROPOUT = 1, 2
 
 
@@ -64,7 +64,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     saved_on = checkpoint.get("rng_device", before[-1]["device"] if before else device)
     if saved_on == device and len(checkpoint["rng"]) == run.fabric.world_size:
         _set_rng_state(checkpoint["rng"][run.fabric.global_rank], run.fabric.device)
-    else:  # on other devices, or another number of them, dropout starts a new stream; the samples stay the same
+    else:  # other devices, or another number of processes: dropout starts a new stream; the samples stay the same
         torch.manual_seed(derived_seed(run.config.seed, DROPOUT, run.fabric.global_rank, run.step))
     run.metrics = checkpoint["metrics"]
     run.meter.load_state_dict(checkpoint)

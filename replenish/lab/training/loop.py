@@ -108,9 +108,11 @@ def train(
                     f"another folder"
                 )
             return result
-        events = stack.enter_context(_tensorboard(run_folder.path, tensorboard and fabric.is_global_zero))
+        watch = watch if watch and fabric.is_global_zero else _ignore
+        if tensorboard and fabric.is_global_zero:
+            watch = stack.enter_context(_with_tensorboard(run_folder.path, watch))
         stop = stack.enter_context(stop_signals())
-        run = Training(config, dataset, network, fabric, hardware, run_folder, watch or _ignore, stop, events)
+        run = Training(config, dataset, network, fabric, hardware, run_folder, watch, stop)
         run.take_up_checkpoint()
         try:
             run.train()
@@ -150,11 +152,9 @@ class Training:
         folder: RunFolder,
         watch: Watch,
         stop: StopRequest,
-        events: Any,
     ) -> None:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
-        self.stop, self.events = stop, events
-        self.watch: Watch = watch if fabric.is_global_zero else _ignore
+        self.watch, self.stop = watch, stop
         self.on_gpu = fabric.device.type == "cuda"
         torch.backends.cudnn.benchmark = self.on_gpu  # all batches have one size, so the first step's choice fits all
         self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
@@ -170,7 +170,7 @@ class Training:
         )
         self.steps_per_epoch = config.steps_per_epoch(self.order.num_samples)
         self.total_steps = config.epochs * self.steps_per_epoch
-        self.network = network  # kept as well as the wrapped one, since its state has the plain names
+        self.network = network  # its state has the plain names, unlike that of the wrapped one
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
         self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
@@ -185,10 +185,10 @@ class Training:
         self.meter = OnlineMeter(fabric, self.order.num_samples)
         self.seconds_before, self.started = 0.0, time.perf_counter()
         self.started_at: str | None = machine.now()  # a restored run keeps the time of its first start
-        self.commit = machine.commit()  # now: by the end of a long run the source may be another
+        self.commit = machine.commit()  # now: the source may have changed by the end of a long run
         #: The hardware of each part of the run, the current one last: a stopped run may resume elsewhere.
         used = {"processes": fabric.world_size, "device": fabric.device.type}
-        # Fabric falls back to another precision where a device does not support the one asked for.
+        # Fabric falls back to another precision where a device does not support the requested one.
         used["precision"] = fabric.strategy.precision.precision
         used |= machine.gpu(fabric.device)
         self.all_hardware = [{**hardware.to_dict(), **used}]
@@ -201,7 +201,6 @@ class Training:
             self.train_until(epoch * self.steps_per_epoch)
             self.metrics.append(self.measure(epoch))
             self.save()
-            self._show_events()
             self.watch({"event": "epoch", **self.metrics[-1]})
             if self.step < self.total_steps:
                 self._stop_if_asked(saved=True)
@@ -337,25 +336,25 @@ class Training:
                 number,
             )
 
-    def _show_events(self) -> None:
-        if self.events is not None:
-            for name, value in self.metrics[-1].items():
-                if name not in ("epoch", "step") and value is not None:
-                    self.events.add_scalar(name, value, self.step)
-            self.events.flush()  # a kill would take what is not written yet
-
 
 @contextmanager
-def _tensorboard(folder: Path, wanted: bool) -> Iterator[Any]:
-    if not wanted:
-        yield None
-        return
+def _with_tensorboard(folder: Path, watch: Watch) -> Iterator[Watch]:
+    """Yield a watch that also writes the metrics of every epoch as TensorBoard events."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ValueError("tensorboard is not installed: pip install 'replenish[tensorboard]'") from None
     with SummaryWriter(str(folder)) as events:
-        yield events
+
+        def write(event: dict[str, Any]) -> None:
+            if event["event"] == "epoch":
+                for name, value in event.items():
+                    if name not in ("event", "epoch", "step") and value is not None:
+                        events.add_scalar(name, value, event["step"])
+                events.flush()  # a kill would lose what is not written yet
+            watch(event)
+
+        yield write
 
 
 def _ignore(event: dict[str, Any]) -> None:

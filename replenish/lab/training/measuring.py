@@ -21,7 +21,7 @@ NEVER = torch.iinfo(torch.int64).max
 
 
 class DivergedError(ArithmeticError):
-    """The loss is not a number any more."""
+    """The loss, or another measurement, is not a finite number."""
 
 
 class OnlineMeter:
@@ -44,12 +44,12 @@ class OnlineMeter:
         self._first_bad_step = torch.minimum(self._first_bad_step, now_bad)
 
     def bad_step(self) -> int | None:
-        """Return the first step with a loss that is no finite number, in any process."""
+        """Return the first step whose loss is not finite, in any process; None if there is none."""
         step = int(agreed(self._fabric, self._first_bad_step, "min"))
         return None if step == NEVER else step
 
     def totals(self) -> tuple[float, int]:
-        """Return the sum of the losses since the epoch began, and of how many samples, over all processes."""
+        """Return the sum of the losses since the epoch began, and the number of samples, over all processes."""
         count = torch.tensor(self.loss_count, device=self._fabric.device)
         return float(agreed(self._fabric, self.loss_sum, "sum")), int(agreed(self._fabric, count, "sum"))
 
@@ -59,12 +59,12 @@ class OnlineMeter:
         self.loss_count = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint holds, the same on any number of processes."""
+        """Return what a checkpoint keeps; it does not depend on the number of processes."""
         loss_sum, count = self.totals()
         return {"loss_sum": loss_sum, "loss_count": count, "seen": torch.from_numpy(np.packbits(self.seen))}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` returned."""
+        """Continue from what `state_dict` returned."""
         if self._fabric.is_global_zero:  # the sums are of all processes
             self.loss_sum.fill_(saved["loss_sum"])
             self.loss_count = saved["loss_count"]
@@ -75,16 +75,16 @@ class OnlineMeter:
 def evaluate(fabric: Fabric, network: nn.Module, batches: Batches, split: Split) -> dict[str, float]:
     """Return loss and errors (in percent) on a split, without augmentation, dropout or label smoothing.
 
-    `error` counts every image alike, `balanced_error` every class.
+    `error` gives every image the same weight, `balanced_error` every class.
     """
     network.eval()
-    if fabric.world_size > 1:  # the running means of the first process, which are those that are saved
+    if fabric.world_size > 1:  # the running means of the first process, which are the saved ones
         for buffer in network.buffers():
             torch.distributed.broadcast(buffer, src=0)
     convert = fabric.strategy.precision.convert_input
     number = torch.float32 if fabric.device.type == "mps" else torch.float64
     loss = torch.zeros((), dtype=number, device=fabric.device)
-    counts = torch.zeros(2, batches.dataset.num_classes, dtype=number, device=fabric.device)  # wrong ones, and all
+    counts = torch.zeros(2, batches.dataset.num_classes, dtype=number, device=fabric.device)  # wrong images, and all
     with fabric.autocast():
         for images, labels in batches.ordered(split):
             logits = network(convert(images)).float()
@@ -101,7 +101,7 @@ def evaluate(fabric: Fabric, network: nn.Module, batches: Batches, split: Split)
 
 
 def due(config: RunConfig, epoch: int) -> dict[str, Split]:
-    """Return what is measured after an effective epoch: the prefix of its fields, and the split."""
+    """Return the splits to measure after an effective epoch, by the prefix of their fields in the metrics."""
     last = epoch == config.epochs
     found: dict[str, Split] = {}
     if last or epoch % config.test_every == 0:
@@ -114,7 +114,7 @@ def due(config: RunConfig, epoch: int) -> dict[str, Split]:
 
 
 def check_finite(line: Mapping[str, Any], samples: Int64Array) -> None:
-    """Raise `DivergedError` for a line of metrics with a number that is none, naming the samples of the last batch."""
+    """Raise `DivergedError` if a line of metrics has a value that is not finite; it names the last batch's samples."""
     for name, value in line.items():
         if value is not None and not math.isfinite(value):
             raise DivergedError(

@@ -1,4 +1,4 @@
-"""Devices and processes, through Lightning Fabric: how they start, agree, and end."""
+"""Devices and processes, through Lightning Fabric: how they start, exchange values, and end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
     """Return Fabric with all processes running; raise for an accelerator that is not available."""
     alone = hardware.devices * hardware.num_nodes == 1
-    # A network that leaves out branches at random has steps in which some parameters have no gradient.
+    # In a network that drops branches at random, some parameters have no gradient in some steps.
     drops_branches = any(getattr(module, "survival", 1.0) < 1.0 for module in network.modules())
     strategy: Any = "auto" if alone else DDPStrategy(find_unused_parameters=drops_branches)
     # The gradients of 1x1 convolutions can have either of two layouts, which are the same in memory.
@@ -48,7 +48,7 @@ def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
 
 
 def _leave() -> None:
-    """End the connection to the other processes; a thread of it that outlives the interpreter would abort this one."""
+    """Close the connection to the other processes: one of its threads would abort the interpreter when it exits."""
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 

@@ -66,7 +66,7 @@ def test_verify_uses_the_variable(run, tmp_path: Path, monkeypatch):
 def test_bad_input(run, tmp_path: Path):
     assert "name should be one of cifar10, cifar100, cifar100-coarse, but got 'mnist'" in sentence(run("get", "mnist"))
     assert "but got 'mnist'" in sentence(run("verify", "mnist"))
-    assert "nowhere does not exist" in sentence(run("verify", "--root", tmp_path / "nowhere"))
+    assert "--root should be a folder that exists" in sentence(run("verify", "--root", tmp_path / "nowhere"))
     assert "url should be an address that begins with https://" in sentence(
         run("get", "cifar100", "--url", "ftp://x/y")
     )
