@@ -28,7 +28,8 @@ from replenish import audit
 from replenish.auditing import Audit
 from replenish.auditing.claims import Claim
 from replenish.auditing.judge import judge
-from replenish.auditing.record import Pass, Record
+from replenish.auditing.record import Record
+from replenish.measure.reading import Epoch
 
 PAGE = Path(__file__).parents[1] / "docs" / "audit.md"
 
@@ -259,7 +260,7 @@ def test_the_size_of_a_buffer_is_known_within_a_third(buffer: int, shards: int) 
 
 def test_epochs_that_were_left_early_are_compared_as_far_as_they_go() -> None:
     order = np.random.Generator(np.random.Philox(1)).permutation(1000)
-    same = [Pass.of_batches([order[:50], order[50:100]], whole=False, told=0) for _ in range(2)]
+    same = [Epoch.of([order[:50], order[50:100]], whole=False, number=0) for _ in range(2)]
     _, findings = judge([Record(same, 1000)], Claim("DistributedSampler", set_epoch="DistributedSampler"))
     found = {each.name: each for each in findings}
     assert found["epochs"].level == "fault"

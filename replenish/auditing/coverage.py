@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.findings import FAULT, OK, WARNING, Finding
 from replenish.auditing.record import Record
 from replenish.draws import Int64Array
+from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
 Booleans = NDArray[np.bool_]
 

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.classes import class_shares
 from replenish.auditing.coverage import coverage
-from replenish.auditing.epochs import batch_sizes, repetition
-from replenish.auditing.findings import OK, Finding
-from replenish.auditing.gaps import gaps
-from replenish.auditing.mixing import Labels, label_mixing, label_values
-from replenish.auditing.noise import noise
+from replenish.auditing.epochs import batch_sizes, repetition, shuffling
+from replenish.auditing.labels import Labels, class_shares, label_mixing, label_values
+from replenish.auditing.noise import gaps, noise
 from replenish.auditing.ranks import joined, ranks
 from replenish.auditing.record import Record
-from replenish.auditing.shuffling import shuffling
 from replenish.draws import Int64Array
+from replenish.measure.findings import OK, Finding, Findings
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Findings):
+    """What `audit` found; print it, show it in a notebook, or take `to_dict` for JSON.
+
+    Attributes:
+        subject: What was audited, in a line.
+        findings: One for each question that could be asked.
+    """
+
+    subject: str
+    findings: tuple[Finding, ...]
+
+    def _title(self) -> str:
+        return f"{self.subject}: {self.level}"
 
 
 def judge(

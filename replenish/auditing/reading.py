@@ -1,20 +1,29 @@
-"""Reading a loader for some epochs, for `audit` in Python: indices where there are any, else items by their hash."""
+"""Reading a loader for some epochs, for `audit` in Python, so that the training that follows is not changed."""
 
 from __future__ import annotations
 
 import copy
+import random
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from replenish.auditing.datasets import Identity, identify
 from replenish.auditing.hashing import item_hash
-from replenish.auditing.preserve_state import preserved_state
-from replenish.auditing.record import Pass, Record
+from replenish.auditing.record import Identity, Record, identify
 from replenish.draws import Int64Array
-from replenish.measure.reading import index_sampler, known_samples, one_pass, reads_a_stream
+from replenish.measure.reading import (
+    Epoch,
+    first_batches,
+    index_sampler,
+    known_samples,
+    one_pass,
+    order_epochs,
+    reads_a_stream,
+)
 from replenish.orders.protocol import Order
 
 Key = Callable[[Any], Hashable]
@@ -36,29 +45,21 @@ def read(
     one item has one number.
     """
     if isinstance(source, Order):
-        starts = [epoch * source.steps_per_epoch for epoch in range(epochs)]
-        passes = [Pass.of_batches(list(source.batches(at, at + source.steps_per_epoch))) for at in starts]
-        return Record(passes, source.num_samples)
+        whole = epochs * source.steps_per_epoch * source.batch_size
+        return Record(order_epochs(source, epochs, whole), source.num_samples)
     with preserved_state(source):
         if _is_stream(source):
 
             def numbered() -> Iterator[Int64Array]:
                 return number_items(item_batches(source, batch_size), item_hash if key is None else key, items)
 
-            passes = _read(numbered, "item", epochs, before_epoch, at_most, lambda: None)
+            passes = _read(numbered, "item", epochs, before_epoch, at_most)
             return Record(passes, len(items), is_stream=True, items=list(items.values()))
         sampler, known = index_sampler(source), known_samples(source) or 0
         if before_epoch is None:
             sampler = _from_its_start(source, sampler)
         owner = next((each for each in sampler_chain(source) if isinstance(getattr(each, "epoch", None), int)), None)
-        passes = _read(
-            lambda: one_pass(sampler),
-            "batch",
-            epochs,
-            before_epoch,
-            max(at_most, 4 * known),
-            lambda: getattr(owner, "epoch", None),
-        )
+        passes = _read(lambda: one_pass(sampler), "batch", epochs, before_epoch, max(at_most, 4 * known), owner)
         return Record(
             passes,
             known or 1 + max(int(each.samples.max()) for each in passes),
@@ -134,22 +135,17 @@ def _read(
     epochs: int,
     before_epoch: Callable[[int], object] | None,
     at_most: int,
-    told: Callable[[], int | None],
-) -> list[Pass]:
-    """Return the passes; one that is longer than `at_most` samples is cut there."""
+    owner: Any = None,
+) -> list[Epoch]:
+    """Return the passes. One that is longer than `at_most` samples is cut there; `owner` may have an `epoch`."""
     passes = []
     for epoch in range(epochs):
         if before_epoch is not None:
             before_epoch(epoch)
-        batches, drawn, number = [], 0, told()
-        for batch in one_epoch():
-            batches.append(batch)
-            drawn += len(batch)
-            if drawn >= at_most:
-                break
-        if not batches:
+        found = first_batches(one_epoch(), at_most, getattr(owner, "epoch", None))
+        if found is None:
             raise ValueError(f"loader should yield at least one {what} per epoch, but got none in epoch {epoch}")
-        passes.append(Pass.of_batches(batches, whole=drawn < at_most, told=number))
+        passes.append(found)
     return passes
 
 
@@ -195,3 +191,55 @@ def loader_class(loader: Any) -> Any:
 def uncollated(item: Any) -> Any:
     """Return the argument: the `collate_fn` of a loader that collates nothing."""
     return item
+
+
+@contextmanager
+def preserved_state(loader: Any) -> Iterator[None]:
+    """Restore, at the end, global random states, and generators and positions of a loader's samplers and dataset."""
+    undo: list[Callable[[], object]] = []
+    state = random.getstate()
+    undo.append(lambda: random.setstate(state))
+    numbers = np.random.get_state()  # noqa: NPY002  # the user's global state, not ours
+    undo.append(lambda: np.random.set_state(numbers))  # noqa: NPY002
+    torch = sys.modules.get("torch")  # where it is not imported, nothing has drawn from it
+    if torch is not None:
+        drawn = torch.get_rng_state()
+        undo.append(lambda: torch.set_rng_state(drawn))
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    inner = (getattr(each, "sampler", None) for each in (loader, batch_sampler))
+    parts = {id(part): part for part in (loader, batch_sampler, *inner, getattr(loader, "dataset", None))}
+    for part in parts.values():
+        undo += _undo(part)
+    try:
+        yield
+    finally:
+        for step in undo:
+            step()
+
+
+def _undo(part: Any) -> list[Callable[[], object]]:
+    undo: list[Callable[[], object]] = []
+    for value in getattr(part, "__dict__", {}).values():
+        restore = _generator_undo(value)
+        if restore is not None:
+            undo.append(restore)
+    if hasattr(part, "seek"):  # this library's samplers, which are copied to be read
+        return undo
+    if isinstance(getattr(part, "epoch", None), int) and hasattr(part, "set_epoch"):
+        epoch = part.epoch
+        undo.append(lambda: part.set_epoch(epoch))
+    return undo
+
+
+def _generator_undo(value: Any) -> Callable[[], object] | None:
+    """Return what restores a random generator; None for any other value."""
+    if isinstance(value, random.Random):
+        state = value.getstate()
+        return lambda: value.setstate(state)
+    if isinstance(value, np.random.Generator):
+        bits, position = value.bit_generator, value.bit_generator.state
+        return lambda: setattr(bits, "state", position)
+    if hasattr(value, "get_state") and hasattr(value, "set_state"):  # torch's, and numpy's RandomState
+        drawn = value.get_state()
+        return lambda: value.set_state(drawn)
+    return None

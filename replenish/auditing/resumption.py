@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from replenish.auditing.findings import FAULT, OK, WARNING, Finding
 from replenish.draws import Int64Array
+from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
 Epochs = Sequence[Sequence[Int64Array]]  # for each epoch its batches, over all processes
 

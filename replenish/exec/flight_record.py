@@ -7,10 +7,8 @@ that was killed the folder is read, as far as it was written.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from replenish import checks
-from replenish.auditing.record import Pass
 from replenish.draws import Int64Array
-from replenish.exec.draw_log import SUFFIX, append_chunk, pack, read_chunks, unpack
-from replenish.exec.environment import RECORD_VARIABLE, OrderRequest
+from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, read_chunks, unpack, wait_until
+from replenish.exec.environment import AuditTask, OrderRequest
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
+from replenish.measure.reading import Epoch
 from replenish.orders.building import build_order, order_from_config
 from replenish.orders.cursor import CursorOrder
 from replenish.orders.protocol import Order
@@ -88,11 +86,10 @@ def finish_record_of_exec(request: OrderRequest, loaders: Sequence[dict[str, Any
         request: The order.
         loaders: What the run wrote of its loaders.
     """
-    parts = Path(json.loads(os.environ[RECORD_VARIABLE])["records"])
+    parts = Path(AuditTask.from_environment().records)
     file = parts.with_name(parts.name.removesuffix(".parts"))
-    until = time.monotonic() + _OTHER_RANKS
-    while _closed(parts) < int(os.environ.get("LOCAL_WORLD_SIZE") or 1) and time.monotonic() < until:
-        time.sleep(0.1)
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
+    wait_until(lambda: sum(map(is_closed, parts.glob(f"*{SUFFIX}"))) >= ranks, _OTHER_RANKS)
     orders = []
     for each in loaders:
         if each["seed"] is not None and each["epochs"] is not None:
@@ -102,10 +99,6 @@ def finish_record_of_exec(request: OrderRequest, loaders: Sequence[dict[str, Any
                 )
                 orders.append((built, int(each["epochs"][0])))
     return f"{finish_record(file, orders):,} training batches recorded in {file}"
-
-
-def _closed(parts: Path) -> int:
-    return sum(any(header["kind"] == "closed" for header, _ in read_chunks(path)) for path in parts.glob(f"*{SUFFIX}"))
 
 
 def _append_pass(path: Path, one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> int | None:
@@ -149,7 +142,7 @@ def _fitted(loader: RecordedLoader, number: int, orders: Sequence[tuple[CursorOr
     return found
 
 
-def _draws(order: Order, told: dict[str, Any], drawn: Pass) -> bool:
+def _draws(order: Order, told: dict[str, Any], drawn: Epoch) -> bool:
     at = 0
     for batch in _share(order, told, len(drawn.sizes)):
         if not np.array_equal(batch, drawn.samples[at : at + len(batch)]):

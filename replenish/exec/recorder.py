@@ -23,8 +23,8 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from replenish.auditing.hashing import sample_hashes
 from replenish.auditing.reading import sampler_chain
-from replenish.exec.audit_task import AuditTask
-from replenish.exec.draw_log import SUFFIX, append_chunk, pack
+from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, wait_until
+from replenish.exec.environment import AuditTask
 from replenish.exec.loader_facts import loader_facts, order_at, probe
 from replenish.torch.describe import describe_loader
 from replenish.torch.loader_hook import LoaderHook
@@ -32,6 +32,7 @@ from replenish.torch.loader_hook import LoaderHook
 # In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
 _LOADER, _PASS = "_replenish_loader", "_replenish_pass"
 _FLUSH_SAMPLES, _FLUSH_SECONDS = 2**16, 1.0
+_OTHER_RANKS = 20.0  # seconds in which all ranks should come to the batch at which the run is stopped
 
 
 class Recorder:
@@ -60,7 +61,7 @@ class Recorder:
         self._optimizers_seen = False
         self._optimizer: weakref.ref[Any] | None = None
         self._stopped = False
-        self._checkpoints: dict[str, tuple[int, int]] = {}
+        self._checkpoints: dict[str, int] = {}  # when each was written
         self._folder = Path.cwd()
         atexit.register(self.close)
 
@@ -209,13 +210,15 @@ class Recorder:
         self._optimizer_steps += bool(self._latest)
         for each in self._latest:
             each.steps.append(each.handed)
+        if self._stopped:  # the process may save and end before its next batch
+            self._write_counts()
 
     def before_training_batch(self) -> None:
         """End or stop the script here, if that was asked for."""
         if self.task.steps is not None and self._batches >= self.task.steps:
             self.end_script()
         if self.task.stop is not None:
-            self._stop_where_told()
+            self._stop_run(self.task.stop)
 
     def trained_with(self, current: _Pass) -> None:
         """Count a training batch that was handed out."""
@@ -229,35 +232,56 @@ class Recorder:
         if current.training:
             current.loader.whole += 1
 
-    def _stop_where_told(self) -> None:
-        stop = self.task.stop
-        assert stop is not None
-        found, changed = self._look_for_checkpoints(stop.checkpoints)
-        # A checkpoint that is still changing is not whole.
-        if not self._stopped and self._batches >= stop.batch and (not stop.kill or (found and not changed)):
+    def _stop_run(self, after: int) -> None:
+        found, changed = self._look_for_checkpoints()
+        if self._stopped or self._batches < after:
+            return
+        if not self.task.kill:
             self._stopped = True
+            self._wait_for_other_ranks()
             self.flush()
-            os.kill(os.getpid(), signal.SIGKILL if stop.kill else signal.SIGTERM)
+            self._write_counts()
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif _rank() == 0 and found and not changed:  # a checkpoint that is still changing is not whole
+            self.flush()
+            self._kill_run()
 
-    def _look_for_checkpoints(self, patterns: tuple[str, ...]) -> tuple[bool, bool]:
+    def _wait_for_other_ranks(self) -> None:
+        """Wait until all ranks are here: one that ends earlier would make its launcher end the others anywhere."""
+        folder = Path(self.task.records)
+        (folder / f"{os.getpid()}.stop").touch()
+        wait_until(lambda: len(list(folder.glob("*.stop"))) >= _ranks(), _OTHER_RANKS)
+
+    def _kill_run(self) -> None:
+        """Kill all processes of the run at once: those that are left could save another checkpoint."""
+        for path in Path(self.task.records).glob(f"*{SUFFIX}"):
+            if not is_closed(path) and int(path.stem) != os.getpid():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(path.stem), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _look_for_checkpoints(self) -> tuple[bool, bool]:
         """Write which checkpoints have changed, and say whether there are some and whether some have."""
-        found: dict[str, tuple[int, int]] = {}
-        for path in (path for pattern in patterns for path in self._folder.glob(pattern)):
+        found: dict[str, int] = {}
+        for path in (path for pattern in self.task.checkpoints for path in self._folder.glob(pattern)):
             with contextlib.suppress(OSError):  # it was removed just now
-                status = path.stat()
-                found[str(path.relative_to(self._folder))] = status.st_mtime_ns, status.st_size
-        changed = sorted(path for path, status in found.items() if self._checkpoints.get(path) != status)
+                found[str(path.relative_to(self._folder))] = path.stat().st_mtime_ns
+        changed = {path: time for path, time in found.items() if self._checkpoints.get(path) != time}
         if changed:
-            counts = {"handed": self._batches, "steps": self._optimizer_steps}
-            self.write({"kind": "checkpoint", "paths": changed, **counts})
+            self._write_counts(changed)
         self._checkpoints = found
         return bool(found), bool(changed)
+
+    def _write_counts(self, changed: dict[str, int] | None = None) -> None:
+        """Write how far the training is, and the checkpoints that have changed, each with its time."""
+        counts = {"handed": self._batches, "steps": self._optimizer_steps}
+        self.write({"kind": "counts", "changed": changed or {}, **counts})
 
     def close(self) -> None:
         """Write all that is left, at the end of the process."""
         atexit.unregister(self.close)  # what `exec` makes of the log removes it
         if self.task.stop is not None and self._batches:
-            self._look_for_checkpoints(self.task.stop.checkpoints)
+            self._look_for_checkpoints()
         self.flush()
         if self._open:
             self.write({"kind": "closed"})
@@ -399,3 +423,9 @@ def _rank() -> int:
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank()
     return int(os.environ.get("RANK") or 0)
+
+
+def _ranks() -> int:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_world_size()
+    return int(os.environ.get("WORLD_SIZE") or 1)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.datasets import Identity
-from replenish.auditing.record import Pass, Record
+from replenish.auditing.record import Identity, Record
 from replenish.draws import Int64Array
 from replenish.exec.draw_log import SUFFIX, read_chunks, unpack
+from replenish.measure.reading import Epoch
 
 
 @dataclass
@@ -37,9 +37,9 @@ class RecordedPass:
         """How many of its batches the loop got."""
         return min(self.handed, sum(len(each) for each in self.sizes))
 
-    def draws(self) -> Pass:
+    def draws(self) -> Epoch:
         """Return what was drawn."""
-        return Pass(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.told)
+        return Epoch(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.told)
 
 
 @dataclass

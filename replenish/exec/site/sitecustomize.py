@@ -83,7 +83,7 @@ class _WaitForLoaders(importlib.abc.MetaPathFinder):
 
 
 _run_the_next_sitecustomize()
-if os.environ.get("REPLENISH_EXEC"):
+if os.environ.get("REPLENISH_EXEC") or os.environ.get("REPLENISH_RECORD"):
     os.environ.setdefault("REPLENISH_EXEC_FIRST", str(os.getpid()))  # the processes that this one starts inherit it
     sys.meta_path.insert(0, _WaitForLoaders())
     if "--multiprocessing-fork" not in sys.orig_argv:  # workers of loaders are many, and import what others do
