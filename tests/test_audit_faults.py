@@ -278,3 +278,12 @@ def test_different_datasets_are_not_called_equal_by_their_positions() -> None:
 def test_a_dict_of_loaders_needs_two() -> None:
     with pytest.raises(ValueError, match=r"at least two loaders by name, the training first, but got \['train'\]"):
         audit({"train": DataLoader(data(50))})
+
+
+def test_ranks_of_other_machines_are_not_called_samples_left_out() -> None:
+    order = np.arange(100)
+    ranks = [Record([Epoch.of(np.split(order[rank::4], 5)) for _ in range(3)], 100) for rank in range(2)]
+    _, findings = judge(ranks, Claim("DistributedSampler", replicas=4))
+    found = {each.name: each for each in findings}
+    assert found["coverage"].level == "ok"
+    assert found["coverage"].sentence.startswith("2 ranks of 4 see 50 of the 100 samples in an epoch; the others")

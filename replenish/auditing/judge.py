@@ -59,9 +59,10 @@ def judge(
         if compared is records:  # else each rank has data of its own, and shuffles those
             shuffled = record
         sampled = claim.replicas > 1 or compared is not records
-        # Together they have all samples, and the law is of one rank's batches.
-        claim = replace(claim, replicas=1, config=None, chosen=claim.chosen and not sampled)
-    whole = coverage(record, claim, elsewhere)
+        # Together they have all samples, unless others are on other machines, and the law is of one rank's batches.
+        replicas = claim.replicas if claim.replicas > len(records) else 1
+        claim = replace(claim, replicas=replicas, config=None, chosen=claim.chosen and not sampled)
+    whole = coverage(record, claim, elsewhere, len(records))
     epochs = repetition(record, claim, calls_set_epoch)
     findings += [whole, epochs, batch_sizes(record)]
     if "outside" in whole.numbers:  # the other questions have no answer

@@ -19,9 +19,6 @@ class Probe:
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def __len__(self) -> int:
-        return 2**62
-
     def __getitem__(self, index: int) -> bytes:
         return item_hash(self.dataset[0])
 

@@ -6,14 +6,14 @@ import copy
 import random
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from replenish.auditing.hashing import item_hash
-from replenish.auditing.record import Identity, Record, identify
+from replenish.auditing.record import Record, identify
 from replenish.draws import Int64Array
 from replenish.measure.reading import (
     Epoch,
@@ -60,12 +60,9 @@ def read(
             sampler = _from_its_start(source, sampler)
         owner = next((each for each in sampler_chain(source) if isinstance(getattr(each, "epoch", None), int)), None)
         passes = _read(lambda: one_pass(sampler), "batch", epochs, before_epoch, max(at_most, 4 * known), owner)
-        return Record(
-            passes,
-            known or 1 + max(int(each.samples.max()) for each in passes),
-            identity=_identity(source),
-            weights=weights_of(source),
-        )
+        number = known or 1 + max(int(each.samples.max()) for each in passes)
+        identity = identify(source.dataset) if hasattr(source, "dataset") and hasattr(source, "batch_sampler") else None
+        return Record(passes, number, identity=identity, weights=weights_of(source))
 
 
 def sampler_chain(source: Any) -> list[Any]:
@@ -103,11 +100,6 @@ def weights_of(source: Any) -> Any:
         return None
     values = np.asarray(weights, dtype=np.float64)
     return values if values.ndim == 1 else None
-
-
-def _identity(source: Any) -> Identity | None:
-    dataset = getattr(source, "dataset", None)
-    return None if dataset is None or not hasattr(source, "batch_sampler") else identify(dataset)
 
 
 def _is_stream(source: Any) -> bool:
@@ -196,50 +188,30 @@ def uncollated(item: Any) -> Any:
 @contextmanager
 def preserved_state(loader: Any) -> Iterator[None]:
     """Restore, at the end, global random states, and generators and positions of a loader's samplers and dataset."""
-    undo: list[Callable[[], object]] = []
-    state = random.getstate()
-    undo.append(lambda: random.setstate(state))
-    numbers = np.random.get_state()  # noqa: NPY002  # the user's global state, not ours
-    undo.append(lambda: np.random.set_state(numbers))  # noqa: NPY002
-    torch = sys.modules.get("torch")  # where it is not imported, nothing has drawn from it
-    if torch is not None:
-        drawn = torch.get_rng_state()
-        undo.append(lambda: torch.set_rng_state(drawn))
-    batch_sampler = getattr(loader, "batch_sampler", None)
-    inner = (getattr(each, "sampler", None) for each in (loader, batch_sampler))
-    parts = {id(part): part for part in (loader, batch_sampler, *inner, getattr(loader, "dataset", None))}
-    for part in parts.values():
-        undo += _undo(part)
-    try:
+    with ExitStack() as undo:
+        undo.callback(random.setstate, random.getstate())
+        undo.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002  # the user's global state, not ours
+        if (torch := sys.modules.get("torch")) is not None:  # otherwise nothing has drawn from it
+            undo.callback(torch.set_rng_state, torch.get_rng_state())
+        parts = (loader, getattr(loader, "dataset", None), *sampler_chain(loader))
+        for part in {id(each): each for each in parts}.values():
+            for value in getattr(part, "__dict__", {}).values():
+                _restore_generator(value, undo)
+            # This library's samplers, which have a `seek`, are copied to be read.
+            if (
+                isinstance(getattr(part, "epoch", None), int)
+                and hasattr(part, "set_epoch")
+                and not hasattr(part, "seek")
+            ):
+                undo.callback(part.set_epoch, part.epoch)
         yield
-    finally:
-        for step in undo:
-            step()
 
 
-def _undo(part: Any) -> list[Callable[[], object]]:
-    undo: list[Callable[[], object]] = []
-    for value in getattr(part, "__dict__", {}).values():
-        restore = _generator_undo(value)
-        if restore is not None:
-            undo.append(restore)
-    if hasattr(part, "seek"):  # this library's samplers, which are copied to be read
-        return undo
-    if isinstance(getattr(part, "epoch", None), int) and hasattr(part, "set_epoch"):
-        epoch = part.epoch
-        undo.append(lambda: part.set_epoch(epoch))
-    return undo
-
-
-def _generator_undo(value: Any) -> Callable[[], object] | None:
-    """Return what restores a random generator; None for any other value."""
+def _restore_generator(value: Any, undo: ExitStack) -> None:
+    """Have a random generator restored at the end; leave any other value alone."""
     if isinstance(value, random.Random):
-        state = value.getstate()
-        return lambda: value.setstate(state)
-    if isinstance(value, np.random.Generator):
-        bits, position = value.bit_generator, value.bit_generator.state
-        return lambda: setattr(bits, "state", position)
-    if hasattr(value, "get_state") and hasattr(value, "set_state"):  # torch's, and numpy's RandomState
-        drawn = value.get_state()
-        return lambda: value.set_state(drawn)
-    return None
+        undo.callback(value.setstate, value.getstate())
+    elif isinstance(value, np.random.Generator):
+        undo.callback(setattr, value.bit_generator, "state", value.bit_generator.state)
+    elif hasattr(value, "get_state") and hasattr(value, "set_state"):  # torch's, and numpy's RandomState
+        undo.callback(value.set_state, value.get_state())

@@ -22,7 +22,6 @@ from replenish.draws import Int64Array
 from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, read_chunks, unpack, wait_until
 from replenish.exec.environment import AuditTask, OrderRequest
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
-from replenish.measure.reading import Epoch
 from replenish.orders.building import build_order, order_from_config
 from replenish.orders.cursor import CursorOrder
 from replenish.orders.protocol import Order
@@ -123,10 +122,13 @@ def _known_order(one: RecordedPass, fitted: list[tuple[Order, int]], start: int 
     guesses += [{"config": dict(order.config()), "step": step, "replicas": 1, "rank": 0} for order, step in fitted]
     if start is not None:
         guesses = [{**each, "step": start} for each in guesses[:1]] + guesses
-    for told in guesses:
+    drawn = one.draws()
+    for guess in guesses:
         with suppress(ValueError):  # it needs arrays that a config only names
-            if _draws(order_from_config(told["config"]), told, one.draws()):
-                return told
+            batches = list(_share(guess, len(drawn.sizes)))
+            same_sizes = np.array_equal([len(batch) for batch in batches], drawn.sizes)
+            if same_sizes and np.array_equal(np.concatenate(batches), drawn.samples):
+                return guess
     return None
 
 
@@ -142,18 +144,10 @@ def _fitted(loader: RecordedLoader, number: int, orders: Sequence[tuple[CursorOr
     return found
 
 
-def _draws(order: Order, told: dict[str, Any], drawn: Epoch) -> bool:
-    at = 0
-    for batch in _share(order, told, len(drawn.sizes)):
-        if not np.array_equal(batch, drawn.samples[at : at + len(batch)]):
-            return False
-        at += len(batch)
-    return at == len(drawn.samples)
-
-
-def _share(order: Order, told: dict[str, Any], steps: int) -> Iterator[Int64Array]:
-    for batch in order.batches(told["step"], told["step"] + steps):
-        yield batch[share_of(len(batch), told["replicas"], told["rank"])]
+def _share(known: dict[str, Any], steps: int) -> Iterator[Int64Array]:
+    """Yield the batches of some steps of an order, of one rank."""
+    for batch in order_from_config(known["config"]).batches(known["step"], known["step"] + steps):
+        yield batch[share_of(len(batch), known["replicas"], known["rank"])]
 
 
 def is_record(path: Path) -> bool:
@@ -194,7 +188,7 @@ def _read(path: Path) -> list[ProcessDraws]:
             one = RecordedPass(True, None, header["rank"], len(loader.passes), handed=header["handed"])
             one.whole = header["whole"]
             if "order" in header:
-                batches = list(_share(order_from_config(header["order"]["config"]), header["order"], header["steps"]))
+                batches = list(_share(header["order"], header["steps"]))
                 one.samples, sizes = batches, [len(batch) for batch in batches]
                 one.sizes, one.order = [np.array(sizes, dtype=np.int64)], header["order"]
             else:

@@ -98,7 +98,7 @@ class Recorder:
             each.flush()
 
     def end_script(self) -> None:
-        """End the script, as it was told to end after some epochs or batches."""
+        """End the script, which has had as many epochs or batches as were asked for."""
         self.flush()
         self.write({"kind": "ended"})
         sys.exit(0)
@@ -120,7 +120,7 @@ class Recorder:
         entry: _Loader = vars(loader).get(_LOADER) or self.see(loader)
         training = torch.is_grad_enabled()
         if training:
-            self._hear_optimizers()
+            self._watch_optimizers()
             self._trained.clear()  # batches before this pass that no step followed: an evaluation with gradients on
             if self.task.epochs is not None and entry.whole >= self.task.epochs:
                 self.end_script()
@@ -193,7 +193,7 @@ class Recorder:
 
     # ---- What happens beside the loaders ----
 
-    def _hear_optimizers(self) -> None:
+    def _watch_optimizers(self) -> None:
         if not self._optimizers_seen:
             self._optimizers_seen = True
             register_optimizer_step_post_hook(self._stepped)
@@ -330,8 +330,7 @@ class _Pass:
 
     def follow(self, items: Iterator[Any]) -> Iterator[Any]:
         """Return an iterator over the items of the sampler that records each."""
-        stateful = all(hasattr(items, name) for name in ("state_dict", "load_state_dict"))
-        return _StatefulFollower(self, items) if stateful else _Follower(self, items)
+        return _Follower(self, items)
 
     def ended(self) -> None:
         """Note that the sampler has no more items; of a loader with workers, which makes two iterators, if it drew."""
@@ -366,8 +365,8 @@ class _Pass:
             self._begun = True
             epoch = getattr(self.loader.owner, "epoch", None)
             header = {"kind": "pass", "at": self.at, "training": self.training, "rank": _rank()}
-            told = epoch if isinstance(epoch, int) else None
-            self._write({**header, "told": told, "indices": self.loader.has_indices, "order": self._order})
+            number = epoch if isinstance(epoch, int) else None
+            self._write({**header, "told": number, "indices": self.loader.has_indices, "order": self._order})
         batches, self._batches, self._samples, self._flushed = self._batches, [], 0, time.monotonic()
         if batches:
             lengths = np.array([len(each) for each in batches], dtype=np.int64)
@@ -394,7 +393,7 @@ class _Pass:
 
 
 class _Follower(Iterator[Any]):
-    """The iterator of a sampler, each of whose items is recorded."""
+    """The iterator of a sampler, each of whose items is recorded; with a state, for torchdata, if that has one."""
 
     def __init__(self, current: _Pass, items: Iterator[Any]) -> None:
         self._pass, self._items = current, items
@@ -408,15 +407,10 @@ class _Follower(Iterator[Any]):
         self._pass.record(item)
         return item
 
-
-class _StatefulFollower(_Follower):
-    """One that has a state, which torchdata's loaders look for."""
-
-    def state_dict(self) -> Any:
-        return self._items.state_dict()  # type: ignore[attr-defined]
-
-    def load_state_dict(self, state: Any) -> None:
-        self._items.load_state_dict(state)  # type: ignore[attr-defined]
+    def __getattr__(self, name: str) -> Any:
+        if name in ("state_dict", "load_state_dict"):
+            return getattr(self._items, name)
+        raise AttributeError(name)
 
 
 def _rank() -> int:

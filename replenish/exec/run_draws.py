@@ -22,7 +22,7 @@ class RecordedPass:
     """One pass over a loader, in one process."""
 
     training: bool
-    told: int | None
+    number: int | None  # the sampler's epoch, if it has one
     rank: int
     at: int  # its place in the order in which loaders were made and passes began
     order: dict[str, Any] | None = None  # an order's config, and the step at which the pass is thought to begin
@@ -39,7 +39,7 @@ class RecordedPass:
 
     def draws(self) -> Epoch:
         """Return what was drawn."""
-        return Epoch(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.told)
+        return Epoch(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.number)
 
 
 @dataclass
@@ -190,18 +190,9 @@ def _merge_alike(process: ProcessDraws) -> None:
 
 
 def _alike(one: RecordedLoader, other: RecordedLoader) -> bool:
-    same_claim = one.promise.get("claim") == other.promise.get("claim")
-    return one.facts == other.facts and same_claim and _same_data(one, other)
-
-
-def _same_data(one: RecordedLoader, other: RecordedLoader) -> bool:
-    mine, its = one.identity(), other.identity()
-    if mine is None or its is None:
-        return one.promise.get("identity") is other.promise.get("identity") is None
-    same_samples = (mine.samples is None) == (its.samples is None) and np.array_equal(
-        [] if mine.samples is None else mine.samples, [] if its.samples is None else its.samples
-    )
-    return mine.root == its.root and same_samples
+    same_promise = all(one.promise.get(name) == other.promise.get(name) for name in ("claim", "identity"))
+    same_samples = np.array_equal(one.arrays.get("samples"), other.arrays.get("samples"))  # type: ignore[arg-type]
+    return one.facts == other.facts and same_promise and same_samples
 
 
 def _drop_untrained(process: ProcessDraws) -> None:

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +100,11 @@ def judge_run(folder: Path) -> tuple[list[tuple[str, Audit]], list[str]]:
         rest = [each[0].record(each[0].training) for each in trained if each is not ranks]
         audits.append((f"loader {number + 1}: {_name(ranks[0])}", _audit(ranks, rest, evaluated)))
     why = "not audited, its passes are those of an evaluation: gradients were off, or no optimizer made a step"
-    return audits, [f"{name}: {why}" for name, _ in evaluated]
+    lines = [f"{name}: {why}" for name, _ in evaluated]
+    ranks_in_all, ranks_here = (int(os.environ.get(name) or 1) for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"))
+    if ranks_in_all > ranks_here:
+        lines.append(f"{ranks_in_all - ranks_here} ranks of other machines: not audited, their draws are not joined")
+    return audits, lines
 
 
 def _audit(ranks: list[RecordedLoader], rest: list[Record], evaluated: list[tuple[str, Record]]) -> Audit:
@@ -110,10 +113,7 @@ def _audit(ranks: list[RecordedLoader], rest: list[Record], evaluated: list[tupl
     drawn_elsewhere = elsewhere(records[0], [*rest, *(record for _, record in evaluated)])
     samples = {each.arrays["samples"].tobytes() if "samples" in each.arrays else None for each in ranks}
     labels = first.arrays.get("labels") if len(samples) == 1 else None
-    claim = first.claim()
-    if len(records) > 1 and claim.replicas > 1:
-        claim = replace(claim, replicas=len(records))
-    record, findings = judge(records, claim, labels, elsewhere=drawn_elsewhere)
+    record, findings = judge(records, first.claim(), labels, elsewhere=drawn_elsewhere)
     findings += [Finding(**each) for loader in ranks for each in loader.findings]
     for name, other in evaluated:
         found = leak(record if record.identity else records[0], other, f"an evaluation ({name})", WARNING)
