@@ -199,8 +199,8 @@ def test_the_buffer_that_is_asked_for_mixes_the_labels() -> None:
 @pytest.mark.parametrize("epochs", [2, 5, 20])
 def test_no_order_is_said_to_be_as_regular_as_another(samples: int, batch: int, epochs: int) -> None:
     own = {
-        replenish.ShuffleOnce: "one order for ever",
-        replenish.RandomReshuffling: "with reshuffling (",
+        replenish.ShuffleOnce: "a fixed order",
+        replenish.RandomReshuffling: "as regular as reshuffling (",
         replenish.SequencedReplacement: "between reshuffling (",
         replenish.IndependentDraws: "as irregular as independent draws (",
     }

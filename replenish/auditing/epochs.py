@@ -168,8 +168,8 @@ def _finding(found: ShuffleQuality, claim: Claim) -> Finding:
     if mean is not None and mean.effect is not None:
         numbers["batch_mean"] = mean.effect
     if found.level == OK:
-        shown = f" (the variance of a batch's mean index is {mean.effect:.2f} of its)" if mean is not None else ""
-        text = f"In {found.draws} draws nothing differs from a uniform shuffle{shown}."
+        shown = f" (variance of a batch's mean index: {mean.effect:.2f} times as large)" if mean is not None else ""
+        text = f"Nothing differs from a uniform shuffle in {found.draws} draws{shown}."
         return Finding("shuffle", OK, text, numbers)
     worst = sorted((each for each in found.findings if each.level != OK), key=lambda each: -LEVELS.index(each.level))
     numbers |= {each.name: each.effect for each in worst if each.effect is not None}

@@ -36,8 +36,8 @@ def gaps(record: Record) -> Finding:
     if like is None or number < _FEW or draws.steps < 3:
         like = f"{number} gaps in {draws.steps} steps are too few to say how regular that is"
     text = (
-        f"The gap between two visits is {found.mean:.2f} epochs on average, with a variance of {relative:.2f} of its "
-        f"square: {like}."
+        f"The gap between two visits is {found.mean:.2f} epochs on average, with a relative variance of "
+        f"{relative:.2f}: {like}."
     )
     return Finding("gaps", OK, text, {"mean": found.mean, "variance": found.variance, "relative_variance": relative})
 
@@ -45,8 +45,8 @@ def gaps(record: Record) -> Finding:
 def _likeness(relative: float, error: float, reshuffled: float, independent: float) -> str | None:
     """Say whose gaps have about such a relative variance, or None where its error leaves that open."""
     names = (
-        "nearly as regular as one order for ever",
-        f"about as regular as with reshuffling ({reshuffled:.2f})",
+        "nearly as regular as a fixed order",
+        f"about as regular as reshuffling ({reshuffled:.2f})",
         f"between reshuffling ({reshuffled:.2f}) and independent draws ({independent:.2f} in as many steps)",
         f"about as irregular as independent draws ({independent:.2f} in as many steps), or more",
     )
@@ -102,14 +102,14 @@ def noise(record: Record, claim: Claim) -> Finding | None:
             worst = float(abs(mean - wanted) / error)
             cycles = found.frequencies[band].mean() * draws.steps_per_epoch
             text = (
-                f"The noise is {mean:.2f} of independent draws' at {cycles:.2g} cycles an epoch, where the law of "
-                f"{claim.name} has {wanted:.2f}."
+                f"The noise is {mean:.2f} times that of independent draws at {cycles:.2g} cycles per epoch, where the "
+                f"law of {claim.name} has {wanted:.2f}."
             )
     slow = float(found.density[0])
     if worst:
         return Finding("noise", WARNING, text, {"slow_noise": slow, "standard_errors": worst})
     text = (
-        f"The noise has the spectrum that the law of {claim.name} says: {slow:.2f} of independent draws' at one cycle "
-        f"in {len(record.passes)} epochs."
+        f"The noise follows the law of {claim.name}: at one cycle per {len(record.passes)} epochs it is {slow:.2f} "
+        f"times that of independent draws."
     )
     return Finding("noise", OK, text, {"slow_noise": slow})

@@ -163,7 +163,7 @@ class Recorder:
 
     def _draw(self, sampler: Any, own: Any) -> Iterator[Any]:
         starting: _Pass | None = getattr(self._local, "starting", None)
-        return own() if starting is None or starting.loader.sampler is not sampler else starting.follow(own())
+        return own() if starting is None or starting.loader.sampler is not sampler else _Follower(starting, own())
 
     def _wrap_next(self, kind: Any) -> None:
         kind = next(each for each in kind.__mro__ if "__next__" in vars(each))
@@ -179,7 +179,8 @@ class Recorder:
                 return own(iterator)
             current.depth = 1
             try:
-                current.before_batch()
+                if current.training:
+                    self._before_training_batch()
                 batch = own(iterator)
             except StopIteration:
                 current.finish()
@@ -213,7 +214,7 @@ class Recorder:
         if self._stopped:  # the process may save and end before its next batch
             self._write_counts()
 
-    def before_training_batch(self) -> None:
+    def _before_training_batch(self) -> None:
         """End or stop the script here, if that was asked for."""
         if self.task.steps is not None and self._batches >= self.task.steps:
             self.end_script()
@@ -328,19 +329,10 @@ class _Pass:
         except (TypeError, NotImplementedError):
             self._length = None
 
-    def follow(self, items: Iterator[Any]) -> Iterator[Any]:
-        """Return an iterator over the items of the sampler that records each."""
-        return _Follower(self, items)
-
     def ended(self) -> None:
         """Note that the sampler has no more items; of a loader with workers, which makes two iterators, if it drew."""
         if self._drawn:
             self.finish()
-
-    def before_batch(self) -> None:
-        """Do what is to be done before the loop gets its next batch."""
-        if self.training:
-            self.recorder.before_training_batch()
 
     def after_batch(self, batch: Any) -> None:
         """Count a batch that the loop gets, and record its contents if it has no indices."""
@@ -356,10 +348,10 @@ class _Pass:
         if not self.is_done:
             self.is_done = True
             self.recorder.finished(self)
-            self.flush(whole=True)
+            self.flush()
             self.recorder._open.append(self)  # its last batches are still to be handed out
 
-    def flush(self, *, whole: bool = False) -> None:
+    def flush(self) -> None:
         """Write what was drawn since the last time."""
         if not self._begun:
             self._begun = True
@@ -375,7 +367,7 @@ class _Pass:
             sizes, more = pack(lengths)
             self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))
-        self._write({"kind": "state", "handed": self.handed, "whole": whole or self.is_done, **steps}, payload)
+        self._write({"kind": "state", "handed": self.handed, "whole": self.is_done, **steps}, payload)
 
     def record(self, item: Any) -> None:
         """Record an item of the sampler: a batch of indices, or one index."""
