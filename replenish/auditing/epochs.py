@@ -13,7 +13,7 @@ from replenish.measure.findings import FAULT, LEVELS, OK, WARNING, Finding
 from replenish.measure.reading import Epoch
 from replenish.measure.shuffle.quality import RELATED, REPLACEMENT, WEIGHTED, ShuffleQuality, quality_of_epochs
 
-_CERTAIN = 23.0  # log of how many orders there should be, for two equal ones to be no chance: 1e10
+_CERTAIN = 23.0  # log of 1e10: among so many possible orders, two equal ones are not chance
 _MOST_PASSES = 64
 _SHORT = 4.0  # times that a sample of a short batch may count
 _FEWEST_DRAWS, _FEWEST_BATCHES = 400, 8

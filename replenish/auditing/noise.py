@@ -14,7 +14,7 @@ from replenish.measure.findings import OK, WARNING, Finding
 from replenish.measure.gaps import gaps_of
 from replenish.measure.spectrum import expected_density, spectrum_of
 
-_FEW = 30  # gaps, of which the spread is not yet known
+_FEW = 30  # gaps: too few to know their spread
 _UNSURE = 2.5  # standard errors, within which a name could be another
 _VALUES = 2**25  # how many values the spectrum may cost
 _CERTAIN = 8.0  # standard errors, of one sample of a distribution with long tails, eight times over

@@ -35,9 +35,11 @@ def augmentation(loader: Any) -> Finding | None:
             text = f"Not known: dataset[0] raised {type(error).__name__}: {error}"
             return Finding("augmentation", WARNING, text, {})
         if len(here) == 1:
-            return Finding("augmentation", OK, "A sample is the same each time: there is no random augmentation.", {})
+            return Finding(
+                "augmentation", OK, "The first sample is the same each time: there is no random augmentation.", {}
+            )
         if loader.num_workers == 0:
-            return Finding("augmentation", OK, "A sample is another each time: augmentation is random.", {})
+            return Finding("augmentation", OK, "The first sample differs each time: augmentation is random.", {})
         workers, passes = loader.num_workers, []
         probe = loader_class(loader)(
             Probe(dataset),
@@ -55,8 +57,8 @@ def augmentation(loader: Any) -> Finding | None:
     numbers: dict[str, int | float] = {"workers": workers}
     if workers > 1 and len(set(passes[0])) < workers:
         text = (
-            f"Workers augment alike: of {workers} workers only {len(set(passes[0]))} differ in their random numbers; "
-            f"seed each by torch.initial_seed(), not with one number for all."
+            f"Workers augment alike: {workers} workers have only {len(set(passes[0]))} streams of random numbers; "
+            f"seed each by torch.initial_seed(), not with the same number."
         )
         return Finding("augmentation", FAULT, text, numbers)
     if set(passes[0]) & set(passes[1]):
@@ -65,11 +67,11 @@ def augmentation(loader: Any) -> Finding | None:
             "generator in the worker, or seed it by torch.initial_seed()."
         )
         return Finding("augmentation", FAULT, text, numbers)
-    return Finding("augmentation", OK, f"Augmentation is random, and another in each of {workers} workers.", numbers)
+    return Finding("augmentation", OK, f"Augmentation is random and differs between the {workers} workers.", numbers)
 
 
 def resuming(source: Any, key: Key | None, at_most: int) -> Finding | None:
-    """Read half an epoch of what has a `state_dict`, resume it and compare; None if nothing has one."""
+    """Read half an epoch of what has a `state_dict`, resume it and compare; None where there is none."""
     stream = getattr(source, "dataset", source)
     if _has_state(stream) and hasattr(stream, "__iter__") and not hasattr(stream, "seek"):
         return _stream(source, stream, key, at_most)

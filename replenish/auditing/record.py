@@ -23,7 +23,7 @@ class Record:
     Attributes:
         passes: The passes, in order.
         num_samples: How many samples the dataset has; of a stream, how many different items came.
-        is_stream: Whether items were told apart by their hash.
+        is_stream: Whether items were identified by their hash.
         items: Of a stream, the first item of each number, where labels are asked of them.
         identity: Which samples of which dataset the positions are, where that is known.
         weights: The weights of a sampler that has some.
@@ -81,7 +81,7 @@ class Identity:
 
 
 def identify(dataset: Any) -> Identity | None:
-    """Return what the positions of a dataset stand for; None of a dataset without a length."""
+    """Return what the positions of a dataset stand for; None for a dataset without a length."""
     samples: Int64Array | None = None
     while hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # torch's Subset, and those made like it
         indices = np.asarray(dataset.indices)

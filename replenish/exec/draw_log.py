@@ -59,8 +59,8 @@ def is_closed(path: Path) -> bool:
 def pack(values: Int64Array) -> tuple[dict[str, Any], bytes]:
     """Return integers as few bytes, and what `unpack` needs to know.
 
-    Each takes as many bytes as the largest needs. All first bytes come before all second ones, and those of random
-    indices that do not compress are left as they are: trying would take longer than all the rest.
+    Each takes as many bytes as the largest needs. All first bytes come before all second ones. Bytes that do not
+    compress, as of random indices, are left as they are: trying would take longer than everything else.
     """
     low = int(values.min()) if len(values) else 0
     offsets = (values - low).astype("<u8")  # hashes use all 64 bits: the difference wraps around

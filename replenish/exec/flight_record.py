@@ -1,8 +1,8 @@
 """The flight recorder's file: which samples were in each batch of a run.
 
 While a run trains, each of its processes writes a log to the folder `FILE.parts`. At the end they become one file. A
-pass that an order repeats exactly is kept as the order's config and a step, any other as compressed indices. Of a run
-that was killed the folder is read, as far as it was written.
+pass that an order repeats exactly is kept as the order's config and a step, any other as compressed indices. After a
+run was killed, the folder is read as far as it was written.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _fitted(loader: RecordedLoader, number: int, orders: Sequence[tuple[CursorOr
         return []
     found: list[tuple[Order, int]] = []
     for order, epoch in orders:
-        with suppress(ValueError):  # it is that of another loader
+        with suppress(ValueError):  # the order of another loader
             found.append((FittedOrder(order, len(sizes), int(sizes[-1])), (epoch + number) * len(sizes)))
     return found
 
@@ -151,7 +151,7 @@ def _share(known: dict[str, Any], steps: int) -> Iterator[Int64Array]:
 
 
 def is_record(path: Path) -> bool:
-    """Say whether a path is a record, or that of a run that was killed."""
+    """Say whether a path is a record, or the folder of a killed run."""
     if not path.exists():
         return parts_folder(path).is_dir()
     if path.is_dir():

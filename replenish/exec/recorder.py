@@ -248,7 +248,7 @@ class Recorder:
             self._kill_run()
 
     def _wait_for_other_ranks(self) -> None:
-        """Wait until all ranks are here: one that ends earlier would make its launcher end the others anywhere."""
+        """Wait until all ranks are here: a launcher may end the others, wherever they are, as soon as one ends."""
         folder = Path(self.task.records)
         (folder / f"{os.getpid()}.stop").touch()
         wait_until(lambda: len(list(folder.glob("*.stop"))) >= _ranks(), _OTHER_RANKS)

@@ -1,6 +1,6 @@
-"""The test of a script's resume: run it to its end, stop it, resume it as told, and compare the batches.
+"""The test of a script's resume: run it to its end, stop it, resume it, and compare the batches.
 
-Every run has a folder of its own below a scratch folder, which is its working folder.
+Each run's working folder is an own folder below a scratch folder.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class ProcessDraws:
 def read_run(folder: Path, *, raw_hashes: bool = False) -> list[ProcessDraws]:
     """Return what the processes of a run recorded, by rank; those that iterated no loader are left out.
 
-    Items of streams get numbers from 0, or keep their hashes, by which those of several runs can be compared.
+    Items of streams get numbers from 0, or keep their hashes, so that runs can be compared.
     """
     found = [_read_process(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     if not raw_hashes:
@@ -161,7 +161,7 @@ def _read_process(path: Path) -> ProcessDraws:
 
 
 def _number_hashes(run: list[ProcessDraws]) -> None:
-    """Give the items of streams numbers, equal ones the same in all processes."""
+    """Number the items of streams; equal items have the same number in all processes."""
     streams = [
         each for process in run for loader in process.loaders if loader.facts["is_stream"] for each in loader.passes
     ]
@@ -196,7 +196,7 @@ def _alike(one: RecordedLoader, other: RecordedLoader) -> bool:
 
 
 def _drop_untrained(process: ProcessDraws) -> None:
-    """Where an optimizer made steps, passes without one are no training, though gradients were on."""
+    """Where an optimizer made steps, do not count passes without one as training, though gradients were on."""
     passes = [each for loader in process.loaders for each in loader.passes]
     if any(len(each.steps) for each in passes):
         for each in passes:

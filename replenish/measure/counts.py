@@ -69,7 +69,7 @@ class Measurement:
         gaps: How many pairs of successive draws of one sample lie so far apart, in parts of `1 / PARTS_PER_EPOCH` of an
             effective epoch; the last entry has all longer ones.
         mean_gap: The mean of these distances, in effective epochs; nan where no sample was drawn twice.
-        repeats: Which part of them is a single step: the sample is drawn again at once.
+        repeats: The share of gaps of a single step: the sample is drawn again at once.
         equal_pairs: Pairs of equal samples in a batch, on average.
         pool: The pool at the end, for SRS orders.
         classes: The spread of classes, where labels were given.
@@ -108,8 +108,8 @@ class Measurement:
         return rows
 
     def _title(self) -> str:
-        told = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}
-        return "Measurement of {order}, N = {num_samples}, B = {batch_size}".format(**told)
+        named = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}
+        return "Measurement of {order}, N = {num_samples}, B = {batch_size}".format(**named)
 
     def __repr__(self) -> str:
         wide = max(len(name) for name, _ in self._rows())

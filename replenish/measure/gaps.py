@@ -18,8 +18,8 @@ class MeasuredGaps:
     """Gaps that were measured.
 
     Attributes:
-        counts: How many gaps of 0, 1, 2, ... steps there were; of 0 there are none, since a step that has a sample
-            twice is one visit.
+        counts: How many gaps of 0, 1, 2, ... steps there were; none of 0, since a step that has a sample twice is
+            one visit.
         steps_per_epoch: The steps of an effective epoch, N/B.
     """
 

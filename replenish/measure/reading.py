@@ -1,7 +1,7 @@
 """Reading what anything draws, in epochs: an order, a torch loader or sampler, lists of batches.
 
-Nothing here imports torch: a loader is known by its `batch_sampler` and `sampler`, and only those are asked, so that no
-data are read.
+Nothing here imports torch. A loader is recognised by its `batch_sampler` and `sampler`, and only those are read, so that
+no data are.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _prepare(loader_class: Any) -> None:
 def _write_sources() -> None:
     """Write what this process has imported, also where it makes no loader itself but starts what does."""
     folder = json.loads(os.environ.get("REPLENISH_EXEC", "{}")).get("records", "")
-    if not os.path.isdir(folder):  # an audit has none, and that of `exec` is no longer there
+    if not os.path.isdir(folder):  # an audit has none, and `exec` has removed its own
         return
     try:
         from replenish.exec.sources import write_sources
