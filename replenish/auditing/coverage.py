@@ -165,7 +165,7 @@ def _left_out(
 
 
 def _of_one_epoch(never: int, number: int, what: str, batch_size: int, chosen: bool) -> tuple[str, str]:
-    text = f"{never} of {number} {what} were not seen in the one whole epoch; more epochs would show whether they ever come."
+    text = f"{never} of {number} {what} were not seen in the one whole epoch; more epochs would show if they come."
     return OK if never < batch_size and not chosen else WARNING, text
 
 
