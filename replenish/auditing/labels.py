@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from replenish import checks
 from replenish.auditing.claims import Claim
 from replenish.auditing.record import Record
 from replenish.checks import Floats
@@ -28,18 +29,12 @@ def label_values(record: Record, labels: Labels) -> np.ndarray[Any, Any]:
     """Return the label of each sample, and refuse labels that do not fit."""
     if callable(labels):
         asked = record.items if record.is_stream else range(record.num_samples)
-        values = np.asarray([labels(each) for each in asked])
+        labels = [labels(each) for each in asked]
     elif record.is_stream:
         raise TypeError(
             "labels should be a function of an item for a stream, whose items have no number, but got an array"
         )
-    else:
-        values = np.asarray(labels)
-    if values.shape != (record.num_samples,):
-        raise ValueError(
-            f"labels should have one entry for each of the {record.num_samples} samples, but got an array of shape "
-            f"{values.shape}"
-        )
+    values = checks.one_per_sample("labels", labels, record.num_samples)
     if values.dtype.kind not in "iubfUS":
         raise TypeError(f"labels should be numbers or strings, but got an array of dtype {values.dtype}")
     return values

@@ -31,36 +31,21 @@ def joined(records: list[Record]) -> tuple[list[Record], Record]:
 
 
 def _in_one_numbering(records: list[Record]) -> list[Record]:
-    identities = [each.identity for each in records]
-    known = [each for each in identities if each is not None]
+    known = [each.identity for each in records if each.identity is not None]
     if len(known) < len(records) or all(_same_positions(known[0], each) for each in known):
         return records
-    roots = list(dict.fromkeys(each.root for each in known))
-    chosen = {
-        root: np.unique(
-            np.concatenate(
-                [
-                    np.arange(each.root_size) if each.samples is None else each.samples
-                    for each in known
-                    if each.root == root
-                ]
-            )
-        )
-        for root in roots
-    }
-    starts = dict(zip(roots, np.cumsum([0, *(len(each) for each in chosen.values())]).tolist(), strict=False))
-    total = sum(len(each) for each in chosen.values())
+    sizes = {each.root: each.root_size for each in known}
+    starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+    chosen = [
+        starts[each.root] + (np.arange(each.root_size) if each.samples is None else each.samples) for each in known
+    ]
+    every = np.unique(np.concatenate(chosen))
     numbered = []
-    for record, identity in zip(records, known, strict=True):
-        passes = []
-        for each in record.passes:
-            samples = identity.samples_of(each.samples)
-            if len(samples) < len(each.samples):  # indices outside the dataset, which coverage reports
-                return records
-            passes.append(
-                replace(each, samples=np.searchsorted(chosen[identity.root], samples) + starts[identity.root])
-            )
-        numbered.append(replace(record, passes=passes, num_samples=total, identity=None))
+    for record, own in zip(records, chosen, strict=True):
+        if any(each.samples.min() < 0 or each.samples.max() >= len(own) for each in record.passes):
+            return records  # indices outside the dataset, which coverage reports
+        passes = [replace(each, samples=np.searchsorted(every, own[each.samples])) for each in record.passes]
+        numbered.append(replace(record, passes=passes, num_samples=len(every), identity=None))
     return numbered
 
 

@@ -191,16 +191,7 @@ class _Classes:
     """The class counts of every batch, and over the parts of an epoch."""
 
     def __init__(self, order: Order, labels: npt.ArrayLike) -> None:
-        self._labels = checks.array("labels", labels)
-        if self._labels.shape != (order.num_samples,):
-            raise ValueError(
-                f"labels should have one class for each of the {order.num_samples} samples, but got an array of shape "
-                f"{self._labels.shape}"
-            )
-        if self._labels.dtype.kind not in "iu":
-            raise TypeError(f"labels should be integers, but got an array of dtype {self._labels.dtype}")
-        if self._labels.min() < 0:
-            raise ValueError(f"labels should not be negative, but got {self._labels.min()}")
+        self._labels = checks.whole_numbers("labels", labels, order.num_samples)
         self._num_samples, self._steps = order.num_samples, order.steps_per_epoch
         self._shares = np.bincount(self._labels) / order.num_samples
         self._parts = np.zeros((PARTS_PER_EPOCH, len(self._shares)))

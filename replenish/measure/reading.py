@@ -1,7 +1,6 @@
 """Reading what anything draws, in epochs: an order, a torch loader or sampler, lists of batches.
 
-Nothing here imports torch. A loader is recognised by its `batch_sampler` and `sampler`, and only those are read, so that
-no data are.
+Nothing here imports torch. Of a loader only its `batch_sampler` and `sampler` are read, so no data are.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def noise_spectrum(
     Args:
         source: An `Order`; a torch `DataLoader` over a map-style dataset or its sampler, of which only the indices are
             read; or any iterable of batches of indices.
-        epochs: How many effective epochs of an order, or passes of anything else: frequencies below one cycle in so many
-            epochs are not seen.
+        epochs: How many effective epochs of an order, or passes of anything else. Frequencies below one cycle in so
+            many epochs are not seen.
         start: The first step, for an order; a late one shows the steady state.
         num_samples: How many samples there are; None asks the source, or takes the largest index drawn.
         numbers: How many signs each sample gets: the error falls as one over the square root.

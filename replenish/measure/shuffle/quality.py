@@ -241,12 +241,7 @@ def _alike(epochs: list[Epoch]) -> bool:
 
 
 def _codes(labels: npt.ArrayLike, num_samples: int) -> Int64Array:
-    array = checks.array("labels", labels)
-    if array.shape != (num_samples,):
-        raise ValueError(
-            f"labels should have one entry for each of the {num_samples} samples, but got an array of shape "
-            f"{array.shape}"
-        )
+    array = checks.one_per_sample("labels", labels, num_samples)
     if array.dtype.kind not in "iubUS":
         raise TypeError(f"labels should be integers or strings, but got an array of dtype {array.dtype}")
     return np.unique(array, return_inverse=True)[1].astype(np.int64)
