@@ -17,7 +17,7 @@ from replenish.auditing import Audit, Finding
 from replenish.auditing.judge import judge, subject
 from replenish.auditing.ranks import elsewhere, leak
 from replenish.auditing.record import Record
-from replenish.exec.draw_log import SUFFIX, wait_until
+from replenish.exec.draw_log import wait_until
 from replenish.exec.environment import AuditTask, run_environment
 from replenish.exec.run_draws import RecordedLoader, ranks_of, read_run
 from replenish.measure.findings import WARNING
@@ -70,7 +70,7 @@ def run_until_ended(words: Sequence[str], environment: dict[str, str], folder: P
             try:
                 return process.wait(timeout=0.5)
             except subprocess.TimeoutExpired:
-                if ended is None and _was_ended(folder):
+                if ended is None and any(folder.glob("*.ended")):
                     ended = time.monotonic()
                 if ended is not None and time.monotonic() - ended > _GRACE:
                     return 0
@@ -78,15 +78,6 @@ def run_until_ended(words: Sequence[str], environment: dict[str, str], folder: P
         if own_group:
             with suppress(ProcessLookupError, PermissionError):  # all have ended
                 os.killpg(process.pid, signal.SIGKILL)
-
-
-def _was_ended(folder: Path) -> bool:
-    for path in folder.glob(f"*{SUFFIX}"):
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 64))
-            if b'"kind":"ended"' in file.read():
-                return True
-    return False
 
 
 def judge_run(folder: Path) -> tuple[list[tuple[str, Audit]], list[str]]:
