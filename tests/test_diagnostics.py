@@ -259,7 +259,7 @@ class Stream(IterableDataset):
         ([], {}, ValueError, "at least one batch, but got none"),
         ([[0, -1]], {}, ValueError, "should not be negative, but got -1"),
         ([[0, 5]], {"num_samples": 5}, ValueError, "below num_samples = 5, but got 5"),
-        ([[0, 5]], {"start": 3}, ValueError, "start should be 0 for anything but an Order"),
+        ([[0, 5]], {"start": 3}, ValueError, "start should be 0 except for an Order"),
         (DataLoader(Stream()), {}, TypeError, "over an iterable dataset, which has none: replenish.audit"),
         (7, {}, TypeError, "source should be an Order, a loader or an iterable"),
     ],
