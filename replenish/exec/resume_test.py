@@ -177,9 +177,11 @@ class TrainedBatches:
         """Return how many batches were trained when a checkpoint was written, at a time in nanoseconds."""
         counts = [each for process in run for each in process.events if each["kind"] == "counts"]
         found = [each for each in counts if each["changed"].get(str(checkpoint)) == written]
-        if not found:
-            # A script that ends by os._exit, say, has saved since its last batch; others have left another trace.
-            found = [each for each in run[0].events[-1:] if each["kind"] == "counts" and not each["changed"]]
+        first = [each for each in run[0].events if each["kind"] == "counts"]
+        if not found and any(not each["changed"] for each in first):
+            # After SIGTERM each step is counted. A script may save later than Python's exit shows: it ends by
+            # os._exit, or its launcher sends SIGTERM again.
+            found = first[-1:]
         if not found:
             raise ValueError(
                 f"{checkpoint} was written at a time that is not known; try another --stop, or name the checkpoints "
