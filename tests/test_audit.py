@@ -229,7 +229,7 @@ def test_workers_with_equal_seeds() -> None:
     alike = DataLoader(Augmented("numpy"), batch_size=10, shuffle=True, num_workers=2, worker_init_fn=seed_all_alike)
     found = audit(alike)["augmentation"]
     assert found.level == "fault"
-    assert "of 2 workers only 1 differ" in found.sentence
+    assert "distinct random streams in 2 workers: 1." in found.sentence
 
 
 def test_augmentation_that_repeats_in_every_epoch() -> None:

@@ -57,8 +57,8 @@ def augmentation(loader: Any) -> Finding | None:
     numbers: dict[str, int | float] = {"workers": workers}
     if workers > 1 and len(set(passes[0])) < workers:
         text = (
-            f"Workers augment alike: {workers} workers have only {len(set(passes[0]))} streams of random numbers; "
-            f"seed each by torch.initial_seed(), not with the same number."
+            f"Workers augment alike: distinct random streams in {workers} workers: {len(set(passes[0]))}. Seed each by "
+            f"torch.initial_seed(), not with the same number."
         )
         return Finding("augmentation", FAULT, text, numbers)
     if set(passes[0]) & set(passes[1]):
