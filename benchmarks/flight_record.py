@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch.utils.data import DataLoader
 
-from replenish.exec.audit_task import AuditTask
+from replenish.exec.environment import AuditTask
 from replenish.exec.flight_record import finish_record, start_record
 from replenish.exec.recorder import Recorder
 from replenish.torch import SRSBatchSampler

@@ -66,7 +66,8 @@ def array(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         ) from None
 
 
-def _one_per_sample(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[Any]:
+def one_per_sample(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[Any]:
+    """Return `values` as an array with one entry per sample, or raise."""
     found = array(name, values)
     if found.shape != (num_samples,):
         raise ValueError(
@@ -78,7 +79,7 @@ def _one_per_sample(name: str, values: npt.ArrayLike, num_samples: int) -> npt.N
 
 def whole_numbers(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.int64]:
     """Return `values` as 64-bit integers, one per sample and none negative, in a read-only copy."""
-    found = _one_per_sample(name, values, num_samples)
+    found = one_per_sample(name, values, num_samples)
     if found.dtype.kind not in "iu":
         raise TypeError(f"{name} should be integers, but got an array of dtype {found.dtype}")
     for extreme in (int(found.min()), int(found.max())):
@@ -88,7 +89,7 @@ def whole_numbers(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDA
 
 def weights(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.float64]:
     """Return `values` as floats, one per sample: finite, none negative, not all zero."""
-    found = _one_per_sample(name, values, num_samples)
+    found = one_per_sample(name, values, num_samples)
     check_weights(name, found)
     return read_only(found.astype(np.float64))
 

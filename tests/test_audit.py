@@ -199,8 +199,8 @@ def test_the_buffer_that_is_asked_for_mixes_the_labels() -> None:
 @pytest.mark.parametrize("epochs", [2, 5, 20])
 def test_no_order_is_said_to_be_as_regular_as_another(samples: int, batch: int, epochs: int) -> None:
     own = {
-        replenish.ShuffleOnce: "one order for ever",
-        replenish.RandomReshuffling: "with reshuffling (",
+        replenish.ShuffleOnce: "a fixed order",
+        replenish.RandomReshuffling: "as regular as reshuffling (",
         replenish.SequencedReplacement: "between reshuffling (",
         replenish.IndependentDraws: "as irregular as independent draws (",
     }
@@ -229,7 +229,7 @@ def test_workers_with_equal_seeds() -> None:
     alike = DataLoader(Augmented("numpy"), batch_size=10, shuffle=True, num_workers=2, worker_init_fn=seed_all_alike)
     found = audit(alike)["augmentation"]
     assert found.level == "fault"
-    assert "of 2 workers only 1 differ" in found.sentence
+    assert "distinct random streams in 2 workers: 1." in found.sentence
 
 
 def test_augmentation_that_repeats_in_every_epoch() -> None:

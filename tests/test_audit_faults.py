@@ -28,7 +28,8 @@ from replenish import audit
 from replenish.auditing import Audit
 from replenish.auditing.claims import Claim
 from replenish.auditing.judge import judge
-from replenish.auditing.record import Pass, Record
+from replenish.auditing.record import Record
+from replenish.measure.reading import Epoch
 
 PAGE = Path(__file__).parents[1] / "docs" / "audit.md"
 
@@ -259,7 +260,7 @@ def test_the_size_of_a_buffer_is_known_within_a_third(buffer: int, shards: int) 
 
 def test_epochs_that_were_left_early_are_compared_as_far_as_they_go() -> None:
     order = np.random.Generator(np.random.Philox(1)).permutation(1000)
-    same = [Pass.of_batches([order[:50], order[50:100]], whole=False, told=0) for _ in range(2)]
+    same = [Epoch.of([order[:50], order[50:100]], whole=False, number=0) for _ in range(2)]
     _, findings = judge([Record(same, 1000)], Claim("DistributedSampler", set_epoch="DistributedSampler"))
     found = {each.name: each for each in findings}
     assert found["epochs"].level == "fault"
@@ -277,3 +278,12 @@ def test_different_datasets_are_not_called_equal_by_their_positions() -> None:
 def test_a_dict_of_loaders_needs_two() -> None:
     with pytest.raises(ValueError, match=r"at least two loaders by name, the training first, but got \['train'\]"):
         audit({"train": DataLoader(data(50))})
+
+
+def test_ranks_of_other_machines_are_not_called_samples_left_out() -> None:
+    order = np.arange(100)
+    ranks = [Record([Epoch.of(np.split(order[rank::4], 5)) for _ in range(3)], 100) for rank in range(2)]
+    _, findings = judge(ranks, Claim("DistributedSampler", replicas=4))
+    found = {each.name: each for each in findings}
+    assert found["coverage"].level == "ok"
+    assert found["coverage"].sentence.startswith("2 ranks of 4 see 50 of the 100 samples in an epoch; the others")

@@ -146,9 +146,9 @@ def test_plot_draws_what_was_measured() -> None:
         ({"epochs": 0}, ValueError, "epochs should be at least 1, but got 0"),
         ({"epochs": 1.5}, TypeError, "epochs should be an int, but got 1.5"),
         ({"start": -1}, ValueError, "start should be at least 0, but got -1"),
-        ({"labels": [0, 1]}, ValueError, "labels should have one class for each of the 100 samples"),
+        ({"labels": [0, 1]}, ValueError, "labels should have one entry for each of the 100 samples"),
         ({"labels": [0.5] * 100}, TypeError, "labels should be integers"),
-        ({"labels": [-1] * 100}, ValueError, "labels should not be negative, but got -1"),
+        ({"labels": [-1] * 100}, ValueError, "an entry of labels should be at least 0, but got -1"),
     ],
 )
 def test_bad_input_of_measure(options: dict[str, object], error: type[Exception], message: str) -> None:
@@ -259,7 +259,7 @@ class Stream(IterableDataset):
         ([], {}, ValueError, "at least one batch, but got none"),
         ([[0, -1]], {}, ValueError, "should not be negative, but got -1"),
         ([[0, 5]], {"num_samples": 5}, ValueError, "below num_samples = 5, but got 5"),
-        ([[0, 5]], {"start": 3}, ValueError, "start should be 0 for anything but an Order"),
+        ([[0, 5]], {"start": 3}, ValueError, "start should be 0 except for an Order"),
         (DataLoader(Stream()), {}, TypeError, "over an iterable dataset, which has none: replenish.audit"),
         (7, {}, TypeError, "source should be an Order, a loader or an iterable"),
     ],

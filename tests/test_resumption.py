@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from replenish.auditing.resumption import compare_resumed
+from replenish.exec.resume_test import TrainedBatches
+from replenish.exec.run_draws import ProcessDraws
 
 
 def epochs(seed: int, number: int = 3, samples: int = 20, batch: int = 4) -> list[list[np.ndarray]]:
@@ -72,3 +76,22 @@ def test_processes_that_resume_at_different_steps_are_named() -> None:
     found = compare_resumed("SIGTERM", RUN, RUN[:1], [mixed], SAVED, first_batches=first)
     assert found.level == "fault"
     assert "different steps: process 0 at step 7, process 1 at step 9 (the checkpoint is of step 7)" in found.sentence
+
+
+def process(*counts: dict[str, object]) -> ProcessDraws:
+    return ProcessDraws(0.0, [], [{"kind": "counts", "handed": each["steps"], **each} for each in counts])
+
+
+def test_the_step_of_a_checkpoint_is_that_of_its_own_time() -> None:
+    batches = TrainedBatches([], per_step=2, ahead=0)
+    first = process({"steps": 3, "changed": {"last.pt": 100}}, {"steps": 6, "changed": {"last.pt": 200}})
+    other = process({"steps": 8, "changed": {"last.pt": 200}})
+    assert batches.trained_at([first, other], Path("last.pt"), 100) == 6
+    assert batches.trained_at([first, other], Path("last.pt"), 200) == 12  # of the first process
+    with pytest.raises(ValueError, match=r"last.pt was written at a time that is not known; try another --stop"):
+        batches.trained_at([first, other], Path("last.pt"), 300)
+    # A handler may save later than is noted: it ends with os._exit, or runs again. The counts at the stop are there.
+    at_stop = [{"steps": 6, "changed": {"last.pt": 200}}, {"steps": 7, "changed": {}}]
+    assert batches.trained_at([process(*at_stop), other], Path("last.pt"), 300) == 14
+    again = process(*at_stop, {"steps": 7, "changed": {"last.pt": 250}})
+    assert batches.trained_at([again, other], Path("last.pt"), 300) == 14

@@ -27,7 +27,7 @@ from replenish import (
 )
 from replenish.diagnostics import shuffle_quality
 from replenish.draws import Int64Array
-from replenish.measure.shuffle.tails import gamma_p, holm, normal_p, poisson_p
+from replenish.measure.shuffle.effects import gamma_p, holm, normal_p, poisson_p
 from replenish.orders.protocol import Order
 
 Epoch = Callable[[int, np.random.Generator], Int64Array]

@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from replenish import checks
-from replenish.auditing.augmentation import augmentation
 from replenish.auditing.claims import claim_of
 from replenish.auditing.coverage import coverage
 from replenish.auditing.epochs import batch_sizes
-from replenish.auditing.findings import FAULT, Audit, Finding
-from replenish.auditing.judge import judge, subject
-from replenish.auditing.leak import elsewhere, leak
-from replenish.auditing.mixing import Labels
+from replenish.auditing.judge import Audit, judge, subject
+from replenish.auditing.labels import Labels
+from replenish.auditing.probes import augmentation, resuming
+from replenish.auditing.ranks import elsewhere, leak
 from replenish.auditing.reading import Key, read
 from replenish.auditing.record import Record
-from replenish.auditing.resuming import resuming
+from replenish.measure.findings import FAULT, Finding
 from replenish.orders.protocol import Order
 
 

@@ -6,17 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.findings import FAULT, OK, WARNING, Finding
 from replenish.auditing.record import Record
 from replenish.draws import Int64Array
+from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
 Booleans = NDArray[np.bool_]
 
 
-def coverage(record: Record, claim: Claim, elsewhere: Int64Array | None = None) -> Finding:
+def coverage(record: Record, claim: Claim, elsewhere: Int64Array | None = None, ranks: int = 1) -> Finding:
     """Ask which samples are never seen, or more than once, in an epoch, and whether they are always the same.
 
-    `elsewhere` has the positions of this dataset that other loaders of the audit draw.
+    `elsewhere` has the positions of this dataset that other loaders of the audit draw; `ranks` is how many ranks the
+    record has.
     """
     for problem in (_outside(record), _duplicates(record, claim), _not_whole(record, claim)):
         if problem is not None:
@@ -43,10 +44,13 @@ def coverage(record: Record, claim: Claim, elsewhere: Int64Array | None = None) 
         )
     if claim.replicas > 1:
         share = float((~unseen).sum(axis=1).mean())
+        seen = f"{share:.0f} of the {counts.shape[1]} samples in an epoch"
+        if ranks > 1:
+            return found(OK, f"{ranks} ranks of {claim.replicas} see {seen}; the others were not audited.")
         return found(
             OK,
-            f"One rank of {claim.replicas} sees {share:.0f} of the {counts.shape[1]} samples in an epoch; audit all "
-            f"ranks together, as audit([loader_0, loader_1]), to know the rest.",
+            f"One rank of {claim.replicas} sees {seen}; audit all ranks together, as audit([loader_0, loader_1]), to "
+            f"know the rest.",
         )
     if not unseen.any() and not again.any():
         return found(OK, f"Every one of the {counts.shape[1]} {what} comes once in every epoch.")
@@ -161,7 +165,7 @@ def _left_out(
 
 
 def _of_one_epoch(never: int, number: int, what: str, batch_size: int, chosen: bool) -> tuple[str, str]:
-    text = f"{never} of {number} {what} were not seen in the one whole epoch; more epochs would tell if never."
+    text = f"{never} of {number} {what} were not seen in the one whole epoch; more epochs would show if they come."
     return OK if never < batch_size and not chosen else WARNING, text
 
 

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.classes import class_shares
 from replenish.auditing.coverage import coverage
-from replenish.auditing.epochs import batch_sizes, repetition
-from replenish.auditing.findings import OK, Finding
-from replenish.auditing.gaps import gaps
-from replenish.auditing.mixing import Labels, label_mixing, label_values
-from replenish.auditing.noise import noise
+from replenish.auditing.epochs import batch_sizes, repetition, shuffling
+from replenish.auditing.labels import Labels, class_shares, label_mixing, label_values
+from replenish.auditing.noise import gaps, noise
 from replenish.auditing.ranks import joined, ranks
 from replenish.auditing.record import Record
-from replenish.auditing.shuffling import shuffling
 from replenish.draws import Int64Array
+from replenish.measure.findings import OK, Finding, Findings
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Findings):
+    """What `audit` found; print it, show it in a notebook, or take `to_dict` for JSON.
+
+    Attributes:
+        subject: What was audited, in a line.
+        findings: One for each question that could be asked.
+    """
+
+    subject: str
+    findings: tuple[Finding, ...]
+
+    def _title(self) -> str:
+        return f"{self.subject}: {self.level}"
 
 
 def judge(
@@ -46,9 +59,10 @@ def judge(
         if compared is records:  # else each rank has data of its own, and shuffles those
             shuffled = record
         sampled = claim.replicas > 1 or compared is not records
-        # Together they have all samples, and the law is of one rank's batches.
-        claim = replace(claim, replicas=1, config=None, chosen=claim.chosen and not sampled)
-    whole = coverage(record, claim, elsewhere)
+        # Together they have all samples, unless others are on other machines, and the law is of one rank's batches.
+        replicas = claim.replicas if claim.replicas > len(records) else 1
+        claim = replace(claim, replicas=replicas, config=None, chosen=claim.chosen and not sampled)
+    whole = coverage(record, claim, elsewhere, len(records))
     epochs = repetition(record, claim, calls_set_epoch)
     findings += [whole, epochs, batch_sizes(record)]
     if "outside" in whole.numbers:  # the other questions have no answer

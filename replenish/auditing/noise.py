@@ -1,4 +1,4 @@
-"""Does the noise agree with the law of what the loader claims to be?"""
+"""When does a sample come again: its gaps, and the noise that they make, beside known orders."""
 
 from __future__ import annotations
 
@@ -7,12 +7,74 @@ from itertools import pairwise
 import numpy as np
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.findings import OK, WARNING, Finding
 from replenish.auditing.record import Record
+from replenish.checks import Floats
+from replenish.draws import Int64Array
+from replenish.measure.findings import OK, WARNING, Finding
+from replenish.measure.gaps import gaps_of
 from replenish.measure.spectrum import expected_density, spectrum_of
 
+_FEW = 30  # gaps: too few to know their spread
+_UNSURE = 2.5  # standard errors, within which a name could be another
 _VALUES = 2**25  # how many values the spectrum may cost
-_STANDARD_ERRORS = 8.0  # of one sample of a distribution with long tails, eight times over
+_CERTAIN = 8.0  # standard errors, of one sample of a distribution with long tails, eight times over
+
+
+def gaps(record: Record) -> Finding:
+    """Ask how long a sample waits for its next visit, and whose regularity that is."""
+    draws = record.draws()
+    found = gaps_of(draws)
+    number = int(found.counts.sum())
+    if not number:
+        return Finding("gaps", OK, "No sample came twice, so there are no gaps.", {})
+    visited = len(np.unique(draws.samples))
+    steps_per_pass = visited * draws.steps / len(draws.samples)
+    reshuffled = max(0.0, 1 - steps_per_pass**-2) / 6
+    independent = _of_independent_draws((number + visited) / (visited * draws.steps), draws.steps)
+    relative, error = _relative_variance(found.counts)
+    like = _likeness(relative, error, reshuffled, independent)
+    if like is None or number < _FEW or draws.steps < 3:
+        like = f"{number} gaps in {draws.steps} steps are too few to say how regular that is"
+    text = (
+        f"The gap between two visits is {found.mean:.2f} epochs on average, with a relative variance of "
+        f"{relative:.2f}: {like}."
+    )
+    return Finding("gaps", OK, text, {"mean": found.mean, "variance": found.variance, "relative_variance": relative})
+
+
+def _likeness(relative: float, error: float, reshuffled: float, independent: float) -> str | None:
+    """Say whose gaps have about such a relative variance, or None where its error leaves that open."""
+    names = (
+        "nearly as regular as a fixed order",
+        f"about as regular as reshuffling ({reshuffled:.2f})",
+        f"between reshuffling ({reshuffled:.2f}) and independent draws ({independent:.2f} in as many steps)",
+        f"about as irregular as independent draws ({independent:.2f} in as many steps), or more",
+    )
+    # On the scale from reshuffling to independent draws, sequenced replacement is at 0.33 to 0.57.
+    edges = (reshuffled / 2, 0.8 * reshuffled + 0.2 * independent, 0.25 * reshuffled + 0.75 * independent)
+    least, most = np.searchsorted(edges, [relative - _UNSURE * error, relative + _UNSURE * error])
+    return None if most - least > 1 else ", or ".join(names[least : most + 1])
+
+
+def _relative_variance(counts: Floats | Int64Array) -> tuple[float, float]:
+    """Return the variance of gaps over their squared mean, and its standard error.
+
+    Long gaps do not fit into few epochs, which makes the mean and the variance of irregular ones smaller; their ratio
+    suffers less.
+    """
+    lengths, total = np.arange(len(counts)), counts.sum()
+    mean = counts @ lengths / total
+    away = lengths / mean - 1
+    relative = counts @ away**2 / total
+    influence = away**2 - relative - 2 * relative * away  # of one gap on the ratio, by the delta method
+    return float(relative), float(np.sqrt(counts @ influence**2) / total)
+
+
+def _of_independent_draws(chance: float, steps: int) -> float:
+    """Return the relative variance of gaps of samples that come in a step by chance, watched for some steps."""
+    lengths = np.arange(1, steps)
+    weights = (steps - lengths) * (1 - chance) ** (lengths - 1)  # a long gap has fewer steps at which it can begin
+    return _relative_variance(np.append(0.0, weights))[0]
 
 
 def noise(record: Record, claim: Claim) -> Finding | None:
@@ -36,18 +98,18 @@ def noise(record: Record, claim: Claim) -> Finding | None:
         wanted, mean = expected[band].mean(), found.density[band].mean()
         # Signs are shared by all frequencies and the order is one of many: allow a tenth beside the known error.
         error = np.sqrt(np.sum(found.error[band] ** 2)) / (high - band.start) + 0.02 * (wanted + 0.05)
-        if abs(mean - wanted) / error > max(worst, _STANDARD_ERRORS) and abs(mean - wanted) > 0.15:
+        if abs(mean - wanted) / error > max(worst, _CERTAIN) and abs(mean - wanted) > 0.15:
             worst = float(abs(mean - wanted) / error)
             cycles = found.frequencies[band].mean() * draws.steps_per_epoch
             text = (
-                f"The noise is {mean:.2f} of independent draws' at {cycles:.2g} cycles an epoch, where the law of "
-                f"{claim.name} has {wanted:.2f}."
+                f"The noise is {mean:.2f} times that of independent draws at {cycles:.2g} cycles per epoch, where the "
+                f"law of {claim.name} has {wanted:.2f}."
             )
     slow = float(found.density[0])
     if worst:
         return Finding("noise", WARNING, text, {"slow_noise": slow, "standard_errors": worst})
     text = (
-        f"The noise has the spectrum that the law of {claim.name} says: {slow:.2f} of independent draws' at one cycle "
-        f"in {len(record.passes)} epochs."
+        f"The noise follows the law of {claim.name}: at one cycle per {len(record.passes)} epochs it is {slow:.2f} "
+        f"times that of independent draws."
     )
     return Finding("noise", OK, text, {"slow_noise": slow})

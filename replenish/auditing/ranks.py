@@ -1,4 +1,4 @@
-"""Do the ranks of a run share the data? And the records of all ranks as one."""
+"""Do the loaders of a run share samples: its ranks, or a training and an evaluation? And all ranks as one record."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import zip_longest
 import numpy as np
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.datasets import Identity
-from replenish.auditing.findings import FAULT, OK, WARNING, Finding
-from replenish.auditing.record import Pass, Record
+from replenish.auditing.record import Identity, Record
 from replenish.draws import Int64Array
+from replenish.measure.findings import FAULT, OK, WARNING, Finding
+from replenish.measure.reading import Epoch
 
 
 def joined(records: list[Record]) -> tuple[list[Record], Record]:
@@ -26,41 +26,26 @@ def joined(records: list[Record]) -> tuple[list[Record], Record]:
         batches = [each.batches() for each in together]
         none = np.empty(0, dtype=np.int64)  # ranks may have different numbers of batches
         steps = [np.concatenate(step) for step in zip_longest(*batches, fillvalue=none)]
-        passes.append(Pass.of_batches(steps, whole=all(each.whole for each in together), told=together[0].told))
+        passes.append(Epoch.of(steps, whole=all(each.whole for each in together), number=together[0].number))
     return records, replace(max(records, key=lambda each: each.num_samples), passes=passes)
 
 
 def _in_one_numbering(records: list[Record]) -> list[Record]:
-    identities = [each.identity for each in records]
-    known = [each for each in identities if each is not None]
+    known = [each.identity for each in records if each.identity is not None]
     if len(known) < len(records) or all(_same_positions(known[0], each) for each in known):
         return records
-    roots = list(dict.fromkeys(each.root for each in known))
-    chosen = {
-        root: np.unique(
-            np.concatenate(
-                [
-                    np.arange(each.root_size) if each.samples is None else each.samples
-                    for each in known
-                    if each.root == root
-                ]
-            )
-        )
-        for root in roots
-    }
-    starts = dict(zip(roots, np.cumsum([0, *(len(each) for each in chosen.values())]).tolist(), strict=False))
-    total = sum(len(each) for each in chosen.values())
+    sizes = {each.root: each.root_size for each in known}
+    starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+    chosen = [
+        starts[each.root] + (np.arange(each.root_size) if each.samples is None else each.samples) for each in known
+    ]
+    every = np.unique(np.concatenate(chosen))
     numbered = []
-    for record, identity in zip(records, known, strict=True):
-        passes = []
-        for each in record.passes:
-            samples = identity.samples_of(each.samples)
-            if len(samples) < len(each.samples):  # indices outside the dataset, which coverage reports
-                return records
-            passes.append(
-                replace(each, samples=np.searchsorted(chosen[identity.root], samples) + starts[identity.root])
-            )
-        numbered.append(replace(record, passes=passes, num_samples=total, identity=None))
+    for record, own in zip(records, chosen, strict=True):
+        if any(each.samples.min() < 0 or each.samples.max() >= len(own) for each in record.passes):
+            return records  # indices outside the dataset, which coverage reports
+        passes = [replace(each, samples=np.searchsorted(every, own[each.samples])) for each in record.passes]
+        numbered.append(replace(record, passes=passes, num_samples=len(every), identity=None))
     return numbered
 
 
@@ -116,3 +101,45 @@ def ranks(records: list[Record], claim: Claim) -> Finding:
 
 def _seen(samples: Int64Array, number: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.bincount(samples, minlength=number)[:number] > 0
+
+
+def drawn_samples(record: Record) -> Int64Array:
+    """Return the samples that a loader drew, as numbers of the dataset at the bottom."""
+    positions = np.unique(np.concatenate([each.samples for each in record.passes]))
+    return positions if record.identity is None else np.unique(record.identity.samples_of(positions))
+
+
+def leak(trained: Record, other: Record, name: str, level: str) -> Finding | None:
+    """Ask whether two loaders draw the same samples; None where that cannot be known.
+
+    Samples are compared, not positions: through `Subset.indices` to the dataset below. `level` is that of a leak.
+    """
+    if trained.is_stream != other.is_stream:
+        return None
+    if not trained.is_stream:
+        if trained.identity is None or other.identity is None:
+            return None
+        if trained.identity.root != other.identity.root:
+            text = f"The training and {name} have different datasets; whether those share samples is not asked."
+            return Finding("leak", OK, text)
+    one, two = drawn_samples(trained), drawn_samples(other)
+    both = np.intersect1d(one, two, assume_unique=True)
+    numbers: dict[str, int | float] = {"shared": len(both), "samples": len(two)}
+    if not len(both):
+        return Finding("leak", OK, f"None of the {len(two)} samples of {name} is trained with.", numbers)
+    # An evaluation that a script does not name may be meant to measure the training.
+    meaning = "its results say nothing about new data" if level == FAULT else "a leak, unless it measures the training"
+    text = f"{len(both)} of the {len(two)} samples of {name} are trained with too, such as sample {both[0]}: {meaning}."
+    return Finding("leak", level, text, numbers)
+
+
+def elsewhere(record: Record, others: list[Record]) -> Int64Array | None:
+    """Return the positions of a record's dataset that other loaders draw, or None."""
+    identity = record.identity
+    if identity is None:
+        return None
+    drawn = [drawn_samples(each) for each in others if each.identity and each.identity.root == identity.root]
+    if not drawn:
+        return None
+    samples = np.unique(np.concatenate(drawn))
+    return samples if identity.samples is None else np.flatnonzero(np.isin(identity.samples, samples))

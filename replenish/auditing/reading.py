@@ -1,20 +1,29 @@
-"""Reading a loader for some epochs, for `audit` in Python: indices where there are any, else items by their hash."""
+"""Reading a loader for some epochs, for `audit` in Python, so that the training that follows is not changed."""
 
 from __future__ import annotations
 
 import copy
+import random
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from replenish.auditing.datasets import Identity, identify
 from replenish.auditing.hashing import item_hash
-from replenish.auditing.preserve_state import preserved_state
-from replenish.auditing.record import Pass, Record
+from replenish.auditing.record import Record, identify
 from replenish.draws import Int64Array
-from replenish.measure.reading import index_sampler, known_samples, one_pass, reads_a_stream
+from replenish.measure.reading import (
+    Epoch,
+    first_batches,
+    index_sampler,
+    known_samples,
+    one_pass,
+    order_epochs,
+    reads_a_stream,
+)
 from replenish.orders.protocol import Order
 
 Key = Callable[[Any], Hashable]
@@ -36,35 +45,24 @@ def read(
     one item has one number.
     """
     if isinstance(source, Order):
-        starts = [epoch * source.steps_per_epoch for epoch in range(epochs)]
-        passes = [Pass.of_batches(list(source.batches(at, at + source.steps_per_epoch))) for at in starts]
-        return Record(passes, source.num_samples)
+        whole = epochs * source.steps_per_epoch * source.batch_size
+        return Record(order_epochs(source, epochs, whole), source.num_samples)
     with preserved_state(source):
         if _is_stream(source):
 
             def numbered() -> Iterator[Int64Array]:
                 return number_items(item_batches(source, batch_size), item_hash if key is None else key, items)
 
-            passes = _read(numbered, "item", epochs, before_epoch, at_most, lambda: None)
+            passes = _read(numbered, "item", epochs, before_epoch, at_most)
             return Record(passes, len(items), is_stream=True, items=list(items.values()))
         sampler, known = index_sampler(source), known_samples(source) or 0
         if before_epoch is None:
             sampler = _from_its_start(source, sampler)
         owner = next((each for each in sampler_chain(source) if isinstance(getattr(each, "epoch", None), int)), None)
-        passes = _read(
-            lambda: one_pass(sampler),
-            "batch",
-            epochs,
-            before_epoch,
-            max(at_most, 4 * known),
-            lambda: getattr(owner, "epoch", None),
-        )
-        return Record(
-            passes,
-            known or 1 + max(int(each.samples.max()) for each in passes),
-            identity=_identity(source),
-            weights=weights_of(source),
-        )
+        passes = _read(lambda: one_pass(sampler), "batch", epochs, before_epoch, max(at_most, 4 * known), owner)
+        number = known or 1 + max(int(each.samples.max()) for each in passes)
+        identity = identify(source.dataset) if hasattr(source, "dataset") and hasattr(source, "batch_sampler") else None
+        return Record(passes, number, identity=identity, weights=weights_of(source))
 
 
 def sampler_chain(source: Any) -> list[Any]:
@@ -104,11 +102,6 @@ def weights_of(source: Any) -> Any:
     return values if values.ndim == 1 else None
 
 
-def _identity(source: Any) -> Identity | None:
-    dataset = getattr(source, "dataset", None)
-    return None if dataset is None or not hasattr(source, "batch_sampler") else identify(dataset)
-
-
 def _is_stream(source: Any) -> bool:
     """Say whether a source yields items rather than indices, looking at its first element where nothing else says."""
     if reads_a_stream(source):
@@ -134,22 +127,17 @@ def _read(
     epochs: int,
     before_epoch: Callable[[int], object] | None,
     at_most: int,
-    told: Callable[[], int | None],
-) -> list[Pass]:
-    """Return the passes; one that is longer than `at_most` samples is cut there."""
+    owner: Any = None,
+) -> list[Epoch]:
+    """Return the passes. One that is longer than `at_most` samples is cut there; `owner` may have an `epoch`."""
     passes = []
     for epoch in range(epochs):
         if before_epoch is not None:
             before_epoch(epoch)
-        batches, drawn, number = [], 0, told()
-        for batch in one_epoch():
-            batches.append(batch)
-            drawn += len(batch)
-            if drawn >= at_most:
-                break
-        if not batches:
+        found = first_batches(one_epoch(), at_most, getattr(owner, "epoch", None))
+        if found is None:
             raise ValueError(f"loader should yield at least one {what} per epoch, but got none in epoch {epoch}")
-        passes.append(Pass.of_batches(batches, whole=drawn < at_most, told=number))
+        passes.append(found)
     return passes
 
 
@@ -195,3 +183,35 @@ def loader_class(loader: Any) -> Any:
 def uncollated(item: Any) -> Any:
     """Return the argument: the `collate_fn` of a loader that collates nothing."""
     return item
+
+
+@contextmanager
+def preserved_state(loader: Any) -> Iterator[None]:
+    """Restore, at the end, global random states, and generators and positions of a loader's samplers and dataset."""
+    with ExitStack() as undo:
+        undo.callback(random.setstate, random.getstate())
+        undo.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002  # the user's global state, not ours
+        if (torch := sys.modules.get("torch")) is not None:  # otherwise nothing has drawn from it
+            undo.callback(torch.set_rng_state, torch.get_rng_state())
+        parts = (loader, getattr(loader, "dataset", None), *sampler_chain(loader))
+        for part in {id(each): each for each in parts}.values():
+            for value in getattr(part, "__dict__", {}).values():
+                _restore_generator(value, undo)
+            # This library's samplers, which have a `seek`, are copied to be read.
+            if (
+                isinstance(getattr(part, "epoch", None), int)
+                and hasattr(part, "set_epoch")
+                and not hasattr(part, "seek")
+            ):
+                undo.callback(part.set_epoch, part.epoch)
+        yield
+
+
+def _restore_generator(value: Any, undo: ExitStack) -> None:
+    """Have a random generator restored at the end; leave any other value alone."""
+    if isinstance(value, random.Random):
+        undo.callback(value.setstate, value.getstate())
+    elif isinstance(value, np.random.Generator):
+        undo.callback(setattr, value.bit_generator, "state", value.bit_generator.state)
+    elif hasattr(value, "get_state") and hasattr(value, "set_state"):  # torch's, and numpy's RandomState
+        undo.callback(value.set_state, value.get_state())

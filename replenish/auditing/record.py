@@ -1,43 +1,19 @@
-"""What a loader drew, pass by pass: the data that every question of an audit is asked of."""
+"""What a loader drew, pass by pass, and which samples those are: the data of every question of an audit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from replenish.auditing.datasets import Identity
 from replenish.draws import Int64Array
-from replenish.measure.reading import Draws
+from replenish.measure.reading import Draws, Epoch
 
-
-@dataclass(frozen=True, eq=False)
-class Pass:
-    """One pass of a loader, as a rule an epoch.
-
-    Attributes:
-        samples: What it drew, in order: positions in the loader's dataset, or numbers given to the items of a stream.
-        sizes: How many samples each batch has.
-        whole: Whether the pass reached its end.
-        told: The `epoch` of the sampler when the pass began; None if it has none.
-    """
-
-    samples: Int64Array
-    sizes: Int64Array
-    whole: bool = True
-    told: int | None = None
-
-    @classmethod
-    def of_batches(cls, batches: Sequence[Any], **rest: Any) -> Pass:
-        """Return the pass of some batches of indices."""
-        arrays = [np.asarray(batch, dtype=np.int64) for batch in batches]
-        return cls(np.concatenate(arrays), np.array([len(each) for each in arrays], dtype=np.int64), **rest)
-
-    def batches(self) -> list[Int64Array]:
-        """Return the batches."""
-        return np.split(self.samples, np.cumsum(self.sizes)[:-1])
+# The attributes in which datasets keep their contents or labels, as torchvision's do.
+_CONTENTS = ("tensors", "data", "targets", "labels", "samples", "imgs")
+_HASHED = 2**24  # bytes of an array at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +23,13 @@ class Record:
     Attributes:
         passes: The passes, in order.
         num_samples: How many samples the dataset has; of a stream, how many different items came.
-        is_stream: Whether items were told apart by their hash.
+        is_stream: Whether items were identified by their hash.
         items: Of a stream, the first item of each number, where labels are asked of them.
         identity: Which samples of which dataset the positions are, where that is known.
         weights: The weights of a sampler that has some.
     """
 
-    passes: list[Pass]
+    passes: list[Epoch]
     num_samples: int
     is_stream: bool = False
     items: list[Any] = field(default_factory=list)
@@ -61,7 +37,7 @@ class Record:
     weights: np.ndarray[Any, np.dtype[np.float64]] | None = None
 
     @property
-    def whole_passes(self) -> list[Pass]:
+    def whole_passes(self) -> list[Epoch]:
         """The passes that reached their end."""
         return [each for each in self.passes if each.whole]
 
@@ -81,3 +57,76 @@ class Record:
     def batch_size(self) -> int:
         """The usual size of a batch."""
         return int(np.median(np.concatenate([each.sizes for each in self.passes])))
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """A dataset as samples of the dataset that it was cut from.
+
+    Attributes:
+        root: Names the dataset at the bottom; equal for two objects only if they hold the same samples.
+        root_size: The length of that dataset.
+        samples: For each position of the dataset its sample in the root; None if that is the same number.
+    """
+
+    root: str
+    root_size: int
+    samples: Int64Array | None = None
+
+    def samples_of(self, positions: Int64Array) -> Int64Array:
+        """Return the samples of the root at some positions; positions outside the dataset are left out."""
+        if self.samples is None:
+            return positions
+        return self.samples[positions[(positions >= 0) & (positions < len(self.samples))]]
+
+
+def identify(dataset: Any) -> Identity | None:
+    """Return what the positions of a dataset stand for; None for a dataset without a length."""
+    samples: Int64Array | None = None
+    while hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # torch's Subset, and those made like it
+        indices = np.asarray(dataset.indices)
+        if indices.dtype.kind not in "iu" or indices.ndim != 1:
+            break
+        indices = indices.astype(np.int64)
+        samples, dataset = (indices if samples is None else indices[samples]), dataset.dataset
+    try:
+        size = len(dataset)
+    except (TypeError, NotImplementedError):
+        return None
+    return Identity(_fingerprint(dataset, size), size, samples)
+
+
+def _fingerprint(dataset: Any, size: int) -> str:
+    """Return a name that two objects share if they hold the same contents, as far as their public attributes show.
+
+    Two objects of one class over the same files, with different transforms, are the same samples. A dataset that keeps
+    its contents nowhere where they can be seen is the same only as itself.
+    """
+    state = hashlib.blake2b(f"{type(dataset).__module__}.{type(dataset).__qualname__} {size}".encode(), digest_size=12)
+    seen = False
+    for name in _CONTENTS:
+        values = getattr(dataset, name, None)
+        parts = values if isinstance(values, (list, tuple)) and name == "tensors" else [values]
+        for part in parts:
+            content = _content(part)
+            if content is not None:
+                state.update(name.encode() + content)
+                seen = True
+    if isinstance(dataset, range):
+        state.update(repr(dataset).encode())
+    elif not seen:
+        state.update(str(id(dataset)).encode())
+    return state.hexdigest()
+
+
+def _content(values: Any) -> bytes | None:
+    try:
+        if isinstance(values, list):
+            return repr(values[:1000]).encode() + repr(values[-1000:]).encode()
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):  # ragged, or on another device
+        return None
+    if array.ndim == 0 or array.dtype.hasobject:
+        return None
+    stride = max(1, array.nbytes // _HASHED)
+    return f"{array.dtype}{array.shape}".encode() + np.ascontiguousarray(array[::stride]).tobytes()

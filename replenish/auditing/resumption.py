@@ -1,4 +1,4 @@
-"""Does a training that was stopped and resumed draw what it would have drawn?"""
+"""Does a resumed training draw what the uninterrupted one draws?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from replenish.auditing.findings import FAULT, OK, WARNING, Finding
 from replenish.draws import Int64Array
+from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
 Epochs = Sequence[Sequence[Int64Array]]  # for each epoch its batches, over all processes
 
@@ -23,15 +23,15 @@ def compare_resumed(
     limited: bool = False,
     first_batches: Sequence[Int64Array] = (),
 ) -> Finding:
-    """Compare the batches after a resume with those of a run that was never stopped.
+    """Compare the batches after a resume with those of an uninterrupted run.
 
     Args:
         name: The finding's name: how the run was stopped.
-        reference: The batches of the run that was never stopped.
-        stopped: Those of the run that was stopped.
-        resumed: Those after the resume.
+        reference: The batches of the uninterrupted run.
+        stopped: The batches of the run that was stopped.
+        resumed: The batches after the resume.
         saved: How many batches were trained when the checkpoint was written.
-        limited: Whether the runs were ended after some batches, so that the resumed one may have more or fewer.
+        limited: Whether a limit of batches ended the runs, so that the resumed one may have more or fewer.
         first_batches: The first batch of each process after the resume.
     """
     whole, before, after = (_batches(each) for each in (reference, stopped, resumed))
@@ -43,7 +43,7 @@ def compare_resumed(
     if not after:
         return Finding(name, FAULT, f"Resumed at step {saved}, it trained with no batch.", numbers)
     if all(equal) and (limited or len(expected) == len(after)):
-        text = f"Exact: the {len(after)} batches from step {saved} on are those of a run that was never stopped."
+        text = f"Exact: the {len(after)} batches from step {saved} on equal those of the uninterrupted run."
         return Finding(name, OK, text, numbers)
     steps = [_step_with(batch, whole, saved) for batch in first_batches]
     if len(set(steps)) > 1 and None not in steps:

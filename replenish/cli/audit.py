@@ -71,8 +71,8 @@ def audit(
         check_script(script)  # before numpy is loaded
     from replenish import checks
     from replenish.exec.flight_record import finish_record, start_record
-    from replenish.exec.recorded_run import recorded_run
     from replenish.exec.resume_test import CHECKPOINTS, ResumeTest
+    from replenish.exec.script_audit import recorded_run
     from replenish.lab.atomic_files import check_place
 
     with errors_as_sentences():
@@ -101,8 +101,8 @@ def audit(
 
 def _report_resume(test: ResumeTest, json_file: Path | None) -> int:
     """Run the test of a resume, print what was found, and return the exit code."""
-    from replenish.auditing.findings import FAULT
     from replenish.lab.atomic_files import write_atomically
+    from replenish.measure.findings import FAULT
 
     found = test.run(lambda line: typer.echo(f"replenish: {line}", err=True))
     typer.echo(repr(found))
@@ -114,9 +114,9 @@ def _report_resume(test: ResumeTest, json_file: Path | None) -> int:
 
 def _report(records: Path, code: int, html: Path | None, json_file: Path | None) -> int:
     """Print and write what was found, and return the exit code."""
-    from replenish.auditing.findings import FAULT
-    from replenish.exec.judge_run import judge_run
+    from replenish.exec.script_audit import judge_run
     from replenish.lab.atomic_files import write_atomically
+    from replenish.measure.findings import FAULT
 
     audits, others = judge_run(records)
     for name, one in audits:

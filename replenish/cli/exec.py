@@ -44,8 +44,7 @@ def exec_(
     import tempfile
 
     from replenish import checks
-    from replenish.exec.audit_task import AuditTask
-    from replenish.exec.environment import OrderRequest
+    from replenish.exec.environment import AuditTask, OrderRequest, run_environment
     from replenish.exec.flight_record import start_record
     from replenish.orders.building import check_fittable, is_file
 
@@ -65,9 +64,8 @@ def exec_(
         checks.integer("start_epoch", start_epoch, minimum=0)
         records = tempfile.mkdtemp(prefix="replenish-exec-")
         request = OrderRequest(order, seed, records, options, everything, start_epoch)
-        environment = request.environment()
-        if record is not None:
-            environment = AuditTask(str(start_record(record)), facts=False).beside(environment)
+        task = None if record is None else AuditTask(str(start_record(record)), facts=False)
+        environment = run_environment(request, task)
         words = command_of(script)
         if os.name == "posix":  # in this very process, so that signals and exit codes are the script's
             sys.stdout.flush()

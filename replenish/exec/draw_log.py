@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,13 @@ from replenish.draws import Int64Array
 #: How the files of a run's processes are named, beside their process ids.
 SUFFIX = ".draws"
 _PLAIN, _ZIPPED = b"p", b"z"  # how a plane of bytes is kept
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until a condition holds, such as that all processes of a run have written something; not for ever."""
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def append_chunk(path: str | os.PathLike[str], header: dict[str, Any], payload: bytes = b"") -> None:
@@ -44,11 +52,16 @@ def read_chunks(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
             yield header, payload
 
 
+def is_closed(path: Path) -> bool:
+    """Say whether the process that writes a log has ended by itself."""
+    return any(header["kind"] == "closed" for header, _ in read_chunks(path))
+
+
 def pack(values: Int64Array) -> tuple[dict[str, Any], bytes]:
     """Return integers as few bytes, and what `unpack` needs to know.
 
-    Each takes as many bytes as the largest needs. All first bytes come before all second ones, and those of random
-    indices that do not compress are left as they are: trying would take longer than all the rest.
+    Each takes as many bytes as the largest needs. All first bytes come before all second ones. Bytes that do not
+    compress, as of random indices, are left as they are: trying would take longer than everything else.
     """
     low = int(values.min()) if len(values) else 0
     offsets = (values - low).astype("<u8")  # hashes use all 64 bits: the difference wraps around

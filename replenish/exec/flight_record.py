@@ -1,16 +1,14 @@
 """The flight recorder's file: which samples were in each batch of a run.
 
 While a run trains, each of its processes writes a log to the folder `FILE.parts`. At the end they become one file. A
-pass that an order repeats exactly is kept as the order's config and a step, any other as compressed indices. Of a run
-that was killed the folder is read, as far as it was written.
+pass that an order repeats exactly is kept as the order's config and a step, any other as compressed indices. After a
+run was killed, the folder is read as far as it was written.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from replenish import checks
-from replenish.auditing.record import Pass
 from replenish.draws import Int64Array
-from replenish.exec.draw_log import SUFFIX, append_chunk, pack, read_chunks, unpack
-from replenish.exec.environment import RECORD_VARIABLE, OrderRequest
+from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, read_chunks, unpack, wait_until
+from replenish.exec.environment import AuditTask, OrderRequest
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
 from replenish.orders.building import build_order, order_from_config
 from replenish.orders.cursor import CursorOrder
@@ -88,11 +85,10 @@ def finish_record_of_exec(request: OrderRequest, loaders: Sequence[dict[str, Any
         request: The order.
         loaders: What the run wrote of its loaders.
     """
-    parts = Path(json.loads(os.environ[RECORD_VARIABLE])["records"])
+    parts = Path(AuditTask.from_environment().records)
     file = parts.with_name(parts.name.removesuffix(".parts"))
-    until = time.monotonic() + _OTHER_RANKS
-    while _closed(parts) < int(os.environ.get("LOCAL_WORLD_SIZE") or 1) and time.monotonic() < until:
-        time.sleep(0.1)
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
+    wait_until(lambda: sum(map(is_closed, parts.glob(f"*{SUFFIX}"))) >= ranks, _OTHER_RANKS)
     orders = []
     for each in loaders:
         if each["seed"] is not None and each["epochs"] is not None:
@@ -102,10 +98,6 @@ def finish_record_of_exec(request: OrderRequest, loaders: Sequence[dict[str, Any
                 )
                 orders.append((built, int(each["epochs"][0])))
     return f"{finish_record(file, orders):,} training batches recorded in {file}"
-
-
-def _closed(parts: Path) -> int:
-    return sum(any(header["kind"] == "closed" for header, _ in read_chunks(path)) for path in parts.glob(f"*{SUFFIX}"))
 
 
 def _append_pass(path: Path, one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> int | None:
@@ -130,10 +122,13 @@ def _known_order(one: RecordedPass, fitted: list[tuple[Order, int]], start: int 
     guesses += [{"config": dict(order.config()), "step": step, "replicas": 1, "rank": 0} for order, step in fitted]
     if start is not None:
         guesses = [{**each, "step": start} for each in guesses[:1]] + guesses
-    for told in guesses:
+    drawn = one.draws()
+    for guess in guesses:
         with suppress(ValueError):  # it needs arrays that a config only names
-            if _draws(order_from_config(told["config"]), told, one.draws()):
-                return told
+            batches = list(_share(guess, len(drawn.sizes)))
+            same_sizes = np.array_equal([len(batch) for batch in batches], drawn.sizes)
+            if same_sizes and np.array_equal(np.concatenate(batches), drawn.samples):
+                return guess
     return None
 
 
@@ -144,27 +139,19 @@ def _fitted(loader: RecordedLoader, number: int, orders: Sequence[tuple[CursorOr
         return []
     found: list[tuple[Order, int]] = []
     for order, epoch in orders:
-        with suppress(ValueError):  # it is that of another loader
+        with suppress(ValueError):  # the order of another loader
             found.append((FittedOrder(order, len(sizes), int(sizes[-1])), (epoch + number) * len(sizes)))
     return found
 
 
-def _draws(order: Order, told: dict[str, Any], drawn: Pass) -> bool:
-    at = 0
-    for batch in _share(order, told, len(drawn.sizes)):
-        if not np.array_equal(batch, drawn.samples[at : at + len(batch)]):
-            return False
-        at += len(batch)
-    return at == len(drawn.samples)
-
-
-def _share(order: Order, told: dict[str, Any], steps: int) -> Iterator[Int64Array]:
-    for batch in order.batches(told["step"], told["step"] + steps):
-        yield batch[share_of(len(batch), told["replicas"], told["rank"])]
+def _share(known: dict[str, Any], steps: int) -> Iterator[Int64Array]:
+    """Yield the batches of some steps of an order, of one rank."""
+    for batch in order_from_config(known["config"]).batches(known["step"], known["step"] + steps):
+        yield batch[share_of(len(batch), known["replicas"], known["rank"])]
 
 
 def is_record(path: Path) -> bool:
-    """Say whether a path is a record, or that of a run that was killed."""
+    """Say whether a path is a record, or the folder of a killed run."""
     if not path.exists():
         return parts_folder(path).is_dir()
     if path.is_dir():
@@ -201,7 +188,7 @@ def _read(path: Path) -> list[ProcessDraws]:
             one = RecordedPass(True, None, header["rank"], len(loader.passes), handed=header["handed"])
             one.whole = header["whole"]
             if "order" in header:
-                batches = list(_share(order_from_config(header["order"]["config"]), header["order"], header["steps"]))
+                batches = list(_share(header["order"], header["steps"]))
                 one.samples, sizes = batches, [len(batch) for batch in batches]
                 one.sizes, one.order = [np.array(sizes, dtype=np.int64)], header["order"]
             else:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import atexit
 import functools
-import json
 import os
 import sys
 from typing import Any
 
 from torch.utils.data import DataLoader
 
-from replenish.exec.environment import FIRST_PROCESS, RECORD_VARIABLE, VARIABLE, OrderRequest
+from replenish.exec.environment import FIRST_PROCESS, RECORD_VARIABLE, VARIABLE, AuditTask, OrderRequest
 from replenish.exec.records import RecordWriter
 from replenish.exec.sources import write_sources
 from replenish.torch.shuffle_patch import ShufflePatch
@@ -23,10 +22,11 @@ def seen(loader: Any) -> None:
     An order that does not fit the loader's sizes ends the script with a sentence: it is not the script's fault.
     """
     try:
-        if (patch := _shuffle_patch()) is not None:
-            patch.see(loader)
-        if (recorder := _recorder()) is not None and isinstance(loader, DataLoader):
-            recorder.see(loader)
+        hook = _hook()
+        if hook.patch is not None:
+            hook.patch.see(loader)
+        if hook.recorder is not None and isinstance(loader, DataLoader):
+            hook.recorder.see(loader)
     except (TypeError, ValueError, OSError) as error:
         print(f"replenish: {error}", file=sys.stderr)
         raise SystemExit(2) from None
@@ -34,60 +34,50 @@ def seen(loader: Any) -> None:
 
 def write_records() -> None:
     """Write the latest counts and draws of this process's loaders, if it has made any."""
-    if _writer.cache_info().currsize:
-        _writer().write()
-    if _recorder.cache_info().currsize and (recorder := _recorder()) is not None:
-        recorder.close()
+    if _hook.cache_info().currsize:
+        hook = _hook()
+        if hook.writer is not None:
+            hook.writer.write()
+        if hook.recorder is not None:
+            hook.recorder.close()
 
 
 def forget() -> None:
     """Give the loaders their own shuffling back, and read the environment again."""
-    if _shuffle_patch.cache_info().currsize and (patch := _shuffle_patch()) is not None:
+    if _hook.cache_info().currsize and (patch := _hook().patch) is not None:
         patch.remove()
-    for each in (_shuffle_patch, _recorder, _writer):
-        each.cache_clear()
+    _hook.cache_clear()
 
 
-@functools.cache
-def _recorder() -> Any:
-    """Return the `Recorder` of this process's loaders; None if they are not recorded."""
-    if RECORD_VARIABLE not in os.environ and "audit" not in json.loads(os.environ[VARIABLE]):
-        return None  # before the audit is imported
-    from replenish.exec.auditor import process_auditor
+class _Hook:
+    """What gives the order to this process's loaders and writes what happened to them, and what records their draws."""
 
-    patch = _shuffle_patch()
-    return process_auditor(None if patch is None else patch.hook)
+    def __init__(self) -> None:
+        self.patch: ShufflePatch | None = None
+        self.writer: RecordWriter | None = None
+        self.recorder: Any = None
+        if VARIABLE in os.environ:
+            request = OrderRequest.from_environment()
+            write_sources(request.records)
+            self.patch = ShufflePatch(
+                request.order,
+                request.seed,
+                {name: _loaded(value) for name, value in request.options.items()},
+                everything=request.everything,
+                first_epoch=request.first_epoch,
+                changed=lambda: writer.changed(),
+                draws_alone=_was_started_by_another,
+            )
+            writer = self.writer = RecordWriter(request.records, self.patch.records)
+            atexit.register(writer.end)
+        if RECORD_VARIABLE in os.environ:
+            from replenish.exec.recorder import Recorder
 
-
-@functools.cache
-def _shuffle_patch() -> ShufflePatch | None:
-    """Return what gives the order to this process's loaders; None if they keep theirs."""
-    if "audit" in json.loads(os.environ[VARIABLE]):
-        return None
-    request = OrderRequest.from_environment()
-    write_sources(request.records)
-    atexit.register(_end)
-    return ShufflePatch(
-        request.order,
-        request.seed,
-        {name: _loaded(value) for name, value in request.options.items()},
-        everything=request.everything,
-        first_epoch=request.first_epoch,
-        changed=lambda: _writer().changed(),
-        draws_alone=_was_started_by_another,
-    )
+            # The recorder must see what the order draws.
+            self.recorder = Recorder(AuditTask.from_environment(), None if self.patch is None else self.patch.hook)
 
 
-@functools.cache
-def _writer() -> RecordWriter:
-    patch = _shuffle_patch()
-    assert patch is not None
-    return RecordWriter(OrderRequest.from_environment().records, patch.records)
-
-
-def _end() -> None:
-    if VARIABLE in os.environ:  # a script may have removed it
-        _writer().end()
+_hook = functools.cache(_Hook)
 
 
 def _loaded(option: Any) -> Any:
@@ -99,5 +89,5 @@ def _loaded(option: Any) -> Any:
 
 
 def _was_started_by_another() -> bool:
-    """Whether another Python process of the run has started this one, in whatever way: others may be beside it."""
+    """Say whether another Python process of the run has started this one: others may train beside it."""
     return os.environ[FIRST_PROCESS] != str(os.getpid())

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from torch.utils.data import IterableDataset, TensorDataset
 
-from replenish.auditing.augmentation import augmentation
 from replenish.auditing.claims import claim_of
-from replenish.auditing.datasets import identify
+from replenish.auditing.probes import augmentation, resuming
 from replenish.auditing.reading import sampler_chain, weights_of
-from replenish.auditing.resuming import resuming
+from replenish.auditing.record import identify
 from replenish.orders.protocol import Order
 from replenish.torch.describe import describe_loader
 

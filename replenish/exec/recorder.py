@@ -23,8 +23,8 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from replenish.auditing.hashing import sample_hashes
 from replenish.auditing.reading import sampler_chain
-from replenish.exec.audit_task import AuditTask
-from replenish.exec.draw_log import SUFFIX, append_chunk, pack
+from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, wait_until
+from replenish.exec.environment import AuditTask
 from replenish.exec.loader_facts import loader_facts, order_at, probe
 from replenish.torch.describe import describe_loader
 from replenish.torch.loader_hook import LoaderHook
@@ -32,6 +32,7 @@ from replenish.torch.loader_hook import LoaderHook
 # In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
 _LOADER, _PASS = "_replenish_loader", "_replenish_pass"
 _FLUSH_SAMPLES, _FLUSH_SECONDS = 2**16, 1.0
+_OTHER_RANKS = 20.0  # seconds in which all ranks should come to the batch at which the run is stopped
 
 
 class Recorder:
@@ -60,7 +61,7 @@ class Recorder:
         self._optimizers_seen = False
         self._optimizer: weakref.ref[Any] | None = None
         self._stopped = False
-        self._checkpoints: dict[str, tuple[int, int]] = {}
+        self._checkpoints: dict[str, int] = {}  # when each was written
         self._folder = Path.cwd()
         atexit.register(self.close)
 
@@ -97,9 +98,9 @@ class Recorder:
             each.flush()
 
     def end_script(self) -> None:
-        """End the script, as it was told to end after some epochs or batches."""
+        """End the script, which has had as many epochs or batches as were asked for."""
         self.flush()
-        self.write({"kind": "ended"})
+        Path(self.task.records, f"{os.getpid()}.ended").touch()
         sys.exit(0)
 
     # ---- Passes ----
@@ -119,7 +120,7 @@ class Recorder:
         entry: _Loader = vars(loader).get(_LOADER) or self.see(loader)
         training = torch.is_grad_enabled()
         if training:
-            self._hear_optimizers()
+            self._watch_optimizers()
             self._trained.clear()  # batches before this pass that no step followed: an evaluation with gradients on
             if self.task.epochs is not None and entry.whole >= self.task.epochs:
                 self.end_script()
@@ -162,7 +163,7 @@ class Recorder:
 
     def _draw(self, sampler: Any, own: Any) -> Iterator[Any]:
         starting: _Pass | None = getattr(self._local, "starting", None)
-        return own() if starting is None or starting.loader.sampler is not sampler else starting.follow(own())
+        return own() if starting is None or starting.loader.sampler is not sampler else _Follower(starting, own())
 
     def _wrap_next(self, kind: Any) -> None:
         kind = next(each for each in kind.__mro__ if "__next__" in vars(each))
@@ -178,7 +179,8 @@ class Recorder:
                 return own(iterator)
             current.depth = 1
             try:
-                current.before_batch()
+                if current.training:
+                    self._before_training_batch()
                 batch = own(iterator)
             except StopIteration:
                 current.finish()
@@ -192,7 +194,7 @@ class Recorder:
 
     # ---- What happens beside the loaders ----
 
-    def _hear_optimizers(self) -> None:
+    def _watch_optimizers(self) -> None:
         if not self._optimizers_seen:
             self._optimizers_seen = True
             register_optimizer_step_post_hook(self._stepped)
@@ -209,13 +211,15 @@ class Recorder:
         self._optimizer_steps += bool(self._latest)
         for each in self._latest:
             each.steps.append(each.handed)
+        if self._stopped:  # the process may save and end before its next batch
+            self._write_counts()
 
-    def before_training_batch(self) -> None:
+    def _before_training_batch(self) -> None:
         """End or stop the script here, if that was asked for."""
         if self.task.steps is not None and self._batches >= self.task.steps:
             self.end_script()
         if self.task.stop is not None:
-            self._stop_where_told()
+            self._stop_run(self.task.stop)
 
     def trained_with(self, current: _Pass) -> None:
         """Count a training batch that was handed out."""
@@ -229,35 +233,56 @@ class Recorder:
         if current.training:
             current.loader.whole += 1
 
-    def _stop_where_told(self) -> None:
-        stop = self.task.stop
-        assert stop is not None
-        found, changed = self._look_for_checkpoints(stop.checkpoints)
-        # A checkpoint that is still changing is not whole.
-        if not self._stopped and self._batches >= stop.batch and (not stop.kill or (found and not changed)):
+    def _stop_run(self, after: int) -> None:
+        found, changed = self._look_for_checkpoints()
+        if self._stopped or self._batches < after:
+            return
+        if not self.task.kill:
             self._stopped = True
+            self._wait_for_other_ranks()
             self.flush()
-            os.kill(os.getpid(), signal.SIGKILL if stop.kill else signal.SIGTERM)
+            self._write_counts()
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif _rank() == 0 and found and not changed:  # a checkpoint that is still changing is not whole
+            self.flush()
+            self._kill_run()
 
-    def _look_for_checkpoints(self, patterns: tuple[str, ...]) -> tuple[bool, bool]:
+    def _wait_for_other_ranks(self) -> None:
+        """Wait until all ranks are here: a launcher may end the others, wherever they are, as soon as one ends."""
+        folder = Path(self.task.records)
+        (folder / f"{os.getpid()}.stop").touch()
+        wait_until(lambda: len(list(folder.glob("*.stop"))) >= _ranks(), _OTHER_RANKS)
+
+    def _kill_run(self) -> None:
+        """Kill all processes of the run at once: those that are left could save another checkpoint."""
+        for path in Path(self.task.records).glob(f"*{SUFFIX}"):
+            if not is_closed(path) and int(path.stem) != os.getpid():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(path.stem), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _look_for_checkpoints(self) -> tuple[bool, bool]:
         """Write which checkpoints have changed, and say whether there are some and whether some have."""
-        found: dict[str, tuple[int, int]] = {}
-        for path in (path for pattern in patterns for path in self._folder.glob(pattern)):
+        found: dict[str, int] = {}
+        for path in (path for pattern in self.task.checkpoints for path in self._folder.glob(pattern)):
             with contextlib.suppress(OSError):  # it was removed just now
-                status = path.stat()
-                found[str(path.relative_to(self._folder))] = status.st_mtime_ns, status.st_size
-        changed = sorted(path for path, status in found.items() if self._checkpoints.get(path) != status)
+                found[str(path.relative_to(self._folder))] = path.stat().st_mtime_ns
+        changed = {path: time for path, time in found.items() if self._checkpoints.get(path) != time}
         if changed:
-            counts = {"handed": self._batches, "steps": self._optimizer_steps}
-            self.write({"kind": "checkpoint", "paths": changed, **counts})
+            self._write_counts(changed)
         self._checkpoints = found
         return bool(found), bool(changed)
+
+    def _write_counts(self, changed: dict[str, int] | None = None) -> None:
+        """Write how far the training is, and the checkpoints that have changed, each with its time."""
+        counts = {"handed": self._batches, "steps": self._optimizer_steps}
+        self.write({"kind": "counts", "changed": changed or {}, **counts})
 
     def close(self) -> None:
         """Write all that is left, at the end of the process."""
         atexit.unregister(self.close)  # what `exec` makes of the log removes it
         if self.task.stop is not None and self._batches:
-            self._look_for_checkpoints(self.task.stop.checkpoints)
+            self._look_for_checkpoints()
         self.flush()
         if self._open:
             self.write({"kind": "closed"})
@@ -304,20 +329,10 @@ class _Pass:
         except (TypeError, NotImplementedError):
             self._length = None
 
-    def follow(self, items: Iterator[Any]) -> Iterator[Any]:
-        """Return an iterator over the items of the sampler that records each."""
-        stateful = all(hasattr(items, name) for name in ("state_dict", "load_state_dict"))
-        return _StatefulFollower(self, items) if stateful else _Follower(self, items)
-
     def ended(self) -> None:
         """Note that the sampler has no more items; of a loader with workers, which makes two iterators, if it drew."""
         if self._drawn:
             self.finish()
-
-    def before_batch(self) -> None:
-        """Do what is to be done before the loop gets its next batch."""
-        if self.training:
-            self.recorder.before_training_batch()
 
     def after_batch(self, batch: Any) -> None:
         """Count a batch that the loop gets, and record its contents if it has no indices."""
@@ -333,17 +348,17 @@ class _Pass:
         if not self.is_done:
             self.is_done = True
             self.recorder.finished(self)
-            self.flush(whole=True)
+            self.flush()
             self.recorder._open.append(self)  # its last batches are still to be handed out
 
-    def flush(self, *, whole: bool = False) -> None:
+    def flush(self) -> None:
         """Write what was drawn since the last time."""
         if not self._begun:
             self._begun = True
             epoch = getattr(self.loader.owner, "epoch", None)
             header = {"kind": "pass", "at": self.at, "training": self.training, "rank": _rank()}
-            told = epoch if isinstance(epoch, int) else None
-            self._write({**header, "told": told, "indices": self.loader.has_indices, "order": self._order})
+            number = epoch if isinstance(epoch, int) else None
+            self._write({**header, "told": number, "indices": self.loader.has_indices, "order": self._order})
         batches, self._batches, self._samples, self._flushed = self._batches, [], 0, time.monotonic()
         if batches:
             lengths = np.array([len(each) for each in batches], dtype=np.int64)
@@ -352,7 +367,7 @@ class _Pass:
             sizes, more = pack(lengths)
             self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))
-        self._write({"kind": "state", "handed": self.handed, "whole": whole or self.is_done, **steps}, payload)
+        self._write({"kind": "state", "handed": self.handed, "whole": self.is_done, **steps}, payload)
 
     def record(self, item: Any) -> None:
         """Record an item of the sampler: a batch of indices, or one index."""
@@ -370,7 +385,7 @@ class _Pass:
 
 
 class _Follower(Iterator[Any]):
-    """The iterator of a sampler, each of whose items is recorded."""
+    """The iterator of a sampler, each of whose items is recorded; with a state, for torchdata, if that has one."""
 
     def __init__(self, current: _Pass, items: Iterator[Any]) -> None:
         self._pass, self._items = current, items
@@ -384,18 +399,19 @@ class _Follower(Iterator[Any]):
         self._pass.record(item)
         return item
 
-
-class _StatefulFollower(_Follower):
-    """One that has a state, which torchdata's loaders look for."""
-
-    def state_dict(self) -> Any:
-        return self._items.state_dict()  # type: ignore[attr-defined]
-
-    def load_state_dict(self, state: Any) -> None:
-        self._items.load_state_dict(state)  # type: ignore[attr-defined]
+    def __getattr__(self, name: str) -> Any:
+        if name in ("state_dict", "load_state_dict"):
+            return getattr(self._items, name)
+        raise AttributeError(name)
 
 
 def _rank() -> int:
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank()
     return int(os.environ.get("RANK") or 0)
+
+
+def _ranks() -> int:
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_world_size()
+    return int(os.environ.get("WORLD_SIZE") or 1)

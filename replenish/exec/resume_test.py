@@ -1,6 +1,6 @@
-"""The test of a script's resume: run it to its end, stop it, resume it as told, and compare the batches.
+"""The test of a script's resume: run it to its end, stop it, resume it, and compare the batches.
 
-Every run has a folder of its own below a scratch folder, which is its working folder.
+Each run's working folder is an own folder below a scratch folder.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from replenish.auditing import Audit, Finding
-from replenish.auditing.findings import WARNING
 from replenish.auditing.resumption import compare_resumed
 from replenish.draws import Int64Array
 from replenish.exec import run_script
-from replenish.exec.audit_task import AuditTask, Stop
-from replenish.exec.recorded_run import run_until_ended
+from replenish.exec.environment import AuditTask, run_environment
 from replenish.exec.run_draws import ProcessDraws, RecordedPass, read_run
+from replenish.exec.script_audit import run_until_ended
+from replenish.measure.findings import WARNING
 
 #: Where checkpoints are looked for, if nobody says: files, and folders of them.
 CHECKPOINTS = ("**/*.pt", "**/*.pth", "**/*.ckpt", "**/checkpoint*")
@@ -64,8 +65,8 @@ class ResumeTest:
 
     def _run(self, scratch: Path, report: Callable[[str], None]) -> Audit:
         report("running the script without a stop")
-        _, code = self._record(scratch / "whole", self._words(), self.steps, None)
-        reference = TrainedBatches.of_run(read_run(scratch / "whole.records", raw_hashes=True))
+        run, code = self._record(scratch / "whole", self._words(), steps=self.steps)
+        reference = TrainedBatches.of_run(run)
         total = sum(len(epoch) for epoch in reference.epochs)
         if total < 2:
             raise ValueError(f"the script should train with at least 2 batches, but trained with {total} (exit {code})")
@@ -88,26 +89,25 @@ class ResumeTest:
         reference: TrainedBatches,
         report: Callable[[str], None],
     ) -> Finding:
-        folder, records = scratch / name, scratch / f"{name}.records"
+        folder = scratch / name
         report(f"running it until {name} after {stop} batches")
-        self._record(folder, self._words(), self.steps, Stop(stop, kill, self.checkpoints))
-        run = read_run(records, raw_hashes=True)
+        limits = {"steps": self.steps, "stop": stop, "kill": kill, "checkpoints": self.checkpoints}
+        run, _ = self._record(folder, self._words(), **limits)
         stopped = TrainedBatches.of_run(run, reference)
         if (checkpoint := self._newest(folder)) is None:
             why = "after it no batch was trained" if kill else "the script does not save when it gets the signal"
             return Finding(name, WARNING, f"No checkpoint was written before the end of the run: {why}.")
         shown = checkpoint.relative_to(folder)
-        saved = reference.trained_at(run, shown)
+        saved = reference.trained_at(run, shown, checkpoint.stat().st_mtime_ns)
         report(f"resuming from {shown}, of step {saved}")
         # A copy: the first processes to resume may save again before the last ones have read the checkpoint.
         kept = scratch.resolve() / f"{name}.kept"
         shutil.copytree(folder, kept, symlinks=True)
         words = [word.replace(PLACEHOLDER, str(kept / shown)) for word in _command(self.resume)]
-        shutil.move(records, scratch / f"{name}.stopped")
         # A loop may skip the batches of an epoch that were trained before.
         left = None if self.steps is None else self.steps - saved + max(len(epoch) for epoch in reference.epochs)
-        _, code = self._record(folder, words, left, None)
-        again = TrainedBatches.of_run(read_run(records, raw_hashes=True), reference)
+        run, code = self._record(folder, words, steps=left)
+        again = TrainedBatches.of_run(run, reference)
         if code != 0 and not again.epochs:
             raise ValueError(f"the command that resumes should train, but ended with exit code {code}")
         return compare_resumed(
@@ -123,20 +123,18 @@ class ResumeTest:
     def _words(self) -> list[str]:
         return [sys.executable, run_script.__file__, *_located(self.script)]
 
-    def _record(self, folder: Path, words: list[str], steps: int | None, stop: Stop | None) -> tuple[Path, int]:
-        """Run a command in a folder, with its draws recorded beside it."""
-        records = folder.with_name(f"{folder.name}.records")
-        records.mkdir()
+    def _record(self, folder: Path, words: list[str], **limits: Any) -> tuple[list[ProcessDraws], int]:
+        """Run a command in a folder, and return what its processes drew and its exit code."""
+        records = Path(tempfile.mkdtemp(dir=folder.parent, prefix="records-"))
         folder.mkdir(exist_ok=True)
         for each in self.inputs:
             link = folder / each.name
             if not link.exists():
                 link.symlink_to(each.resolve())
-        task = AuditTask(str(records), steps=steps, facts=False, stop=stop)
-        environment = task.environment()
-        here = os.getcwd()
-        environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], here])  # for -m
-        return records, run_until_ended(words, environment, records, cwd=folder)
+        environment = run_environment(task=AuditTask(str(records), facts=False, **limits))
+        environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], os.getcwd()])  # for -m
+        code = run_until_ended(words, environment, records, cwd=folder)
+        return read_run(records, raw_hashes=True), code
 
     def _newest(self, folder: Path) -> Path | None:
         found = {path for pattern in self.checkpoints for path in folder.glob(pattern)}
@@ -175,13 +173,21 @@ class TrainedBatches:
         first = [next((batch for epoch in each for batch in epoch), np.empty(0, dtype=np.int64)) for each in ranks]
         return cls([epoch for epoch in epochs if epoch], per_step, ahead, first)
 
-    def trained_at(self, run: list[ProcessDraws], checkpoint: Path) -> int:
-        """Return how many batches were trained when a checkpoint was last written."""
-        events = [each for each in run[0].events if each["kind"] == "checkpoint" and str(checkpoint) in each["paths"]]
-        if not events:
-            raise ValueError(f"{checkpoint} was written at a time that is not known")
-        last = events[-1]
-        return int(last["steps"] * self.per_step if last["steps"] else last["handed"])
+    def trained_at(self, run: list[ProcessDraws], checkpoint: Path, written: int) -> int:
+        """Return how many batches were trained when a checkpoint was written, at a time in nanoseconds."""
+        counts = [each for process in run for each in process.events if each["kind"] == "counts"]
+        found = [each for each in counts if each["changed"].get(str(checkpoint)) == written]
+        first = [each for each in run[0].events if each["kind"] == "counts"]
+        if not found and any(not each["changed"] for each in first):
+            # After SIGTERM each step is counted. A script may save later than Python's exit shows: it ends by
+            # os._exit, or its launcher sends SIGTERM again.
+            found = first[-1:]
+        if not found:
+            raise ValueError(
+                f"{checkpoint} was written at a time that is not known; try another --stop, or name the checkpoints "
+                f"with --checkpoint"
+            )
+        return int(found[0]["steps"] * self.per_step if found[0]["steps"] else found[0]["handed"])
 
 
 def _training_passes(process: ProcessDraws) -> list[RecordedPass]:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from replenish.auditing.claims import Claim
-from replenish.auditing.datasets import Identity
-from replenish.auditing.record import Pass, Record
+from replenish.auditing.record import Identity, Record
 from replenish.draws import Int64Array
 from replenish.exec.draw_log import SUFFIX, read_chunks, unpack
+from replenish.measure.reading import Epoch
 
 
 @dataclass
@@ -22,7 +22,7 @@ class RecordedPass:
     """One pass over a loader, in one process."""
 
     training: bool
-    told: int | None
+    number: int | None  # the sampler's epoch, if it has one
     rank: int
     at: int  # its place in the order in which loaders were made and passes began
     order: dict[str, Any] | None = None  # an order's config, and the step at which the pass is thought to begin
@@ -37,9 +37,9 @@ class RecordedPass:
         """How many of its batches the loop got."""
         return min(self.handed, sum(len(each) for each in self.sizes))
 
-    def draws(self) -> Pass:
+    def draws(self) -> Epoch:
         """Return what was drawn."""
-        return Pass(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.told)
+        return Epoch(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.number)
 
 
 @dataclass
@@ -105,7 +105,7 @@ class ProcessDraws:
 def read_run(folder: Path, *, raw_hashes: bool = False) -> list[ProcessDraws]:
     """Return what the processes of a run recorded, by rank; those that iterated no loader are left out.
 
-    Items of streams get numbers from 0, or keep their hashes, by which those of several runs can be compared.
+    Items of streams get numbers from 0, or keep their hashes, so that runs can be compared.
     """
     found = [_read_process(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     if not raw_hashes:
@@ -161,7 +161,7 @@ def _read_process(path: Path) -> ProcessDraws:
 
 
 def _number_hashes(run: list[ProcessDraws]) -> None:
-    """Give the items of streams numbers, equal ones the same in all processes."""
+    """Number the items of streams; equal items have the same number in all processes."""
     streams = [
         each for process in run for loader in process.loaders if loader.facts["is_stream"] for each in loader.passes
     ]
@@ -190,22 +190,13 @@ def _merge_alike(process: ProcessDraws) -> None:
 
 
 def _alike(one: RecordedLoader, other: RecordedLoader) -> bool:
-    same_claim = one.promise.get("claim") == other.promise.get("claim")
-    return one.facts == other.facts and same_claim and _same_data(one, other)
-
-
-def _same_data(one: RecordedLoader, other: RecordedLoader) -> bool:
-    mine, its = one.identity(), other.identity()
-    if mine is None or its is None:
-        return one.promise.get("identity") is other.promise.get("identity") is None
-    same_samples = (mine.samples is None) == (its.samples is None) and np.array_equal(
-        [] if mine.samples is None else mine.samples, [] if its.samples is None else its.samples
-    )
-    return mine.root == its.root and same_samples
+    same_promise = all(one.promise.get(name) == other.promise.get(name) for name in ("claim", "identity"))
+    same_samples = np.array_equal(one.arrays.get("samples"), other.arrays.get("samples"))  # type: ignore[arg-type]
+    return one.facts == other.facts and same_promise and same_samples
 
 
 def _drop_untrained(process: ProcessDraws) -> None:
-    """Where an optimizer made steps, passes without one are no training, though gradients were on."""
+    """Where an optimizer made steps, do not count passes without one as training, though gradients were on."""
     passes = [each for loader in process.loaders for each in loader.passes]
     if any(len(each.steps) for each in passes):
         for each in passes:

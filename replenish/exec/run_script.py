@@ -12,7 +12,6 @@ from __future__ import annotations
 import builtins
 import importlib.machinery
 import importlib.util
-import json
 import os
 import runpy
 import shutil
@@ -95,10 +94,10 @@ def _report(failed: bool) -> bool:
 
     An audit prints nothing here: the process that started it reads the results.
     """
-    from replenish.exec.environment import VARIABLE, OrderRequest
+    from replenish.exec.environment import RECORD_VARIABLE, VARIABLE, OrderRequest
     from replenish.exec.records import read_records
 
-    if "audit" in json.loads(os.environ[VARIABLE]):
+    if RECORD_VARIABLE in os.environ and VARIABLE not in os.environ:
         return True
     request = OrderRequest.from_environment()
     if (hook := sys.modules.get("replenish.exec.hook")) is not None:
@@ -106,7 +105,7 @@ def _report(failed: bool) -> bool:
     found = read_records(request.records)
     shutil.rmtree(request.records, ignore_errors=True)
     if os.environ.get("RANK", "0") in ("", "0"):
-        if "REPLENISH_RECORD" in os.environ:
+        if RECORD_VARIABLE in os.environ:
             from replenish.exec.flight_record import finish_record_of_exec
 
             _print(finish_record_of_exec(request, found.loaders))

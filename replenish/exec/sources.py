@@ -29,7 +29,7 @@ Digests = Mapping[str, str | None]
 def write_sources(folder: str | os.PathLike[str]) -> None:
     """Write which sources of the user's own this process has imported, when it makes its first loader and when it ends.
 
-    Those that are written stay as they are: a source may be edited while the script goes on.
+    A source that is written already keeps its digest: it may be edited while the script runs.
     """
     path = Path(folder) / f"{os.getpid()}{_ENDING}"
     known = json.loads(path.read_text()) if path.exists() else {}
@@ -52,7 +52,7 @@ def find_leftovers(folder: str, since: float, until: float, *, apart: str) -> li
         folder: The folder.
         since: The earliest time.
         until: The latest time.
-        apart: A folder that is left out, besides hidden ones and Python's caches.
+        apart: A folder to leave out, as are hidden ones and Python's caches.
     """
     found: list[str] = []
     looked_at = 0
@@ -84,7 +84,7 @@ class NamedFiles:
 
 
 def changed_sources(sources: Digests) -> list[str]:
-    """Return which of the files of a run have changed since; of one that is no longer there nothing is known."""
+    """Return which of the files of a run have changed since; a file that is gone does not count."""
     known = {path: digest for path, digest in sources.items() if digest is not None and Path(path).is_file()}
     return [path for path, digest in known.items() if _digest(Path(path)) != digest]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from replenish import __version__
 from replenish.auditing import Audit, Finding
-from replenish.auditing.findings import FAULT, WARNING
 from replenish.lab.show import Cell, Column, Fact, Notice, Page, Section, Table
 from replenish.lab.show.page import page_html
+from replenish.measure.findings import FAULT, WARNING
 
 
 def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from replenish import checks
 from replenish.lab.statistics import ANY, COVERAGE, Difference, Interval, anytime_half_width
-from replenish.measure.shuffle.tails import holm
+from replenish.measure.shuffle.effects import holm
 
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 #: A p-value below this is significant.

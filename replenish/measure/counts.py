@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
+from replenish.checks import Floats
 from replenish.draws import DRAWS_PER_BLOCK, DistinctDraws, Int64Array
+from replenish.measure.gaps import GapCounter
 from replenish.notebook import html_table
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.stream.window import MAX_POSITION, positions_before
 
 PARTS_PER_EPOCH = 20  # the resolution of gaps, ages and class rates, in parts of an effective epoch
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Measurement:
         gaps: How many pairs of successive draws of one sample lie so far apart, in parts of `1 / PARTS_PER_EPOCH` of an
             effective epoch; the last entry has all longer ones.
         mean_gap: The mean of these distances, in effective epochs; nan where no sample was drawn twice.
-        repeats: Which part of them is a single step: the sample is drawn again at once.
+        repeats: The share of gaps of a single step: the sample is drawn again at once.
         equal_pairs: Pairs of equal samples in a batch, on average.
         pool: The pool at the end, for SRS orders.
         classes: The spread of classes, where labels were given.
@@ -108,8 +108,8 @@ class Measurement:
         return rows
 
     def _title(self) -> str:
-        told = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}
-        return "Measurement of {order}, N = {num_samples}, B = {batch_size}".format(**told)
+        named = {name: self.config.get(name, "?") for name in ("order", "num_samples", "batch_size")}
+        return "Measurement of {order}, N = {num_samples}, B = {batch_size}".format(**named)
 
     def __repr__(self) -> str:
         wide = max(len(name) for name, _ in self._rows())
@@ -141,7 +141,7 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
     start = checks.step(start, "start")
     checks.step(start + epochs * order.steps_per_epoch, "start + epochs * steps_per_epoch")
     classes = None if labels is None else _Classes(order, labels)
-    gaps = _Gaps(order.num_samples, order.steps_per_epoch, epochs)
+    gaps = GapCounter(order.num_samples)
     totals = np.zeros(order.num_samples, dtype=np.int64)
     batches = order.batches(start, start + epochs * order.steps_per_epoch)  # all: each epoch would seek anew
     by_epoch = []
@@ -157,6 +157,10 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
         totals += counts
         by_epoch.append((np.mean(counts == 0), np.mean(totals == 0), counts.min(), counts.max(), totals.var()))
     unseen, never_seen, smallest, largest, spread = map(np.array, zip(*by_epoch, strict=True))
+    lengths = np.arange(len(gaps.counts))
+    parts = np.minimum(lengths * PARTS_PER_EPOCH // order.steps_per_epoch, PARTS_PER_EPOCH * epochs)
+    histogram = np.bincount(parts, weights=gaps.counts, minlength=PARTS_PER_EPOCH * epochs + 1).astype(np.int64)
+    number = int(gaps.counts.sum())
     return Measurement(
         config=order.config(),
         epochs=epochs,
@@ -166,9 +170,9 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
         smallest=smallest,
         largest=largest,
         count_spread=spread,
-        gaps=gaps.histogram,
-        mean_gap=gaps.steps / gaps.number / order.steps_per_epoch if gaps.number else float("nan"),
-        repeats=gaps.single / gaps.number if gaps.number else float("nan"),
+        gaps=histogram,
+        mean_gap=int(gaps.counts @ lengths) / number / order.steps_per_epoch if number else float("nan"),
+        repeats=int(gaps.counts[1]) / number if number else float("nan"),
         equal_pairs=gaps.pairs / (epochs * order.steps_per_epoch),
         pool=_pool(order, start + epochs * order.steps_per_epoch),
         classes=None if classes is None else classes.found(),
@@ -183,57 +187,11 @@ def _draws(batches: Iterator[Int64Array], batch_size: int) -> Iterator[tuple[Int
         first += len(kept)
 
 
-class _Gaps:
-    """The distances between successive draws of one sample, and the equal samples of a batch."""
-
-    def __init__(self, num_samples: int, steps_per_epoch: int, epochs: int) -> None:
-        self._last = np.full(num_samples, -1, dtype=np.int64)
-        self._steps_per_epoch = steps_per_epoch
-        self.histogram = np.zeros(PARTS_PER_EPOCH * epochs + 1, dtype=np.int64)
-        self.number, self.steps, self.single = 0, 0, 0  # of gaps: how many, their sum, those of a single step
-        self.pairs = 0
-
-    def add(self, samples: Int64Array, steps: Int64Array) -> None:
-        # By sample, then by time, in which the draws come: packed into one integer, which sorts faster than an argsort.
-        bits = len(samples).bit_length()
-        by_sample = (samples << bits) | np.arange(len(samples))
-        by_sample.sort()
-        samples, steps = by_sample >> bits, steps[by_sample & ((1 << bits) - 1)]
-        again = np.zeros(len(samples), dtype=np.bool_)
-        again[1:] = samples[1:] == samples[:-1]
-        before = np.empty_like(steps)
-        before[1:] = steps[:-1]
-        before[~again] = self._last[samples[~again]]
-        last = np.ones(len(samples), dtype=np.bool_)  # of each sample
-        last[:-1] = ~again[1:]
-        self._last[samples[last]] = steps[last]
-        gaps = (steps - before)[before >= 0]
-        gaps = gaps[gaps > 0]
-        self.number += len(gaps)
-        self.steps += int(gaps.sum())
-        self.single += int(np.count_nonzero(gaps == 1))
-        parts = np.minimum(gaps * PARTS_PER_EPOCH // self._steps_per_epoch, len(self.histogram) - 1)
-        self.histogram += np.bincount(parts, minlength=len(self.histogram))
-        # c equal samples of one batch are c - 1 gaps of 0 and c (c - 1) / 2 pairs
-        zero = again & (steps == before)
-        _, repeats = np.unique(np.stack([samples[zero], steps[zero]]), axis=1, return_counts=True)
-        self.pairs += int((repeats * (repeats + 1) // 2).sum())
-
-
 class _Classes:
     """The class counts of every batch, and over the parts of an epoch."""
 
     def __init__(self, order: Order, labels: npt.ArrayLike) -> None:
-        self._labels = checks.array("labels", labels)
-        if self._labels.shape != (order.num_samples,):
-            raise ValueError(
-                f"labels should have one class for each of the {order.num_samples} samples, but got an array of shape "
-                f"{self._labels.shape}"
-            )
-        if self._labels.dtype.kind not in "iu":
-            raise TypeError(f"labels should be integers, but got an array of dtype {self._labels.dtype}")
-        if self._labels.min() < 0:
-            raise ValueError(f"labels should not be negative, but got {self._labels.min()}")
+        self._labels = checks.whole_numbers("labels", labels, order.num_samples)
         self._num_samples, self._steps = order.num_samples, order.steps_per_epoch
         self._shares = np.bincount(self._labels) / order.num_samples
         self._parts = np.zeros((PARTS_PER_EPOCH, len(self._shares)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from replenish.notebook import html_table
 
 OK, WARNING, FAULT = LEVELS = ("ok", "warning", "fault")
 
@@ -33,15 +35,36 @@ class Finding:
             raise ValueError(f"level should be one of {', '.join(LEVELS)}, but got {self.level!r}")
 
 
-def worst_level(findings: Iterable[Finding]) -> str:
-    """Return the worst level of some findings; `"ok"` if there are none."""
-    return max((finding.level for finding in findings), key=LEVELS.index, default=OK)
+class Findings:
+    """What dataclasses with `findings` share: the worst level of all, and how the findings are shown."""
 
+    findings: tuple[Finding, ...]
 
-def finding_named(name: str, findings: Sequence[Finding]) -> Finding:
-    """Return the finding with this name, or raise an error that lists the names."""
-    for finding in findings:
-        if finding.name == name:
-            return finding
-    known = ", ".join(finding.name for finding in findings)
-    raise KeyError(f"name should be one of {known}, but got {name!r}")
+    @property
+    def level(self) -> str:
+        """The worst level of all findings: `"ok"`, `"warning"` or `"fault"`."""
+        return max((finding.level for finding in self.findings), key=LEVELS.index, default=OK)
+
+    def __getitem__(self, name: str) -> Finding:
+        for finding in self.findings:
+            if finding.name == name:
+                return finding
+        known = ", ".join(finding.name for finding in self.findings)
+        raise KeyError(f"name should be one of {known}, but got {name!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain strings, numbers, lists and dicts, ready for JSON."""
+        findings = [asdict(finding) for finding in self.findings]
+        own = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        return {**own, "level": self.level, "findings": findings}
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        wide = max((len(finding.name) for finding in self.findings), default=0)
+        lines = [f"  {found.level:7}  {found.name:{wide}}  {found.sentence}" for found in self.findings]
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), [(found.level, found.name, found.sentence) for found in self.findings])

@@ -18,8 +18,8 @@ class MeasuredGaps:
     """Gaps that were measured.
 
     Attributes:
-        counts: How many gaps of 0, 1, 2, ... steps there were; of 0 there are none, since a step that has a sample
-            twice is one visit.
+        counts: How many gaps of 0, 1, 2, ... steps there were; none of 0, since a step that has a sample twice is
+            one visit.
         steps_per_epoch: The steps of an effective epoch, N/B.
     """
 
@@ -66,7 +66,44 @@ def visit_gaps(
 
 def gaps_of(draws: Draws) -> MeasuredGaps:
     """Return the gaps of steps that were read."""
-    by_sample = np.argsort(draws.samples, kind="stable")  # and by time, in which they come
-    samples, steps = draws.samples[by_sample], draws.step_of[by_sample]
-    gaps = np.diff(steps)[samples[1:] == samples[:-1]]
-    return MeasuredGaps(np.bincount(gaps[gaps > 0], minlength=1), draws.steps_per_epoch)
+    counter = GapCounter(draws.num_samples)
+    counter.add(draws.samples, np.repeat(np.arange(draws.steps), draws.sizes))
+    return MeasuredGaps(counter.counts, draws.steps_per_epoch)
+
+
+class GapCounter:
+    """Counts the gaps between successive draws of one sample, many steps at a time.
+
+    Attributes:
+        counts: How many gaps of 0, 1, 2, ... steps there were; a step that has a sample twice makes no gap of 0.
+        pairs: How many pairs of equal samples the steps had.
+    """
+
+    def __init__(self, num_samples: int) -> None:
+        self.counts = np.zeros(1, dtype=np.int64)
+        self.pairs = 0
+        self._last = np.full(num_samples, -1, dtype=np.int64)
+
+    def add(self, samples: Int64Array, steps: Int64Array) -> None:
+        """Count the draws of some steps, which come after those of the steps before; no step is torn apart."""
+        # By sample, then by time, in which the draws come: packed into one integer, which sorts faster than an argsort.
+        bits = len(samples).bit_length()
+        by_sample = (samples << bits) | np.arange(len(samples))
+        by_sample.sort()
+        samples, steps = by_sample >> bits, steps[by_sample & ((1 << bits) - 1)]
+        again = np.zeros(len(samples), dtype=np.bool_)
+        again[1:] = samples[1:] == samples[:-1]
+        before = np.empty_like(steps)
+        before[1:] = steps[:-1]
+        before[~again] = self._last[samples[~again]]
+        last = np.ones(len(samples), dtype=np.bool_)  # of each sample
+        last[:-1] = ~again[1:]
+        self._last[samples[last]] = steps[last]
+        gaps = (steps - before)[before >= 0]
+        found = np.bincount(gaps[gaps > 0], minlength=len(self.counts))
+        found[: len(self.counts)] += self.counts
+        self.counts = found
+        # c equal samples of one batch are c - 1 gaps of 0 and c (c - 1) / 2 pairs
+        zero = again & (steps == before)
+        _, repeats = np.unique(np.stack([samples[zero], steps[zero]]), axis=1, return_counts=True)
+        self.pairs += int((repeats * (repeats + 1) // 2).sum())

@@ -75,13 +75,13 @@ def residence_quantile(pool_size: int, batch_size: int, probability: float) -> i
 def measure_mixing(
     labels: npt.ArrayLike, batch_size: int, pool_sizes: Iterable[int], *, seed: int = 0, epochs: int = 1
 ) -> list[Mixing]:
-    """Measure, for each pool size, how labels that stand in this order come out in batches.
+    """Measure, for each pool size, how labels in this order are spread over batches.
 
     The batches are exactly those that `PooledStream` draws from the same stream, repeated. They are counted after the
     pool of the start has been drawn 99 times in 100, so that the start does not flatter.
 
     Args:
-        labels: One label an item, in the order of the stream; integers or strings.
+        labels: One label per item, in the order of the stream; integers or strings.
         batch_size: How many items a batch has.
         pool_sizes: The pool sizes to compare, each at least `batch_size`.
         seed: Chooses the draws.

@@ -66,7 +66,7 @@ def plot(measurements: Mapping[str, Measurement]) -> Figure:
 
 
 def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], steps_per_epoch: float) -> Figure:
-    """Draw spectra over frequencies in cycles an epoch: measured ones as points, laws as lines.
+    """Draw spectra over frequencies in cycles per epoch: measured ones as points, laws as lines.
 
     Args:
         spectra: What `noise_spectrum` of the diagnostics or of the theory returned, by a name for the legend; one that
@@ -83,7 +83,7 @@ def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], 
         else:
             curves.append((name, False, found.frequencies * steps_per_epoch, found.continuous))
     return _laws_and_measurements(
-        curves, xscale="log", xlabel="cycles an effective epoch", ylabel="noise, over independent draws"
+        curves, xscale="log", xlabel="cycles per effective epoch", ylabel="noise, over independent draws"
     )
 
 

@@ -21,7 +21,7 @@ class MeasuredSpectrum:
     """A spectrum that was measured, relative to the white noise of independent draws.
 
     Attributes:
-        frequencies: In cycles a step, above 0 and up to 1/2.
+        frequencies: In cycles per step, above 0 and up to 1/2.
         density: The spectral density there; a line is a peak, as high as its power times half the steps.
         error: The standard error of each density.
         steps: Over how many steps it was measured.
@@ -61,11 +61,11 @@ def noise_spectrum(
     Args:
         source: An `Order`; a torch `DataLoader` over a map-style dataset or its sampler, of which only the indices are
             read; or any iterable of batches of indices.
-        epochs: How many effective epochs of an order, or passes of anything else: lower frequencies than one in so many
-            epochs are not seen.
+        epochs: How many effective epochs of an order, or passes of anything else. Frequencies below one cycle in so
+            many epochs are not seen.
         start: The first step, for an order; a late one shows the steady state.
         num_samples: How many samples there are; None asks the source, or takes the largest index drawn.
-        numbers: How many numbers a sample gets: the error falls as one over its square root.
+        numbers: How many signs each sample gets: the error falls as one over the square root.
         seed: Chooses the signs.
 
     Example:
@@ -140,7 +140,7 @@ def batch_means(draws: Draws, values: Floats) -> Floats:
 def expected_density(law: NoiseLaw, steps: int) -> Floats:
     """Return what a spectrum over so many steps is on average: the law, smeared by the finite time.
 
-    Whole blocks that know nothing of each other are not smeared, if the steps begin with one. Otherwise the covariances
+    Blocks that are independent of each other are not smeared, if the steps begin with one. Otherwise the covariances
     come from the law on a grid eight times as fine, a lag d is seen 1 - d/steps of the time, and a transform brings
     them back.
     """

@@ -23,7 +23,7 @@ ORDERS = ("srs", "reshuffling", "replacement")
 
 # How far the queue is shown beyond the next refill.
 QUEUE_AHEAD = 24
-# A pool is kept for every step, 8 bytes a slot: half a gigabyte at most.
+# A pool is kept for every step, 8 bytes per slot: half a gigabyte at most.
 MAX_SLOTS_KEPT = 2**26
 
 
@@ -38,7 +38,7 @@ class Step:
         batch: The samples that they held.
         queue: The next samples of the sequence before the refill, which are the first `batch_size` of them.
         refill: The samples that the slots drawn are refilled with, in the same order.
-        positions: Where those stand in the sequence, counted without end.
+        positions: Their positions in the sequence, counted without end.
         pool_after: The sample in each slot after the refill.
     """
 

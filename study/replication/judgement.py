@@ -13,7 +13,7 @@ from typing import Literal
 
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import SIGNIFICANT, Rule, Verdict, decide
-from replenish.measure.shuffle.tails import holm
+from replenish.measure.shuffle.effects import holm
 from study.replication.evidence import Evidence, Reading
 from study.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
 

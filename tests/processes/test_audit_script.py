@@ -81,6 +81,20 @@ def test_a_loop_that_sets_epoch_0_each_time_and_a_loop_that_sets_the_next_at_the
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
+def test_a_script_that_waits_for_processes_that_were_ended_is_ended_too(tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text(
+        "import multiprocessing, sys\nfrom torch.utils.data import DataLoader\n"
+        "def train(results):\n    for epoch in range(3):\n        for _ in DataLoader(range(100), shuffle=True):\n"
+        "            pass\n    results.put('done')\n"
+        "if __name__ == '__main__':\n    context = multiprocessing.get_context('spawn')\n"
+        "    results = context.Queue()\n    context.Process(target=train, args=(results,)).start()\n    results.get()\n"
+    )
+    done = audited("--steps=8", "waits.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "8 batches in 1 pass" in done.stdout
+
+
 @pytest.mark.parametrize("started", ["torchrun", "spawn"])
 def test_ranks_are_judged_together(started: str, tmp_path: Path) -> None:
     healthy, equal = (_ranks(started, kind, tmp_path) for kind in ("distributed", "whole"))

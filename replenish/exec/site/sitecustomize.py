@@ -50,7 +50,7 @@ def _prepare(loader_class: Any) -> None:
 def _write_sources() -> None:
     """Write what this process has imported, also where it makes no loader itself but starts what does."""
     folder = json.loads(os.environ.get("REPLENISH_EXEC", "{}")).get("records", "")
-    if not os.path.isdir(folder):  # an audit has none, and that of `exec` is no longer there
+    if not os.path.isdir(folder):  # an audit has none, and `exec` has removed its own
         return
     try:
         from replenish.exec.sources import write_sources
@@ -83,7 +83,7 @@ class _WaitForLoaders(importlib.abc.MetaPathFinder):
 
 
 _run_the_next_sitecustomize()
-if os.environ.get("REPLENISH_EXEC"):
+if os.environ.get("REPLENISH_EXEC") or os.environ.get("REPLENISH_RECORD"):
     os.environ.setdefault("REPLENISH_EXEC_FIRST", str(os.getpid()))  # the processes that this one starts inherit it
     sys.meta_path.insert(0, _WaitForLoaders())
     if "--multiprocessing-fork" not in sys.orig_argv:  # workers of loaders are many, and import what others do

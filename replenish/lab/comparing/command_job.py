@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replenish.exec.environment import OrderRequest
+from replenish.exec.environment import OrderRequest, run_environment
 from replenish.exec.records import RunRecords, read_records
 from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, find_leftovers, read_sources
 from replenish.lab.atomic_files import write_atomically
@@ -176,7 +176,7 @@ class CommandJob:
         begun, clock = time.time(), time.monotonic()
         watch = watch or (lambda event: None)
         with handling(raise_stopped, signal.SIGTERM):
-            exit_code = self._run_process(words, request.environment(), watch)
+            exit_code = self._run_process(words, run_environment(request), watch)
         made = read_records(records)
         outcome: dict[str, Any] = {
             "exit_code": exit_code,

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from replenish.checks import Floats
 from replenish.draws import Int64Array
-from replenish.measure.shuffle.effects import Effect, correlation, most_surprising, ratio
-from replenish.measure.shuffle.epochs import Epoch, Floats
-from replenish.measure.shuffle.tails import gamma_p
+from replenish.measure.reading import Epoch
+from replenish.measure.shuffle.effects import Effect, correlation, gamma_p, most_surprising, ratio
 
 _MODULI = (2, 3, 4, 5, 7, 8, 10, 16, 64, 100, 256, 1000)
 _BLOCKS = (2, 4, 8, 16, 64, 256, 1024, 4096)
@@ -90,7 +90,7 @@ def batch_effects(epochs: list[Epoch], population: Population, labels: Int64Arra
 def share_effects(epochs: list[Epoch], num_samples: int) -> Effect:
     """Return whether all samples are drawn equally often, by blocks and residues, for draws with replacement."""
     # Several copies of a sample in one batch are one draw: repeated augmentation has three.
-    drawn = np.concatenate([epoch.distinct().indices for epoch in epochs])
+    drawn = np.concatenate([epoch.distinct().samples for epoch in epochs])
     found = []
     for labelling in (*_blocks(num_samples), *_residues(num_samples)):
         expected = labelling.shares(num_samples) * len(drawn)
@@ -177,7 +177,7 @@ def _composition(name: str, epochs: list[Epoch], population: Population, labelli
         if not number or len(epoch.sizes) * classes > _CELLS:
             continue
         cells = np.bincount(
-            epoch.batch_of * classes + labelling.code(epoch.indices), minlength=len(epoch.sizes) * classes
+            epoch.batch_of * classes + labelling.code(epoch.samples), minlength=len(epoch.sizes) * classes
         ).reshape(-1, classes)[kept][:, there]
         away = (cells - epoch.sizes[kept, None] * shares[there]) ** 2 / shares[there]
         total += float((away.sum(axis=1) / spread[kept]).sum())
@@ -199,7 +199,7 @@ def _standard_means(epoch: Epoch, population: Population) -> Floats:
     centre, scale = (number - 1) / 2, math.sqrt((number**2 - 1) / 12)
     if drawn is not None:
         centre, scale = float(drawn.mean()), float(drawn.std())
-    values = (epoch.indices - centre) / (scale or 1.0)
+    values = (epoch.samples - centre) / (scale or 1.0)
     sums = np.bincount(epoch.batch_of, weights=values, minlength=len(epoch.sizes))
     spread = population.spread(epoch)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -239,8 +239,8 @@ def _squares(epoch: Epoch) -> Floats:
     """Return for each batch the sum of squares of how often it has each of its samples."""
     if not epoch.repeats:
         return epoch.sizes.astype(np.float64)
-    order = np.lexsort((epoch.indices, epoch.batch_of))
-    batches, indices = epoch.batch_of[order], epoch.indices[order]
+    order = np.lexsort((epoch.samples, epoch.batch_of))
+    batches, indices = epoch.batch_of[order], epoch.samples[order]
     new = np.append(True, (batches[1:] != batches[:-1]) | (indices[1:] != indices[:-1]))
     times = np.diff(np.append(np.flatnonzero(new), len(indices)))
     weights = times.astype(np.float64) ** 2

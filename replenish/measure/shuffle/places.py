@@ -1,41 +1,50 @@
-"""Where an epoch puts its samples: how far they move, which stay, and which numbers stay together."""
+"""Where an epoch puts its samples, and what two epochs or two seeds have in common that uniform shuffles would not."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
 from replenish.draws import Int64Array
-from replenish.measure.shuffle.effects import CORRELATION, Effect, count, most_surprising
-from replenish.measure.shuffle.epochs import Epoch
-from replenish.measure.shuffle.tails import gamma_p, normal_p
+from replenish.measure.reading import Epoch
+from replenish.measure.shuffle.effects import (
+    CORRELATION,
+    Effect,
+    correlation,
+    count,
+    gamma_p,
+    most_surprising,
+    normal_p,
+)
 
 _FEWEST_DRAWS = 30
-FEWEST_FOR_DIFFERENCES = 200  # samples; of fewer, equal differences have no simple law
+_FEWEST_FOR_DIFFERENCES = 200  # samples; of fewer, equal differences have no simple law
 _MOST_LAGS = 64
+_MOST_EPOCHS = 6
 
 
 def place_effects(epochs: list[Epoch], num_samples: int) -> Iterator[Effect]:
     """Yield the effects of places within an epoch."""
-    if sum(len(epoch.indices) for epoch in epochs) < _FEWEST_DRAWS:
+    if sum(len(epoch.samples) for epoch in epochs) < _FEWEST_DRAWS:
         return
     yield _distance(epochs, num_samples)
     yield _fixed_points(epochs, num_samples)
     yield _drift(epochs)
     yield _neighbours(epochs, num_samples)
-    if num_samples >= FEWEST_FOR_DIFFERENCES:
+    if num_samples >= _FEWEST_FOR_DIFFERENCES:
         yield _steps(epochs, num_samples)
 
 
-def equal_values(values: Int64Array) -> int:
+def _equal_values(values: Int64Array) -> int:
     """Return how many pairs of equal values there are."""
     times = np.diff(np.append(np.flatnonzero(np.diff(np.sort(values), prepend=-1)), len(values)))
     return int((times * (times - 1) // 2).sum())
 
 
-def distinct_pairs(first: Int64Array, second: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _distinct_pairs(first: Int64Array, second: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the pairs (first, second) without repetitions."""
     if not len(first) or np.diff(np.sort(first)).all():
         return first, second
@@ -48,8 +57,8 @@ def distinct_pairs(first: Int64Array, second: Int64Array) -> tuple[Int64Array, I
 def _distance(epochs: list[Epoch], num_samples: int) -> Effect:
     total = mean = variance = 0.0
     for epoch in epochs:
-        places = np.arange(len(epoch.indices)) % num_samples
-        total += float(np.abs(epoch.indices - places).sum(dtype=np.float64))
+        places = np.arange(len(epoch.samples)) % num_samples
+        total += float(np.abs(epoch.samples - places).sum(dtype=np.float64))
         place, number = places.astype(np.float64), float(num_samples)
         expected = (place * (place + 1) + (number - 1 - place) * (number - place)) / (2 * number)
         mean += float(expected.sum())
@@ -61,8 +70,8 @@ def _distance(epochs: list[Epoch], num_samples: int) -> Effect:
 
 
 def _fixed_points(epochs: list[Epoch], num_samples: int) -> Effect:
-    number = sum(int((epoch.indices == np.arange(len(epoch.indices)) % num_samples).sum()) for epoch in epochs)
-    drawn = sum(len(epoch.indices) for epoch in epochs)
+    number = sum(int((epoch.samples == np.arange(len(epoch.samples)) % num_samples).sum()) for epoch in epochs)
+    drawn = sum(len(epoch.samples) for epoch in epochs)
     return count("fixed points", "Samples at their own place", number, drawn / num_samples, drawn)
 
 
@@ -70,10 +79,10 @@ def _drift(epochs: list[Epoch]) -> Effect:
     squares, sign, terms = 0.0, 0.0, 0
     drawn = 0
     for epoch in epochs:
-        number = len(epoch.indices)
+        number = len(epoch.samples)
         if number < _FEWEST_DRAWS:
             continue
-        value = rank_correlation(np.arange(number), epoch.indices)
+        value = _rank_correlation(np.arange(number), epoch.samples)
         squares += value**2 * (number - 1)
         sign += value
         terms += 1
@@ -93,7 +102,7 @@ def _drift(epochs: list[Epoch]) -> Effect:
     )
 
 
-def rank_correlation(first: Int64Array, second: Int64Array) -> float:
+def _rank_correlation(first: Int64Array, second: Int64Array) -> float:
     """Return the correlation of two sets of numbers that are ranks already, or as good as ranks."""
     one, other = first - first.mean(), second - second.mean()
     scale = math.sqrt(float(one @ one) * float(other @ other))
@@ -105,7 +114,7 @@ def _neighbours(epochs: list[Epoch], num_samples: int) -> Effect:
     rows, drawn = [], 0
     expected_pairs = 0.0
     for epoch in epochs:
-        keys = np.sort(epoch.batch_of * num_samples + epoch.indices)  # below 2**62, since both factors are bounded
+        keys = np.sort(epoch.batch_of * num_samples + epoch.samples)  # below 2**62, since both factors are bounded
         batches, indices = np.divmod(keys, num_samples)
         sizes = np.bincount(batches, minlength=len(epoch.sizes)).astype(np.float64)
         expected_pairs += float((sizes * (sizes - 1)).sum()) / 2
@@ -140,10 +149,78 @@ def _steps(epochs: list[Epoch], num_samples: int) -> Effect:
     for lag in (1, 2):
         number, mean, drawn = 0, 0.0, 0
         for epoch in epochs:
-            first, second = distinct_pairs(epoch.indices[:-lag], epoch.indices[lag:])
-            number += equal_values((second - first) % num_samples)
+            first, second = _distinct_pairs(epoch.samples[:-lag], epoch.samples[lag:])
+            number += _equal_values((second - first) % num_samples)
             mean += len(first) * (len(first) - 1) / 2 / max(num_samples - 1, 1)
             drawn += len(first)
         text = f"Equal differences between {'successive' if lag == 1 else 'every second'} indices"
         found.append(count("steps", text, number, mean, drawn))
     return most_surprising(found)
+
+
+def epoch_effects(epochs: list[Epoch], num_samples: int) -> Iterator[Effect]:
+    """Yield the effects of pairs of epochs, each pair of the first six."""
+    pairs = list(combinations(epochs[:_MOST_EPOCHS], 2))
+    if pairs:
+        yield from _alike("epochs", "two epochs", pairs, num_samples)
+        again = [_together_again(one, other, num_samples) for one, other in pairs]
+        if known := [found for found in again if found is not None]:
+            yield most_surprising(known)
+
+
+def seed_effects(one: Epoch, other: Epoch, num_samples: int) -> Iterator[Effect]:
+    """Yield the effects of the same epoch under two seeds."""
+    yield from _alike("seeds", "two seeds", [(one, other)], num_samples)
+
+
+def _alike(name: str, who: str, pairs: list[tuple[Epoch, Epoch]], num_samples: int) -> Iterator[Effect]:
+    correlations, same, shifted = [], [], []
+    for one, other in pairs:
+        number = min(len(one.samples), len(other.samples))
+        first, second = one.samples[:number], other.samples[:number]
+        if number >= _FEWEST_DRAWS:
+            text = f"The correlation of the indices that {who} have at the same place"
+            correlations.append(correlation(name, text, _rank_correlation(first, second), 1 / math.sqrt(number - 1)))
+        text = f"Places that hold the same sample in {who}"
+        same.append(count(f"same places of {name}", text, int((first == second).sum()), number / num_samples, number))
+        text = f"Equal differences between the indices that {who} have at the same place"
+        if number >= _FEWEST_FOR_DIFFERENCES:
+            shifted.append(_shifted(f"shift of {name}", text, *_distinct_pairs(first, second), num_samples))
+        places, again = _places_of_common(one, other)
+        if len(places) >= _FEWEST_DRAWS:
+            text = f"The correlation of the places that {who} give to a sample"
+            error = 1 / math.sqrt(len(places) - 1)
+            correlations.append(correlation(name, text, _rank_correlation(places, again), error))
+        if len(places) >= _FEWEST_FOR_DIFFERENCES:
+            text = f"Equal differences between the places that {who} give to a sample"
+            shifted.append(_shifted(f"shift of {name}", text, places, again, max(len(one.samples), len(other.samples))))
+    if correlations:
+        yield most_surprising(correlations)
+    yield most_surprising(same)
+    if shifted:
+        yield most_surprising(shifted)
+
+
+def _shifted(name: str, text: str, first: Int64Array, second: Int64Array, modulus: int) -> Effect:
+    number = len(first)
+    mean = number * (number - 1) / 2 / max(modulus - 1, 1)
+    return count(name, text, _equal_values((second - first) % modulus), mean, number)
+
+
+def _places_of_common(one: Epoch, other: Epoch) -> tuple[Int64Array, Int64Array]:
+    _, first, second = np.intersect1d(one.samples, other.samples, return_indices=True)
+    return first, second
+
+
+def _together_again(one: Epoch, other: Epoch, num_samples: int) -> Effect | None:
+    """Count pairs of samples that share a batch in both epochs; None where too few samples were read in both."""
+    first, second = _places_of_common(one, other)
+    before, after = one.batch_of[first], other.batch_of[second]
+    again = _equal_values(before * len(other.sizes) + after)
+    pairs = [float((epoch.sizes * (epoch.sizes - 1)).sum()) / 2 for epoch in (one, other)]
+    mean = pairs[0] * pairs[1] / (num_samples * (num_samples - 1) / 2)
+    # Of epochs read in part, so many pairs would be read in both if no pair were ever parted.
+    most = min(pairs) * min(1.0, len(one.samples) / num_samples)
+    if most < _FEWEST_DRAWS:
+        return None
+    return count("pairs", "Pairs of samples that share a batch in two epochs", again, mean, most)

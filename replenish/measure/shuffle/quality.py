@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.measure.findings import Finding, finding_named, worst_level
-from replenish.measure.reading import IndexSource
+from replenish.measure.findings import Finding, Findings
+from replenish.measure.reading import Epoch, IndexSource, read_epochs
 from replenish.measure.shuffle.batches import Population, batch_effects, share_effects
-from replenish.measure.shuffle.effects import Effect
-from replenish.measure.shuffle.epochs import Epoch, read_epochs
-from replenish.measure.shuffle.pairs import epoch_effects, seed_effects
-from replenish.measure.shuffle.places import place_effects
-from replenish.measure.shuffle.tails import holm
-from replenish.notebook import html_table
+from replenish.measure.shuffle.effects import Effect, holm
+from replenish.measure.shuffle.places import epoch_effects, place_effects, seed_effects
 from replenish.orders import (
     BlockReshuffling,
     FlipFlop,
@@ -47,7 +42,7 @@ _TOO_UNEQUAL = 0.1
 
 
 @dataclass(frozen=True, repr=False)
-class ShuffleQuality:
+class ShuffleQuality(Findings):
     """What `shuffle_quality` found; print it, or show it in a notebook.
 
     Attributes:
@@ -67,32 +62,11 @@ class ShuffleQuality:
     kind: str
     findings: tuple[Finding, ...]
 
-    @property
-    def level(self) -> str:
-        """The worst level of all findings: `"ok"`, `"warning"` or `"fault"`."""
-        return worst_level(self.findings)
-
-    def __getitem__(self, name: str) -> Finding:
-        return finding_named(name, self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain strings, numbers, lists and dicts, ready for JSON."""
-        return {**asdict(self), "findings": [asdict(finding) for finding in self.findings], "level": self.level}
-
     def _title(self) -> str:
         return (
             f"shuffle quality: {self.level} (N = {self.num_samples:,}, B = {self.batch_size:,}, {self.draws:,} draws "
             f"of {self.epochs} epochs, compared with {_COMPARED[self.kind]})"
         )
-
-    def __repr__(self) -> str:
-        wide = max((len(finding.name) for finding in self.findings), default=0)
-        lines = [f"  {found.level:7}  {found.name:{wide}}  {found.sentence}" for found in self.findings]
-        return "\n".join([self._title(), *lines])
-
-    def _repr_html_(self) -> str:
-        rows = [(found.level, found.name, found.sentence) for found in self.findings]
-        return html_table(self._title(), rows)
 
 
 def shuffle_quality(
@@ -191,7 +165,7 @@ def quality_of_epochs(
         kind = RESHUFFLING if max(share for _, share in repeats) < _PADDING else REPLACEMENT
     effects: list[Effect] = []
     if kind in (RESHUFFLING, RELATED):
-        drawn = sum(len(epoch.indices) for epoch in epochs)
+        drawn = sum(len(epoch.samples) for epoch in epochs)
         number = sum(number for number, _ in repeats)
         p = 1.0 if not number else 1e-300
         text = "Draws that repeat a sample of the same epoch, as a part of all (1 is none)"
@@ -203,7 +177,7 @@ def quality_of_epochs(
             kind = WEIGHTED
     population = Population(num_samples, even_is_ok=even_is_ok)
     if kind == WEIGHTED:
-        population = replace(population, drawn=np.concatenate([epoch.indices for epoch in epochs]))
+        population = replace(population, drawn=np.concatenate([epoch.samples for epoch in epochs]))
     # Epochs that depend on each other are one piece of evidence, not several.
     judged = epochs if kind in (RESHUFFLING, WEIGHTED) and not _alike(epochs) else epochs[:1]
     effects += batch_effects([epoch.regular() for epoch in judged], population, codes)
@@ -251,28 +225,23 @@ def _other_seed(source: IndexSource) -> Order | None:
 
 def _repeats(epoch: Epoch, num_samples: int) -> tuple[int, float]:
     """Return how many draws of an epoch repeat a sample, and the ratio to independent draws; 0 if those have none."""
-    drawn = len(epoch.indices)
+    drawn = len(epoch.samples)
     expected = drawn - num_samples * -np.expm1(drawn * np.log1p(-1 / num_samples))
     return epoch.repeats, epoch.repeats / expected if expected > 1 else 0.0
 
 
 def _alike(epochs: list[Epoch]) -> bool:
     """Say whether two epochs are nearly the same, so that they are one piece of evidence."""
-    first = epochs[0].indices
+    first = epochs[0].samples
     for epoch in epochs[1:]:
-        number = min(len(first), len(epoch.indices))
-        if number and np.mean(first[:number] == epoch.indices[:number]) > max(0.5, 2 / number):
+        number = min(len(first), len(epoch.samples))
+        if number and np.mean(first[:number] == epoch.samples[:number]) > max(0.5, 2 / number):
             return True
     return False
 
 
 def _codes(labels: npt.ArrayLike, num_samples: int) -> Int64Array:
-    array = checks.array("labels", labels)
-    if array.shape != (num_samples,):
-        raise ValueError(
-            f"labels should have one entry for each of the {num_samples} samples, but got an array of shape "
-            f"{array.shape}"
-        )
+    array = checks.one_per_sample("labels", labels, num_samples)
     if array.dtype.kind not in "iubUS":
         raise TypeError(f"labels should be integers or strings, but got an array of dtype {array.dtype}")
     return np.unique(array, return_inverse=True)[1].astype(np.int64)

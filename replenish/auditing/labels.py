@@ -1,4 +1,4 @@
-"""Are labels, or lengths, mixed along the stream; and if not, how large a buffer would do, by the law of the pool?"""
+"""Are labels, or lengths, mixed along the stream, and does every class get its share of the draws?"""
 
 from __future__ import annotations
 
@@ -9,34 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replenish.auditing.findings import FAULT, OK, WARNING, Finding
+from replenish import checks
+from replenish.auditing.claims import Claim
 from replenish.auditing.record import Record
 from replenish.checks import Floats
+from replenish.measure.findings import FAULT, OK, WARNING, Finding
 from replenish.measure.spectrum import batch_means, random_signs
 
 Labels = ArrayLike | Callable[[Any], Any]
 
 _CONTRASTS = 8  # of classes, random ones
-_MANY_LABELS = 2**12
-_ENOUGH = 0.1  # the excess over a good shuffle that a buffer is asked to stay below
+_MIXED = 0.1  # the excess over a good shuffle that a buffer is asked to stay below
+_MOST_CLASSES = 2**12
+_ENOUGH = 25.0  # expected draws: to get none of them by chance has a probability of 1e-11
+_STARVED = 0.1  # of its share
 
 
 def label_values(record: Record, labels: Labels) -> np.ndarray[Any, Any]:
     """Return the label of each sample, and refuse labels that do not fit."""
     if callable(labels):
         asked = record.items if record.is_stream else range(record.num_samples)
-        values = np.asarray([labels(each) for each in asked])
+        labels = [labels(each) for each in asked]
     elif record.is_stream:
         raise TypeError(
             "labels should be a function of an item for a stream, whose items have no number, but got an array"
         )
-    else:
-        values = np.asarray(labels)
-    if values.shape != (record.num_samples,):
-        raise ValueError(
-            f"labels should have one entry for each of the {record.num_samples} samples, but got an array of shape "
-            f"{values.shape}"
-        )
+    values = checks.one_per_sample("labels", labels, record.num_samples)
     if values.dtype.kind not in "iubfUS":
         raise TypeError(f"labels should be numbers or strings, but got an array of dtype {values.dtype}")
     return values
@@ -47,7 +45,7 @@ def _contrasts(values: np.ndarray[Any, Any]) -> Floats:
     kinds, codes = np.unique(values, return_inverse=True)
     if len(kinds) < 2:
         return np.empty((len(values), 0))
-    if values.dtype.kind == "f" or len(kinds) > _MANY_LABELS:  # lengths, say: how long, not which
+    if values.dtype.kind == "f" or len(kinds) > _MOST_CLASSES:  # lengths, say: how long, not which
         numbers = (values if values.dtype.kind in "iuf" else codes).astype(np.float64)[:, None]
     elif len(kinds) == 2:
         numbers = codes.astype(np.float64)[:, None]
@@ -76,11 +74,11 @@ def label_mixing(record: Record, labels: np.ndarray[Any, Any], copies: int = 1) 
     excess = float(np.sum(means**2) / expected) - 1 if expected else 0.0
     numbers: dict[str, int | float] = {"spread": 1 + excess}
     chance = 6 * math.sqrt(2 / draws.steps)
-    if excess < max(_ENOUGH, chance):
+    if excess < max(_MIXED, chance):
         return Finding("labels", OK, f"Labels are mixed as by a good shuffle (spread {1 + excess:.2f}).", numbers)
     # In the order in which the samples are kept; a stream's is nearly that of its first epoch.
     passed = _Passed(values[record.passes[0].samples] if record.is_stream else values, record.batch_size)
-    wanted = passed.buffer_for(_ENOUGH)
+    wanted = passed.buffer_for(_MIXED)
     now = _displacement(record) if record.is_stream else passed.buffer_for(excess)
     numbers["buffer_wanted"] = wanted
     text = f"Labels come in bunches: the mean of a batch varies {1 + excess:.3g} times as much as after a good shuffle"
@@ -141,3 +139,33 @@ class _Passed:
             middle = (low + high) / 2
             low, high = (middle, high) if self.excess(math.exp(middle)) > target else (low, middle)
         return math.ceil(math.exp(high))
+
+
+def class_shares(record: Record, labels: np.ndarray[Any, Any], claim: Claim) -> Finding | None:
+    """Ask whether a class comes much more rarely than both its share of the samples and an equal share.
+
+    None if labels are not classes, or if every class gets its share.
+    """
+    kinds, codes = np.unique(labels, return_inverse=True)
+    if labels.dtype.kind == "f" or not 1 < len(kinds) <= min(_MOST_CLASSES, record.num_samples // 2):
+        return None
+    samples = np.concatenate([each.samples for each in record.passes])
+    drawn = np.bincount(codes[samples], minlength=len(kinds))
+    natural = np.bincount(codes) / len(codes)
+    expected = np.minimum(natural, 1 / len(kinds)) * len(samples)
+    starved = (expected >= _ENOUGH) & (drawn < _STARVED * expected)
+    if not starved.any():
+        return None
+    worst = int(np.argmax(np.where(starved, expected - drawn, -np.inf)))
+    count, many = int(np.bincount(codes)[worst]), int(starved.sum())
+    numbers: dict[str, int | float] = {"starved": many, "drawn": int(drawn[worst]), "expected": float(expected[worst])}
+    which = f"Class {kinds[worst]} ({count} of the {len(codes)} samples)"
+    others = f" So do {many - 1} other classes." if many > 1 else ""
+    if drawn[worst]:
+        text = f"{which} has {drawn[worst]} of {len(samples)} draws, less than a tenth of its share.{others}"
+        return Finding("classes", WARNING, text, numbers)
+    text = f"{which} never comes in {len(samples)} draws.{others}"
+    if claim.chosen or not any(each.whole for each in record.passes):
+        return Finding("classes", WARNING, f"{text} Is it left out on purpose?", numbers)
+    reason = " Its weights are 0, or nearly so." if claim.weighted else ""
+    return Finding("classes", FAULT, text + reason, numbers)
