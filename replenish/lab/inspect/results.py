@@ -61,21 +61,13 @@ class Laws:
 
 @dataclass(frozen=True)
 class OrderNoise:
-    """The noise of one order in bands of frequencies, and the gaps between two visits of a sample.
-
-    Attributes:
-        order: The order.
-        spectrum: The measured noise.
-        gaps: The measured gaps.
-        law: The law of the noise in the same bands, without its lines; None where none is known.
-        gap_law: The law of the gaps; None where none is known.
-    """
+    """The noise of one order in bands of frequencies, and the gaps between two visits of a sample."""
 
     order: CursorOrder
     spectrum: MeasuredSpectrum
     gaps: MeasuredGaps
-    law: list[float] | None
-    gap_law: theory.GapLaw | None
+    law: list[float] | None  # the law of the noise in the same bands, without its lines; None where none is known
+    gap_law: theory.GapLaw | None  # the law of the gaps; None where none is known
 
     @property
     def cycles(self) -> list[float]:
@@ -95,27 +87,16 @@ class OrderShuffle:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect_orders` found.
+    """What `inspect_orders` found."""
 
-    Attributes:
-        order: SRS with its default sequence; the other orders have its sizes and seed.
-        epochs: How many effective epochs were run.
-        classes: How many equal classes the sorted dataset has.
-        found: The measurements from step 0 on, by order.
-        identity: The measurement of SRS with the sequence `identity`, once its pool has settled.
-        laws: The closed forms of SRS.
-        noise: Noise and gaps by order; empty for fewer than two samples or too few steps.
-        shuffles: The quality of each order's shuffle; empty for a single sample.
-    """
-
-    order: SequencedReplacement
-    epochs: int
-    classes: int
-    found: dict[str, Measurement]
-    identity: Measurement
-    laws: Laws
-    noise: dict[str, OrderNoise]
-    shuffles: dict[str, OrderShuffle]
+    order: SequencedReplacement  # SRS with its default sequence; the other orders have its sizes and seed
+    epochs: int  # how many effective epochs were run
+    classes: int  # how many equal classes the sorted dataset has
+    found: dict[str, Measurement]  # the measurements from step 0 on, by order
+    identity: Measurement  # the measurement of SRS with the sequence `identity`, once its pool has settled
+    laws: Laws  # the closed forms of SRS
+    noise: dict[str, OrderNoise]  # noise and gaps by order; empty for fewer than two samples or too few steps
+    shuffles: dict[str, OrderShuffle]  # the quality of each order's shuffle; empty for a single sample
 
     @property
     def first_class(self) -> tuple[Floats, Floats]:

@@ -119,25 +119,15 @@ def _rows_without_runs(rows: Sequence[PaperRow], groups: Mapping[str, Group]) ->
 
 @dataclass(frozen=True)
 class Entry:
-    """The subject of a row: an experiment or an order, and its runs.
+    """The subject of a row: an experiment or an order, and its runs."""
 
-    Attributes:
-        name: The name of the experiment or of the order.
-        group: Its runs.
-        row: Its row in the paper's table.
-        data: The paper's name of its data.
-        against: The name of the experiment that it is compared with.
-        reference: The runs of that experiment; None if it is this one.
-        comparable: Whether the runs are at the paper's own scale.
-    """
-
-    name: str
+    name: str  # the name of the experiment or of the order
     group: Group
-    row: Any = None
-    data: str = ""
-    against: str = ""
-    reference: Group | None = None
-    comparable: bool = False
+    row: Any = None  # its row in the paper's table
+    data: str = ""  # the paper's name of its data
+    against: str = ""  # the name of the experiment that it is compared with
+    reference: Group | None = None  # the runs of that experiment; None if it is this one
+    comparable: bool = False  # whether the runs are at the paper's own scale
 
     @property
     def printed(self) -> float | None:

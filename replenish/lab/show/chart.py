@@ -103,35 +103,22 @@ def tick_label(value: float) -> str:
 
 @dataclass(frozen=True)
 class Series:
-    """Values along an axis.
+    """Values along an axis."""
 
-    Attributes:
-        name: Its name in the legend, unique within its chart.
-        x: Where the values are.
-        y: The values; None where there is none.
-        low: The lower end of a band at each x, such as the smallest value over the seeds; empty for no band.
-        high: The upper end.
-        kind: `line`; `steps` for values that hold from their x up to the next; `points`; `law` for a closed form;
-            `join` for a line between points, without a place in the legend; `stray` for a single run that did not
-            finish, which is not in the legend and does not change the scale.
-        order: The data order, which decides colour and mark; "" for other things.
-        like: The name of another series that it shares its look with.
-        note: A smaller line in the legend.
-        thin: Whether it is secondary, and drawn thinner.
-        whiskers: Whether low and high are drawn as a vertical line at each x instead of a band.
-    """
-
-    name: str
-    x: Sequence[float]
-    y: Values
-    low: Values = ()
-    high: Values = ()
+    name: str  # its name in the legend, unique within its chart
+    x: Sequence[float]  # where the values are
+    y: Values  # the values; None where there is none
+    low: Values = ()  # the lower end of a band at each x, such as the smallest value over the seeds; empty for no band
+    high: Values = ()  # the upper end
+    # `line`; `steps` for values that hold from their x up to the next; `points`; `law` for a closed form; `join` for
+    # a line between points, without a place in the legend; `stray` for a single run that did not finish, which is not
+    # in the legend and does not change the scale.
     kind: Kind = "line"
-    order: str = ""
-    like: str = ""
-    note: str = ""
-    thin: bool = False
-    whiskers: bool = False
+    order: str = ""  # the data order, which decides colour and mark; "" for other things
+    like: str = ""  # the name of another series that it shares its look with
+    note: str = ""  # a smaller line in the legend
+    thin: bool = False  # whether it is secondary, and drawn thinner
+    whiskers: bool = False  # whether low and high are drawn as a vertical line at each x instead of a band
 
     @property
     def readable(self) -> bool:
@@ -161,33 +148,19 @@ class Reference:
 
 @dataclass(frozen=True)
 class Chart:
-    """One pair of axes.
+    """One pair of axes."""
 
-    Attributes:
-        name: A name without spaces, unique within its figure.
-        x_label: What the horizontal axis shows, with its unit.
-        y_label: What the vertical axis shows.
-        series: What is drawn.
-        references: Lines to compare with.
-        x_range: The ends of the horizontal axis; None for the ends of the data.
-        x_names: Names in place of the numbers 0, 1, 2, ... on the horizontal axis.
-        from_zero: Whether the vertical axis includes 0.
-        whole: Whether only whole numbers make sense on the horizontal axis.
-        log: Whether the horizontal axis is logarithmic; all x are then above 0.
-        decimals: How many decimals a value is printed with; None for four digits.
-    """
-
-    name: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    references: tuple[Reference, ...] = ()
-    x_range: tuple[float, float] | None = None
-    x_names: tuple[str, ...] = ()
-    from_zero: bool = True
-    whole: bool = False
-    log: bool = False
-    decimals: int | None = None
+    name: str  # a name without spaces, unique within its figure
+    x_label: str  # what the horizontal axis shows, with its unit
+    y_label: str  # what the vertical axis shows
+    series: tuple[Series, ...]  # what is drawn
+    references: tuple[Reference, ...] = ()  # lines to compare with
+    x_range: tuple[float, float] | None = None  # the ends of the horizontal axis; None for the ends of the data
+    x_names: tuple[str, ...] = ()  # names in place of the numbers 0, 1, 2, ... on the horizontal axis
+    from_zero: bool = True  # whether the vertical axis includes 0
+    whole: bool = False  # whether only whole numbers make sense on the horizontal axis
+    log: bool = False  # whether the horizontal axis is logarithmic; all x are then above 0
+    decimals: int | None = None  # how many decimals a value is printed with; None for four digits
 
     @property
     def step_width(self) -> float:
@@ -329,23 +302,14 @@ def _reader(chart: Chart, series: Series) -> Callable[[float], str]:
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict, and what the paper says about the same difference.
+    """A verdict, and what the paper says about the same difference."""
 
-    Attributes:
-        name: A name without spaces, unique within the page.
-        verdict: The verdict.
-        remark: Sentences about runs that are not in the numbers, or that were executed differently.
-        paper: The paper's difference, where it prints both errors.
-        paper_sentence: What the paper says, in words.
-        order: The order of the first side, for its colour.
-    """
-
-    name: str
+    name: str  # a name without spaces, unique within the page
     verdict: Verdict
-    remark: str = ""
-    paper: float | None = None
-    paper_sentence: str = ""
-    order: str = "srs"
+    remark: str = ""  # sentences about runs that are not in the numbers, or that were executed differently
+    paper: float | None = None  # the paper's difference, where it prints both errors
+    paper_sentence: str = ""  # what the paper says, in words
+    order: str = "srs"  # the order of the first side, for its colour
 
     @property
     def sentence(self) -> str:

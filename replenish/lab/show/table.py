@@ -32,23 +32,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column.
+    """A column."""
 
-    Attributes:
-        title: The heading.
-        cell: Makes the cell, or its text, of a row's subject.
-        note: A smaller line beneath the heading.
-        group: A heading above the headings of all neighbouring columns with the same group.
-        numeric: Whether it holds numbers, which are aligned right.
-        brief: Whether a terminal that is too narrow for all columns shows it.
-    """
-
-    title: str
-    cell: Callable[[Any], Cell | str]
-    note: str = ""
-    group: str = ""
-    numeric: bool = True
-    brief: bool = True
+    title: str  # the heading
+    cell: Callable[[Any], Cell | str]  # makes the cell, or its text, of a row's subject
+    note: str = ""  # a smaller line beneath the heading
+    group: str = ""  # a heading above the headings of all neighbouring columns with the same group
+    numeric: bool = True  # whether it holds numbers, which are aligned right
+    brief: bool = True  # whether a terminal that is too narrow for all columns shows it
 
     @property
     def heading(self) -> str:
@@ -82,28 +73,19 @@ class Origin:
 class Table:
     """A table: the columns applied to the subject of each row.
 
-    Attributes:
-        name: A name without spaces, unique within the page.
-        title: The heading.
-        columns: The columns.
-        subjects: The name and the subject of each row.
-        caption: A sentence or two above the table.
-        remarks: Sentences beneath it.
-        origins: What made its numbers.
-
     Example:
         >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
         >>> Table("squares", "Squares", squares, [("two", 2), ("three", 3)]).rows[1].texts
         ('3', '9')
     """
 
-    name: str
-    title: str
-    columns: Sequence[Column]
-    subjects: Sequence[tuple[str, Any]]
-    caption: str = ""
-    remarks: Sequence[str] = ()
-    origins: Sequence[Origin] = ()
+    name: str  # a name without spaces, unique within the page
+    title: str  # the heading
+    columns: Sequence[Column]  # the columns
+    subjects: Sequence[tuple[str, Any]]  # the name and the subject of each row
+    caption: str = ""  # a sentence or two above the table
+    remarks: Sequence[str] = ()  # sentences beneath it
+    origins: Sequence[Origin] = ()  # what made its numbers
 
     @cached_property
     def rows(self) -> list[Row]:
