@@ -155,7 +155,7 @@ def _table(
         Column(head, itemgetter(place), note, numeric=place not in words)
         for place, (head, note) in enumerate(zip_longest(heads, notes, fillvalue=""))
     ]
-    return Table(name, title, columns, [(f"{name}-{at}", row) for at, row in enumerate(rows)], caption, origins=origins)
+    return Table(name, title, columns, [(str(row[0]), row) for row in rows], caption, origins=origins)
 
 
 def write_record(answer: Answer, page: Path, **more: Any) -> Path:
