@@ -13,7 +13,7 @@ from scipy import stats
 
 from replenish.lab.statistics import paired_difference
 from replenish.lab.verdict import Rule, decide
-from replenish.measure.shuffle.effects import holm
+from replenish.measure.shuffle import effects
 
 LEVEL = 0.05
 #: Nats of test log-loss in part K below which a difference does not matter.
@@ -132,4 +132,4 @@ def e2(after_one: Values, after_four: Values) -> Judgement:
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Return p-values after Holm's correction over all secondary tests, those of equivalences included."""
-    return dict(zip(p_values, holm(p_values.values()), strict=True))
+    return dict(zip(p_values, effects.holm(p_values.values()), strict=True))
