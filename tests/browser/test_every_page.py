@@ -17,7 +17,7 @@ from replenish.lab.inspect.page import page as inspection_page
 from replenish.lab.report import write_report
 from replenish.measure.trace import compute_trace
 
-PAGES = ("explorer", "large explorer", "noise", "inspection", "report")
+PAGES = ("explorer", "large explorer", "noise", "inspection", "report", "few runs")
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,13 @@ def paths(inspection: Inspection, tmp_path_factory: pytest.TempPathFactory) -> d
     for order in ("srs", "replacement"):
         write_run(folder, mini_config(dataset="<b>my data</b>", order=order), 20.0)
     write_report(folder, experiments=experiments())
+    few = tmp_path_factory.mktemp("few")  # so few that a phone shows every run as a card
+    result = {
+        "command": "replenish compare digits --epochs 3 --seeds 3 --orders reshuffling,srs,replacement --runs runs"
+    }
+    for order in ("srs", "replacement"):
+        write_run(few, mini_config(order=order), 20.0, result=result)
+    write_report(few, folder / "few runs.html", experiments={})
     return {name: folder / f"{name}.html" for name in PAGES}
 
 

@@ -364,6 +364,10 @@ def test_a_stated_margin_is_honoured(tmp_path: Path) -> None:
     record = {"field": "test_error", "configs": slugs, "rule": {"margin": 0.01, "anytime": False}}
     (tmp_path / "compare-digits-0.json").write_text(json.dumps(record))
     assert verdict() == "undecided"
+    two = {**record, "rule": {"margin": 0.01, "comparisons": 2}}
+    (tmp_path / "compare-digits-0.json").write_text(json.dumps(two))
+    page, _ = report_of(tmp_path)
+    assert next(iter(page.tables["verdicts-all"].values()))[2].endswith("(97.5 %)")
     (tmp_path / "compare-digits-0.json").write_text(json.dumps({**record, "field": "test_loss"}))
     assert verdict() == "equivalent"
     for text, message in (

@@ -54,8 +54,8 @@ def _facts(inspection: Inspection) -> tuple[Fact, ...]:
         Fact(
             f"{100 * srs.unseen[-1]:.1f} %",
             "of the samples are not in the last epoch",
-            f"closed form {100 * inspection.laws.unseen:.1f} %; replacement {100 * replacement.unseen[-1]:.1f} %; "
-            "reshuffling 0 %",
+            f"limit of small steps {100 * inspection.laws.unseen:.1f} %; "
+            f"replacement {100 * replacement.unseen[-1]:.1f} %; reshuffling 0 %",
         ),
         Fact(
             f"{srs.count_spread[-1]:.2f}",
@@ -65,8 +65,8 @@ def _facts(inspection: Inspection) -> tuple[Fact, ...]:
         Fact(
             lowest_to_highest(identity),
             "is the rate of a class over an epoch, if the data are sorted and refilled in their own order",
-            f"closed form {lowest_to_highest(inspection.laws.class_rates)}; with the default, a shuffled sequence, "
-            f"{lowest_to_highest(shuffled)}",
+            f"limit of small steps {lowest_to_highest(inspection.laws.class_rates)}; with the default, a shuffled "
+            f"sequence, {lowest_to_highest(shuffled)}",
         ),
     )
 
@@ -106,7 +106,7 @@ def _coverage(inspection: Inspection) -> Figure:
         "effective epoch",
         "samples not drawn, %",
         tuple(series),
-        (Reference(100 * laws.unseen, f"{100 * laws.unseen:.1f} %: SRS in the long run"),),
+        (Reference(100 * laws.unseen, f"{100 * laws.unseen:.1f} %: SRS, limit of small steps"),),
         whole=True,
     )
     caption = (

@@ -198,15 +198,19 @@ def verdicts_section(sections: Sequence[Section]) -> Section:
         Column("Comparison", lambda f: f"{f.verdict.first} against {f.verdict.second}", numeric=False),
         *([Column("Runs", lambda f: titles[f.name], numeric=False)] if several else []),
         Column("Verdict", lambda f: Cell(f.verdict.outcome, level=f.verdict.outcome), "on the first", numeric=False),
-        Column("Difference", lambda f: difference_cell(f.verdict.difference), "first minus second, points"),
+        Column(
+            "Difference",
+            lambda f: difference_cell(f.verdict.difference, f.verdict.interval),
+            "first minus second, points",
+        ),
         Column("p", lambda f: p_words(f.verdict.difference.p_value), "paired t-test"),
         Column("p, Holm", lambda f: p_words(f.verdict.adjusted_p), "with the other rows of these runs"),
     ]
     if any(finding.paper is not None for finding in found):
         columns.append(Column("Paper", lambda f: signed(f.paper), "points"))
     caption = (
-        "Test error at the last epoch, seed by seed, with 95 % intervals; below zero the first is better. The verdict "
-        "takes the stated margin and the number of comparisons into account."
+        "Test error at the last epoch, seed by seed, with 95 % intervals unless another coverage is named; below zero "
+        "the first is better. The verdict takes the stated margin and the number of comparisons into account."
     )
     table = Table("verdicts-all", "Every verdict", columns, [(finding.name, finding) for finding in found], caption)
     intro = (f"The comparison with the most seeds: {titles[most.name]}.",) if several else ()

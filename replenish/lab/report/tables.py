@@ -12,7 +12,7 @@ from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group, origins
 from replenish.lab.report.text import dataset_name, duration, percent, schedule_words, span
 from replenish.lab.show import NOTHING, Cell, Column, Table
-from replenish.lab.statistics import PERCENT, Difference, mean_with_interval, paired_difference
+from replenish.lab.statistics import COVERAGE, PERCENT, Difference, Interval, mean_with_interval, paired_difference
 from replenish.lab.verdict import signed
 
 #: The only scale whose errors can be set against the paper's.
@@ -167,16 +167,19 @@ def difference(entry: Entry) -> Cell:
     """Return the mean paired difference to the experiment compared with, with n and its 95 % interval."""
     if entry.reference is None:
         return Cell(NOTHING)
-    return difference_cell(paired_difference(entry.group.errors, entry.reference.errors))
+    found = paired_difference(entry.group.errors, entry.reference.errors)
+    return difference_cell(found, found.interval(possible=PERCENT))
 
 
-def difference_cell(found: Difference) -> Cell:
-    """Return a difference with n and its interval."""
+def difference_cell(found: Difference, interval: Interval | None) -> Cell:
+    """Return a difference with n and an interval, which names its coverage if that is not 95 %."""
     if found.mean is None:
         return Cell(NOTHING)
-    interval = found.interval(possible=PERCENT)
-    ends = interval and f"{signed(interval.low)} to {signed(interval.high)}"
-    return Cell(signed(found.mean), (f"n = {found.n}", ends or "no interval"))
+    ends = "no interval"
+    if interval is not None:
+        ends = f"{signed(interval.low)} to {signed(interval.high)}"
+        ends += "" if interval.coverage == COVERAGE else f" ({100 * interval.coverage:.3g} %)"
+    return Cell(signed(found.mean), (f"n = {found.n}", ends))
 
 
 def here(printed: str, used: str) -> Cell:
