@@ -71,6 +71,11 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "inspect 10 2 --html no/such/folder/x.html",
         "data get mnist",
         "--what",
+        "list --json orders",
+        "when 3 --order srs -N 100 -B 10 --loader 2",
+        "what 3 --order srs -N 100 -B 10 --option pool_size=20 --option pool-size=30",
+        f"audit --stop 5 {__file__}",
+        f"data verify --root {__file__}",
     ],
 )
 def test_bad_input_is_exit_code_2_without_a_traceback(words: str) -> None:
