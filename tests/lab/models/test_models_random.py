@@ -168,4 +168,5 @@ def test_dropout_elsewhere() -> None:
     assert layer(torch.randn(4, 500)).shape == (4, 500)
     assert layer(x.to("meta")).shape == x.shape
     assert torch.equal(Dropout(0.0)(x), x)
-    assert (Dropout(1.0)(x) == 0).all()
+    with pytest.raises(ValueError, match="dropout should be below 1, but got 1.0"):
+        Dropout(1.0)
