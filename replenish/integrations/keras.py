@@ -103,14 +103,17 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
         return
 
     def __getitem__(self, index: int) -> Any:
-        start = self.callback.begun_at if self.start is None else self.start + self.callback.counted_before
+        start = self.callback.begun_at
+        if start is None and self.start is not None:
+            start = self.start + self.callback.counted
         if start is None:
             # Keras looks at one batch to build a model, before it calls a callback.
             self._looks += 1
             if index or self._looks > 1:
                 raise ValueError(
                     "callbacks should have dataset.callback, which finds the batches that the model was trained on, or "
-                    "start should be given, but the dataset got neither"
+                    "start should be given (also after a new compile, and with steps_per_execution), but the dataset "
+                    "got neither"
                 )
             start = 0
         indices = self.order.batch(start + index)
@@ -120,29 +123,29 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
 
 class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
-    """Finds the step at which a `fit` begins, and counts its batches if the user gave the start.
+    """Finds the step at which a `fit` begins, and counts its batches.
 
     Attributes:
-        begun_at: The step at which the running `fit` began; None if none is running.
-        counted_before: The batches of the fits before the running one.
+        begun_at: The step of the first item of the running `fit`; None if none is running.
+        counted: The batches of all fits.
     """
 
     def __init__(self, dataset: OrderDataset) -> None:
         super().__init__()
         self.begun_at: int | None = None
-        self.counted_before = 0
-        self._dataset, self._counted = dataset, 0
+        self.counted = 0
+        self._dataset = dataset
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Find the step. Keras asks the dataset for items from now on."""
+        start = self._dataset.start
         if self.params["steps"] is None:
             raise ValueError(
                 f"steps_per_epoch should be given, since the stream has no end, but got None; "
                 f"{self._dataset.steps_per_epoch} steps are an effective epoch"
             )
-        self.counted_before = self._counted
-        if self._dataset.start is None:
-            self.begun_at = batches_trained(self.model)
+        self.begun_at = batches_trained(self.model) if start is None else start + self.counted
+        self._offset = self.begun_at - self.counted
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Note the first batch of an execution, which may have several."""
@@ -150,12 +153,20 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Count the batches of an execution."""
-        self._counted += batch - self._first + 1
+        self.counted += batch - self._first + 1
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Refuse a model whose `train_step` does not give its optimizer every batch: the next `fit` would go back."""
+        if self._dataset.start is None and batches_trained(self.model) != self._offset + self.counted:
+            raise ValueError(
+                f"start should be given, since the model's optimizer should have had {self._offset + self.counted} "
+                f"batches, but had {batches_trained(self.model)}; give start=, the batches trained, for a model with "
+                f"optimizers of its own"
+            )
 
     def on_train_end(self, logs: Any = None) -> None:
         """Forget the step: the next `fit` may be of another model."""
         self.begun_at = None
-        self.counted_before = self._counted
 
 
 class SRSDataset(OrderDataset):
