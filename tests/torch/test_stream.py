@@ -234,7 +234,9 @@ class TestPositions:
             batches: Any = iter(loader(data, workers))
             list(islice(batches, 6))
             move(data)
-            with pytest.raises(RuntimeError, match="the position was set to epoch .* while a pass of epoch 0 was under"):
+            with pytest.raises(
+                RuntimeError, match="the position was set to epoch .* while a pass of epoch 0 was under"
+            ):
                 list(batches)
             if workers:
                 batches._shutdown_workers()
