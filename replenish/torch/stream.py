@@ -99,10 +99,10 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self._iterator_read = False
         self._epoch = self._within = 0  # the epoch, and the step in it, at which the next pass begins
         self._moves = 1  # how often that was set
-        # Shared, since workers have copies of everything else, made with the loader's iterator. For each worker, `_moves`
-        # at its latest pass, and a checksum of its first items. And the position that was set last: the epoch, the step
-        # in it, and whether `seek` set it.
+        # Two tensors are shared with the workers, which have copies of everything else.
+        # For each worker: `_moves` at its latest pass, and a checksum of its first items.
         self._passes = torch.zeros(max(1, self.num_workers), 2, dtype=torch.int64)
+        # The position that was set last: the epoch, the step in it, and whether `seek` set it.
         self._position = torch.zeros(3, dtype=torch.int64)
         self._share()
 
