@@ -590,6 +590,31 @@ class TestTorchdata:
         sampler.set_epoch(1)
         exact("torchdata", "`set_epoch` with the epoch of the state", seen=list(loader), whole=stream(14, 20))
 
+    @pytest.mark.parametrize("stop", [3, 10, 13])
+    def test_nodes(self, stop: int) -> None:
+        """A node counts epochs by itself: saved with an epoch's last batch, it says that the next one is this one."""
+        nodes = pytest.importorskip("torchdata.nodes")
+        from replenish.integrations.torchdata import StatefulSampler
+
+        def start() -> Any:
+            node = nodes.SamplerWrapper(StatefulSampler(SRSBatchSampler(DATA, 4, seed=3)))
+            return nodes.Loader(nodes.Prefetcher(node, prefetch_factor=3))
+
+        loader, seen = start(), list[list[int]]()
+        while len(seen) < stop:
+            seen += islice(loader, stop - len(seen))
+        resumed = start()
+        resumed.load_state_dict(loader.state_dict())
+        seen += list(resumed)
+        if stop == 10:
+            way = "`torchdata.nodes`: the same, saved with an epoch's last batch"
+            with refused("torchdata", way, match="epoch should be at least 2, .* at step 10 continued epoch 1"):
+                list(resumed)
+        else:
+            seen += list(resumed)
+            way = "`torchdata.nodes`: `SamplerWrapper(StatefulSampler(sampler))`"
+            exact("torchdata", way, seen=seen, whole=stream(0, len(seen)))
+
     def test_a_prefetcher_around_the_loader(self) -> None:
         _, loader = self.start()
         batches = one_ahead(iter(loader))

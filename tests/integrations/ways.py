@@ -123,6 +123,8 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
         "an exception within a step": (EXACT, ""),
         "workers": (EXACT, ""),
         "`set_epoch` with the epoch of the state": (EXACT, ""),
+        "`torchdata.nodes`: `SamplerWrapper(StatefulSampler(sampler))`": (EXACT, ""),
+        "`torchdata.nodes`: the same, saved with an epoch's last batch": (REFUSED, "save after the epoch"),
         "`set_epoch` with another epoch, as after one left early": (REFUSED, "save `sampler.state_dict(step)`"),
         "a prefetcher around the loader": (LOST, "save `sampler.state_dict(step)`"),
         "without the adapter": (REFUSED, "`StatefulSampler`"),
