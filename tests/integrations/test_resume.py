@@ -8,7 +8,6 @@ import logging
 import os
 import random
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from typing import Any
 import histories
 import pytest
 import torch
-from integration_support import environment, hugging_face_trainer, joined, lightning_module
+from integration_support import hugging_face_trainer, joined, lightning_module
 from torch.utils.data import DataLoader
 from trainings import DATA, TRAININGS, from_a_thread, one_ahead, stream
 from ways import exact, lost, refused, warned
@@ -35,7 +34,6 @@ NEEDS = {
     "torchdata": "torchdata.stateful_dataloader",
     "Hugging Face Trainer": "transformers",
     "Keras": "keras",
-    "streams": "torchdata.stateful_dataloader",
 }
 # Lightning counts some epochs as finished that are not, after two resumes or without validation.
 MAY_BE_REFUSED = {"Lightning Trainer": "the Trainer continues with batch .* batches would be left out or repeated"}
@@ -62,7 +60,7 @@ def need(stack: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stack", [stack for stack in TRAININGS if stack != "streams"])
+@pytest.mark.parametrize("stack", TRAININGS)
 def test_histories(stack: str, tmp_path: Path) -> None:
     """Exceptions within a step, looks, epochs left early, prefetchers, workers, options: exact, or an error."""
     need(stack)
@@ -77,20 +75,6 @@ def test_histories(stack: str, tmp_path: Path) -> None:
             continue
         exact(stack, *ways, seen=seen, whole=expected, where=seed)
     assert errors <= HISTORIES // 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stack", TRAININGS)
-def test_kill_minus_nine(stack: str) -> None:
-    need(stack)
-    command = [sys.executable, "-W", "ignore", histories.__file__, stack, "3"]
-    folder = Path(histories.__file__).parent
-    path = ":".join(map(str, (folder.parent.parent, folder.parent / "helpers")))
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=600, env=environment(PYTHONPATH=path)
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["kills"] >= 3
 
 
 def srs(**options: Any) -> tuple[SRSBatchSampler, DataLoader[Any]]:
