@@ -49,9 +49,9 @@ class StatefulSampler(Sampler[Any]):
         end = (epoch + 1) * self.sampler.steps_per_epoch
         if self._loaded is not None and self._loaded < end <= self.sampler.step_drawn:
             raise ValueError(
-                f"epoch should be at least {epoch + 1}, since the loader's state at step {self._loaded} continued epoch "
-                f"{epoch}, which was drawn to its end, but got {epoch}: save the loader's state after the end of an "
-                f"epoch, not with its last batch"
+                f"epoch should be at least {epoch + 1}, since the loader's state at step {self._loaded} continued "
+                f"epoch {epoch}, which was drawn to its end, but got {epoch}: save the loader's state after the end of "
+                f"an epoch, not with its last batch"
             )
         self.sampler.set_epoch(epoch)
 

@@ -102,8 +102,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         # Two tensors are shared with the workers, which have copies of everything else.
         # For each worker: `_moves` at its latest pass, and a checksum of its first items.
         self._passes = torch.zeros(max(1, self.num_workers), 2, dtype=torch.int64)
-        # The position that was set last: the epoch, the step in it, and whether `seek` set it.
-        self._position = torch.zeros(3, dtype=torch.int64)
+        # The position that was set last, in one number, so that no worker reads a half of it; see `_position_set`.
+        self._position = torch.zeros(1, dtype=torch.int64)
         self._share()
 
     def __iter__(self) -> Iterator[list[T]]:
@@ -227,7 +227,17 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
 
     def _move(self, epoch: int, within: int, sought: bool = False) -> None:
         self._epoch, self._within, self._moves = epoch, within, self._moves + 1
-        self._position[:] = torch.tensor([epoch, within, sought])
+        known = self.steps_per_epoch is not None or self.options["repeat"]
+        place = self._step_of(epoch, within) if known else epoch
+        self._position[0] = ~place if sought else place
+
+    def _position_set(self) -> tuple[int, int, bool]:
+        """Return the epoch that was set last, in any process, the step in it, and whether `seek` set it."""
+        place = int(self._position[0])
+        sought, place = place < 0, max(place, ~place)
+        if self.steps_per_epoch is not None:
+            return *divmod(place, self.steps_per_epoch), sought
+        return (0, place, sought) if self.options["repeat"] else (place, 0, sought)
 
     def _has_begun(self) -> bool:
         """Whether a pass has begun since the position was set."""

@@ -35,11 +35,12 @@ class StreamPass(Iterator[list[T]], Generic[T]):
     """
 
     def __init__(self, dataset: PooledIterableDataset[T]) -> None:
-        self.epoch = self.drawn = self._within = 0
+        self.epoch = self.drawn = 0
         self._dataset = dataset
         self._lock = ForkSafeLock()
         self._worker = 0  # the worker whose part of the source this is; after `seek`, not always this process's own
         self._moves = 0  # the dataset's `_moves` when the pass began; 0 before it begins
+        self._place = (0, 0)  # the dataset's position when the pass began, or when a state was loaded
         self._stream: PooledStream[T] | None = None  # None if there are no items
         self._end: int | None = None  # the step of the stream at which the pass ends
         self._is_over = self._is_taken = False
@@ -69,9 +70,10 @@ class StreamPass(Iterator[list[T]], Generic[T]):
 
     def _check_position(self) -> None:
         """Raise if a later pass has begun, or if the position was set within this one or to another epoch."""
-        epoch, within, sought = self._dataset._position.tolist()
-        places = [(self.epoch, self._within), (self.epoch + 1, 0)]  # adapters seek to these
-        if self._is_taken or ((epoch, within) not in places if sought else epoch != self.epoch):
+        epoch, within, sought = self._dataset._position_set()
+        known = [self._place, (self.epoch + 1, 0)]  # adapters seek to the start and to the end of a pass
+        is_known = (epoch, within) in known if sought else epoch in (self.epoch, self._place[0])
+        if self._is_taken or not is_known:
             raise RuntimeError(
                 f"the position was set to epoch {epoch}, step {within} of it, while a pass of epoch {self.epoch} was "
                 f"under way: call set_epoch, seek or load_state_dict before iter(loader)"
@@ -119,7 +121,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
                 f"or with the next if it was over, but got {place}"
             )
         self.epoch, self._worker, self._end, self._stream, self._moves = epoch, worker, end, stream, moves
-        self._within = int(dataset._position[1])
+        self._place = (dataset._epoch, dataset._within)
         if is_set and place != epoch:
             self._is_before_place = True  # a loader that knows that this pass was over begins another one
             return
@@ -154,14 +156,13 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         self._mark_as_begun(own, moves)
         dataset._latest = self
         self.epoch, self._worker, self._end, self._stream = epoch, worker, end, stream
-        self.drawn = self._within = within
-        self._moves = moves
+        self.drawn, self._moves, self._place = within, moves, (epoch, within)
 
     def _finish(self) -> None:
         """End the pass. In the main process the next epoch follows, unless the position was set meanwhile."""
         self._is_over = True
         dataset = self._dataset
-        set_again = (dataset._epoch, dataset._latest) == (self.epoch, self) and not dataset._position[2]
+        set_again = (dataset._epoch, dataset._latest) == (self.epoch, self) and dataset._position[0] >= 0
         if get_worker_info() is None and (dataset._moves == self._moves or set_again):
             dataset._is_set = False
             dataset._move(self.epoch + 1, 0)

@@ -408,6 +408,18 @@ class TestStatefulDataLoader:
             whole=whole,
         )
 
+    @pytest.mark.parametrize("stop", [3, 5, 8, 10])
+    def test_without_set_epoch(self, stop: int) -> None:
+        whole = passes(range(50), 0, 3, steps_per_epoch=5)
+        first, seen = self.resumable(range(50), steps_per_epoch=5), list[list[int]]()
+        while len(seen) < stop:
+            seen += islice(first, stop - len(seen))
+        resumed = self.resumable(range(50), steps_per_epoch=5)
+        resumed.load_state_dict(first.state_dict())
+        while len(seen) < 15:
+            seen += resumed
+        assert seen == list(chain(*whole))
+
     @pytest.mark.parametrize("workers", [0, 2])
     def test_a_state_and_an_epoch_that_contradict_each_other(self, workers: int) -> None:
         way = "`set_epoch` of another epoch than that of torchdata's state"
