@@ -156,6 +156,14 @@ class TestPyTorch:
             next(batches)
         assert list(loader) == stream(3, 10)
 
+    def test_batches_of_another_size(self) -> None:
+        sampler = SRSSampler(DATA, 4, seed=3)
+        seen = list(islice(DataLoader(DATA, sampler=sampler, batch_size=8, collate_fn=batch_numbers), 3))
+        resumed, again = indices()
+        resumed.load_state_dict(sampler.state_dict(step=3))  # 24 samples, which are six steps
+        way = "batches of another size than the `SRSSampler`'s given as the step"
+        lost("PyTorch", way, seen=list(itertools.chain(*seen, *again)), whole=list(itertools.chain(*stream(0, 10))))
+
     def test_cycle_keeps_the_first_pass(self) -> None:
         whole = list(islice(itertools.cycle(srs()[1]), 20))
         lost("PyTorch", "`itertools.cycle(loader)`", seen=whole, whole=stream(0, 20))

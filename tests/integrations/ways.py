@@ -32,6 +32,7 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
         "`state_dict()` without a step, within an epoch": (REFUSED, "`state_dict(step)`, the steps trained"),
         "a step counted within the epoch": (REFUSED, "epoch * `len(loader)` + the batches trained in it"),
         "optimizer steps of accumulated gradients given as the step": (LOST, "count batches"),
+        "batches of another size than the `SRSSampler`'s given as the step": (LOST, "`batch_size=sampler.share_size`"),
         "`zip(loader, loader)`": (REFUSED, "two samplers"),
         "`seek` or `load_state_dict` within a pass": (REFUSED, "`iter(loader)` after it"),
         "copies of the sampler, made within an epoch": (REFUSED, "`load_state_dict(state_dict(step))`"),
