@@ -52,9 +52,12 @@ class Rule:
     def __post_init__(self) -> None:
         if self.margin is not None:
             object.__setattr__(self, "margin", checks.real("margin", self.margin, positive=True))
-        low, high = self.possible
+        try:
+            low, high = map(float, self.possible)
+        except (TypeError, ValueError):
+            low = high = math.nan
         if not low < high:  # also if either is NaN
-            raise ValueError(f"possible should be the least and the greatest value, but got {self.possible}")
+            raise ValueError(f"possible should be the least and the greatest value, but got {self.possible!r}")
 
     @property
     def level(self) -> float:

@@ -162,7 +162,7 @@ def test_a_script_that_ignores_its_seed_is_found_by_one_repeated_run(tmp_path: P
     assert done.returncode == 0, done.stderr
     # The orders differ from seed to seed, and so do the numbers: only the run that has another {seed} shows it.
     assert "Warning: all seeds gave the same value" not in done.stderr
-    assert "Warning: the script may ignore its seed: with 0 and with 2 for {seed}, and with one order" in done.stderr
+    assert "Warning: the script may ignore its seed: with 0 and with 1 for {seed}, and with one order" in done.stderr
     assert done.stdout.startswith("Undecided between independent and srs")
 
 
@@ -174,6 +174,9 @@ def test_a_script_that_ignores_its_seed_is_found_by_one_repeated_run(tmp_path: P
         (["--command", "python x.py --seed {seed}"], "but got neither"),
         (["--command", "python x.py", "--metric=(x)"], "command should have {seed}"),
         (["--command", "python 'x {seed}", "--metric=(x)"], "No closing quotation"),
+        (["--command", "", "--metric=(x)"], "command should have {seed}"),
+        (["--command", "CUDA_VISIBLE_DEVICES=1 x {seed}", "--metric=(x)"], "no shell runs it, but got CUDA_VISIBLE"),
+        (["--command", "x {seed} && y", "--metric=(x)"], "no shell runs it, but got &&; for a line of a shell write"),
         (["--command", "x {seed}", "--metric=(x)", "--epochs=3"], "--epochs is of the lab's own training"),
         (
             ["--command", "x {seed}", "--metric=(x)", "--threads=3"],

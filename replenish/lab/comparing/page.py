@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import os
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -49,7 +48,6 @@ INK, SOFT, HAIR, FAINT, SHEET, ACCENT = (
 
 def write_page(
     answer: Answer,
-    path: str | os.PathLike[str],
     title: str,
     paragraphs: Sequence[str] = (),
     *,
@@ -57,12 +55,13 @@ def write_page(
     origins: Sequence[Origin] = (),
     figures: Sequence[Figure | None] = (),
     differ_in: str = "the order of their data only",
-) -> Path:
-    """Write an answer as a page: the verdicts, every seed, and then what was run. Return the page's path.
+) -> None:
+    """Write an answer as its page: the verdicts, every seed, and then what was run.
 
     A card as a PNG is written beside it, if there is a verdict to show.
     """
-    path = Path(path)
+    path = answer.page
+    assert path is not None
     path.parent.mkdir(parents=True, exist_ok=True)
     question, verdicts, card = answer.question, answer.verdicts, ""
     if any(verdict.difference.n for verdict in verdicts):
@@ -77,7 +76,7 @@ def write_page(
     findings = tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in verdicts)
     sections = [Section("verdict", "The verdict", findings=findings)]
     if answer.advice:
-        sections.append(Section("next", "What to do next", (answer.advice,)))
+        sections.append(Section("next", "What to do next", (answer.advice,), code=answer.next_command))
     blocks = tuple(block for block in shown if block is not None)
     sections.append(Section("numbers", "Seeds and means", blocks=blocks))
     proofs = (_proofs_table(answer),) if answer.proofs else ()
@@ -100,7 +99,6 @@ def write_page(
         card=card,
     )
     write_atomically(path, page_html(page).encode())
-    return path
 
 
 def _seeds_table(answer: Answer) -> Table:
@@ -158,15 +156,15 @@ def _table(
     return Table(name, title, columns, [(str(row[0]), row) for row in rows], caption, origins=origins)
 
 
-def write_record(answer: Answer, page: Path, **more: Any) -> Path:
-    """Write an answer as JSON beside its page, with all looks that were taken so far, and return its path."""
-    path = page.with_suffix(".json")
+def write_record(answer: Answer, **more: Any) -> None:
+    """Write an answer as JSON beside its page, with all looks that were taken so far."""
+    assert answer.page is not None
+    path = answer.page.with_suffix(".json")
     seeds = sorted({seed for verdict in answer.verdicts for seed in verdict.difference.seeds})
     look = {"seeds": seeds, "anytime": answer.question.rule.anytime}
     looks = [*(each for each in _looks(path) if each != look), look]
-    values = {**answer.to_dict(), **more, "page": page.name, "looks": looks}
+    values = {**answer.to_dict(), **more, "page": answer.page.name, "looks": looks}
     write_atomically(path, (json.dumps(values, indent=2, allow_nan=False) + "\n").encode())
-    return path
 
 
 def optional_stopping(question: Question, seeds: Sequence[int], page: Path) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -16,8 +17,8 @@ from replenish.notebook import html_table
 
 #: The metric by order and seed.
 Values = Mapping[str, Mapping[int, float]]
-#: How to ask again from Python.
-ASK_AGAIN = "the same call with until_decided=True and margin=M, the largest difference that does not matter"
+#: How many seeds, and how many at most with a look after every seed.
+SEEDS, MAX_SEEDS = 5, 40
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -26,54 +27,54 @@ class Question:
 
     Args:
         orders: Names of orders; each of the others is compared with the first.
-        seeds: How many (the first so many), or which.
+        seeds: How many (the first so many; 5 by default), or which.
         margin: What difference would not matter, in the metric's unit.
         until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
-        max_seeds: With `until_decided`, how many seeds at most.
+        max_seeds: With `until_decided`, how many seeds at most; 40 by default.
         higher_is_better: Whether larger values are better, as for accuracy.
         possible: The least and the greatest value that the metric can have.
         metric: The metric's name, for people.
         unit: The unit of differences, such as points.
         field: The field of a run's result that holds the metric; "" where it is read elsewhere.
-        ask_again: How to ask again and look after every seed, for an undecided answer: a command or a call.
+        ask_again: The command or the call that asks again and looks after every seed, for an undecided answer.
     """
 
     def __init__(
         self,
         orders: Sequence[str],
-        seeds: int | Sequence[int] = 5,
+        seeds: int | Sequence[int] | None = None,
         *,
         margin: float | None = None,
         until_decided: bool = False,
-        max_seeds: int = 40,
+        max_seeds: int | None = None,
         higher_is_better: bool = False,
         possible: tuple[float, float] = ANY,
         metric: str = "metric",
         unit: str = "",
         field: str = "",
-        ask_again: str = ASK_AGAIN,
+        ask_again: str = "",
     ) -> None:
         self.orders = (orders,) if isinstance(orders, str) else tuple(orders)
         if len(set(self.orders)) != len(self.orders) or len(self.orders) < 2:
             raise ValueError(
                 f"orders should be two or more different orders, but got {', '.join(self.orders) or 'none'}"
             )
-        if until_decided:
-            if not isinstance(seeds, int):
-                raise ValueError(
-                    f"seeds should be left out with until_decided, which takes the first ones, but got {seeds}"
-                )
-            if checks.integer("max_seeds", max_seeds, minimum=1) < FEWEST_SEEDS:
-                raise ValueError(f"max_seeds should be at least {FEWEST_SEEDS} to decide anything, but got {max_seeds}")
-            seeds = max_seeds
-        if isinstance(seeds, int):
-            seeds = range(checks.integer("seeds", seeds, minimum=1))
+        if until_decided and seeds is not None:
+            raise ValueError(f"seeds should be left out with until_decided; use max_seeds for a limit, but got {seeds}")
+        if not until_decided and max_seeds is not None:
+            raise ValueError(f"max_seeds should be left out without until_decided; use seeds, but got {max_seeds}")
         #: The seeds; where the rule allows for a look after every seed, the most that are run.
-        self.seeds = tuple(checks.seed(seed) for seed in seeds)
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"seeds should be one or more different seeds, but got {list(self.seeds)}")
+        self.seeds = _first_seeds(max_seeds) if until_decided else _seeds(SEEDS if seeds is None else seeds)
         self.rule = Rule(margin, higher_is_better, until_decided, len(self.orders) - 1, possible, unit=unit)
-        self.metric, self.field, self.ask_again = metric, field, ask_again
+        self.metric, self.field = metric, field
+        self.ask_again = ask_again or f"until_decided=True, margin={'M' if margin is None else margin}"
+
+    def warnings(self) -> list[str]:
+        """Return a warning if the metric's name contradicts its direction."""
+        better, flag = ("larger", "without") if self.rule.higher_is_better else ("smaller", "with")
+        if not (_SMALLER if self.rule.higher_is_better else _LARGER).search(self.metric):
+            return []
+        return [f"a {better} {self.metric} was taken as better; if that is wrong, ask again {flag} higher_is_better"]
 
     def verdicts(self, values: Values) -> tuple[Verdict, ...]:
         """Return what the values so far decide, each of the other orders against the first."""
@@ -81,6 +82,29 @@ class Question:
         return tuple(
             decide(paired_difference(values[order], values[baseline]), self.rule, (order, baseline)) for order in others
         )
+
+
+#: Names of metrics by the direction that is usually meant.
+_LARGER = re.compile(r"(?<![a-z])(acc|accuracy|auc|auroc|f1|bleu|rouge|map|iou|reward|recall)(?![a-z])", re.IGNORECASE)
+_SMALLER = re.compile(r"(?<![a-z])(loss|error|err|perplexity|ppl|mse|mae|rmse|nll)(?![a-z])", re.IGNORECASE)
+
+
+def _first_seeds(count: int | None) -> tuple[int, ...]:
+    """Return the seeds of a question that is asked until it is decided."""
+    count = MAX_SEEDS if count is None else checks.integer("max_seeds", count, minimum=1)
+    if count < FEWEST_SEEDS:
+        raise ValueError(f"max_seeds should be at least {FEWEST_SEEDS} to decide anything, but got {count}")
+    return tuple(range(count))
+
+
+def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the first so many seeds, or these."""
+    if not isinstance(seeds, Iterable):
+        return tuple(range(checks.integer("seeds", seeds, minimum=1)))
+    found = tuple(checks.seed(seed) for seed in seeds)
+    if not found or len(set(found)) != len(found):
+        raise ValueError(f"seeds should be one or more different seeds, but got {list(found)}")
+    return found
 
 
 class DivergedError(ValueError):
@@ -207,6 +231,8 @@ class Answer:
         warnings: What makes the numbers doubtful; printed before anything else.
         proofs: What the loaders of the first run of each order did: order, seed and outcome of each loader. This
             record shows that the orders were used.
+        diverged: How many trainings ended without a finite metric.
+        page: Where the answer is written as a page; None if it is not.
     """
 
     question: Question
@@ -216,6 +242,8 @@ class Answer:
     besides: Mapping[str, Values]
     warnings: tuple[str, ...]
     proofs: tuple[tuple[str, int, str], ...] = ()
+    diverged: int = 0
+    page: Path | None = None
 
     def mean(self, order: str) -> Estimate | None:
         """Return the mean of the metric over the seeds, with an interval within what is possible; None without any."""
@@ -230,14 +258,16 @@ class Answer:
 
     @property
     def advice(self) -> str:
-        """What would decide what is undecided, and how to ask for it; "" if all is decided."""
-        undecided = [verdict for verdict in self.verdicts if verdict.outcome == "undecided"]
+        """What would decide what is undecided; "" if all is decided, or if the numbers have no spread."""
+        rule = self.question.rule
+        undecided = [each for each in self.verdicts if each.outcome == "undecided" and each.difference.error != 0]
         if not undecided:
             return ""
-        if not self.question.rule.anytime:
+        if not rule.anytime:
+            margin = "" if rule.margin else ", where M is the largest difference that does not matter"
             return (
                 "Do not add seeds here until it decides: that too often finds a difference that is not there. "
-                f"Next, with an interval that holds at every look: {self.question.ask_again}"
+                f"Next, with an interval that holds at every look{margin}:"
             )
         needed = [verdict.seeds_needed for verdict in undecided]
         if None in needed:
@@ -252,6 +282,11 @@ class Answer:
         )
 
     @property
+    def next_command(self) -> str:
+        """The command or the call of the `advice`, if it has one."""
+        return self.question.ask_again if self.advice.endswith(":") else ""
+
+    @property
     def assumption(self) -> str:
         """What the intervals assume, and how rare a failure could have gone unseen; "" without an interval."""
         known = [verdict.difference.n for verdict in self.verdicts if verdict.interval is not None]
@@ -259,15 +294,18 @@ class Answer:
             return ""
         n = min(known)
         unseen = 1 - (1 - COVERAGE) ** (1 / n)  # the share of failures that leaves n runs without one in 1 of 20 cases
+        rule, together = self.question.rule, ""
+        if rule.comparisons > 1:
+            together = f" Each covers {100 * (1 - rule.level):.3g} %, so that all {rule.comparisons} hold with 95 %."
         return (
-            "The intervals assume that the differences between seeds are roughly normal, without rare failures. A "
+            f"The intervals assume that the differences between seeds are roughly normal, without rare failures. A "
             f"failure that strikes {100 * unseen:.0f} % of an order's runs still leaves {n} runs without one in 1 of "
-            "20 comparisons: look at every seed."
+            f"20 comparisons: look at every seed.{together}"
         )
 
     def lines(self) -> list[str]:
         """Return the answer for people: verdicts in words, then what would help, the numbers and what they assume."""
-        found = [*self._sentences(), *filter(None, [self.advice])]
+        found = [*self._sentences(), *filter(None, [self.advice, self.next_command and f"    {self.next_command}"])]
         width = max(map(len, self.question.orders))
         for order in self.question.orders:
             by_seed = self.values[order]
@@ -281,7 +319,7 @@ class Answer:
             listed = ", ".join(f"{order} {digits(mean)}" for order, mean in self.means_besides(what).items())
             found.append(f"{what}: {listed}")
         found += [f"Loader with {order}, seed {seed}: {outcome}" for order, seed, outcome in self.proofs]
-        return [*found, *filter(None, [self.assumption])]
+        return [*found, *filter(None, [self.assumption]), *([f"Page: {self.page}"] if self.page else [])]
 
     def number(self, value: float) -> str:
         """Return a value of the metric as terminal and page print it: two decimals for points, else six digits."""
@@ -316,7 +354,7 @@ class Answer:
         ]
         heads = ("order", "mean", *(f"seed {seed}" for seed in seeds))
         warnings = [f"Warning: {warning}." for warning in self.warnings]
-        sentences = [*warnings, *self._sentences(), *filter(None, [self.advice, self.assumption])]
+        sentences = [*warnings, *self._sentences(), *filter(None, [self.advice, self.next_command, self.assumption])]
         return html_table(self.question.metric, rows, heads, sentences)
 
     def to_dict(self) -> dict[str, Any]:
@@ -334,10 +372,13 @@ class Answer:
             "stopped": self.stopped,
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],
             "advice": self.advice,
+            "next": self.next_command,
             "assumption": self.assumption,
             "values": _plain(self.values),
             "loaders": [list(proof) for proof in self.proofs],
             "besides": {what: _plain(values) for what, values in self.besides.items()},
+            "diverged": self.diverged,
+            "page": None if self.page is None else str(self.page),
         }
 
 
@@ -347,11 +388,12 @@ def make_answer(
     besides: Mapping[str, Values] | None = None,
     warnings: Sequence[str] = (),
     proofs: Sequence[tuple[str, int, str]] = (),
+    page: Path | None = None,
 ) -> Answer:
     """Return the verdicts on how trainings ended, with what is doubtful about them."""
     question, values = outcomes.question, outcomes.values
     verdicts = question.verdicts(values)
-    doubts = [*outcomes.warnings(), *warnings]
+    doubts = [*question.warnings(), *outcomes.warnings(), *warnings]
     if equal := [order for order in values if len(values[order]) > 1 == len(set(values[order].values()))]:
         doubts.append(
             f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
@@ -360,7 +402,15 @@ def make_answer(
     doubts += [verdict.warning for verdict in verdicts if verdict.warning]
     kept = {order: dict(found) for order, found in values.items()}
     return Answer(
-        question, kept, verdicts, outcomes.stopped, besides or {}, tuple(dict.fromkeys(doubts)), tuple(proofs)
+        question,
+        kept,
+        verdicts,
+        outcomes.stopped,
+        besides or {},
+        tuple(dict.fromkeys(doubts)),
+        tuple(proofs),
+        len(outcomes.diverged),
+        page,
     )
 
 
