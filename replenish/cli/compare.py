@@ -16,9 +16,10 @@ from replenish.cli.commands import given_flags
 from replenish.cli.console import PROGRAM, command_line, errors_as_sentences, first_process, print_json, working
 
 if TYPE_CHECKING:
+    from replenish.lab.comparing.answer import Answer
     from replenish.lab.comparing.data import PlannedComparison
     from replenish.lab.comparing.metric import Metric
-    from replenish.lab.comparing.question import Answer, Question
+    from replenish.lab.comparing.question import Question
     from replenish.lab.jobs import Execution
 
 

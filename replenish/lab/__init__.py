@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from replenish.deferred import attributes as _attributes
 
 if TYPE_CHECKING:
+    from replenish.lab.comparing.answer import Answer as Answer
     from replenish.lab.comparing.data import compare as compare
     from replenish.lab.comparing.function import compare_trainings as compare_trainings
-    from replenish.lab.comparing.question import Answer as Answer
     from replenish.lab.config import Hardware as Hardware
     from replenish.lab.config import RunConfig as RunConfig
     from replenish.lab.training import load_network as load_network
@@ -21,7 +21,7 @@ else:
     __getattr__, __dir__, __all__ = _attributes(
         __name__,
         {
-            "Answer": "comparing.question",
+            "Answer": "comparing.answer",
             "Hardware": "config",
             "RunConfig": "config",
             "compare": "comparing.data",

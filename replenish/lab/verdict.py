@@ -126,14 +126,14 @@ class Verdict:
     @property
     def warning(self) -> str | None:
         """What makes the numbers doubtful, if anything."""
-        n = self.difference.n
+        n, pair = self.difference.n, f"{self.first} and {self.second}"
         if 0 < n < FEWEST_SEEDS:
             pairs = "a single pair of runs decides" if n == 1 else f"{n} pairs of runs decide"
             return f"{pairs} nothing: take at least {FEWEST_SEEDS} seeds"
         if n and self.difference.error == 0:
             if self.difference.mean == 0:
-                return "both gave the same value at every seed: the metric may be saturated or too coarse"
-            return "the difference was the same at every seed: the metric may not be random at all"
+                return f"{pair} gave the same value at every seed: the metric may be saturated or too coarse"
+            return f"{pair} differ by the same at every seed: the metric may not be random at all"
         return None
 
     @property
@@ -143,12 +143,9 @@ class Verdict:
         if mean is None:
             return f"Undecided between {first} and {second}: no seed has ended with both."
         unit = f" {rule.unit}" if rule.unit else ""
-        size = self.number(mean)
-        if size.startswith("0"):
-            size = f"level on average ({size}{unit})"
-        else:
-            size = f"{size[1:]}{unit} {'higher' if mean > 0 else 'lower'}"
-        found = f"{size} ({self._interval_words()})"
+        sign, size = self.number(mean)[0], self.number(mean)[1:]
+        apart = "level on average" if sign == "0" else f"{size}{unit} {'higher' if mean > 0 else 'lower'}"
+        found = f"{apart} ({self._interval_words()})"
         if self.outcome == "equivalent":
             return f"{first} and {second} are equivalent within {rule.margin:g}{unit}: {first} {found}."
         if self.outcome != "undecided":

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 
 from replenish.lab.report.text import duration, p_words, percent
-from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
+from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
@@ -74,14 +74,17 @@ def arms_table(evidence: Evidence) -> Table:
         Column("time", _time, "of a run, median"),
     )
     ended = [run for arm in evidence.arms.values() for run in arm.runs.values()]
-    origins = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
+    made = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
+    made_by = "; ".join(f"{command} at commit {commit} ({n} runs)" for (command, commit), n in sorted(made.items()))
     return Table(
         "arms",
         "What was run",
         columns,
         list(evidence.arms.items()),
-        remarks=[f"Left out, since its seed was not stated: {path}" for path in evidence.left_out],
-        origins=[Origin(command, commit, count) for (command, commit), count in sorted(origins.items())],
+        remarks=[
+            *(f"Left out, since its seed was not stated: {path}" for path in evidence.left_out),
+            f"Made by {made_by}.",
+        ],
     )
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from replenish import Order
 from replenish.lab import compare_trainings
+from replenish.lab.comparing.page import draw_card
 from replenish.lab.comparing.question import parse_duration
 
 
@@ -104,7 +106,7 @@ def test_warnings_come_first() -> None:
     assert answer.warnings == (
         "all seeds gave the same value with reshuffling and with srs: the training may not use its seed and its order, "
         "or the metric may be saturated or too coarse",
-        "both gave the same value at every seed: the metric may be saturated or too coarse",
+        "srs and reshuffling gave the same value at every seed: the metric may be saturated or too coarse",
     )
     assert str(answer).startswith("Warning: all seeds gave the same value with reshuffling and with srs")
     assert answer.advice == ""  # more seeds of a constant decide nothing
@@ -193,6 +195,21 @@ def test_a_training_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Pa
     card = (tmp_path / "answer.png").read_bytes()
     assert card.startswith(b"\x89PNG")
     assert tuple(int.from_bytes(card[at : at + 4], "big") for at in (16, 20)) == (1200, 630)
+
+
+@pytest.mark.parametrize(
+    "orders", [("reshuffling", "srs"), ("block-reshuffling", "srs", "shuffle-buffer", "paired-reversal", "replacement")]
+)
+def test_the_card_cuts_no_text(orders: tuple[str, ...]) -> None:
+    answer = compare_trainings(made_up(0.0, 1e-4), 1000, 50, seeds=8, orders=orders)
+    canvas = draw_card(answer, "A training function of your own")
+    canvas.draw_without_rendering()
+    for text in canvas.findobj(Text):
+        if text.get_text() and text.get_visible():
+            box = text.get_window_extent()
+            assert box.x0 >= 0 <= box.y0, text
+            assert box.x1 <= 1200, text
+            assert box.y1 <= 630, text
 
 
 def test_what_fails_always_ends_the_comparison_and_names_order_and_seed() -> None:

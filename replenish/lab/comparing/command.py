@@ -16,10 +16,11 @@ from typing import Any
 from replenish import checks
 from replenish.exec.records import RunRecords
 from replenish.lab.atomic_files import held
+from replenish.lab.comparing.answer import Answer, digits, make_answer
 from replenish.lab.comparing.command_job import CommandJob, split_command
 from replenish.lab.comparing.metric import JsonMetric, Metric
 from replenish.lab.comparing.page import optional_stopping, write_page, write_record
-from replenish.lab.comparing.question import Answer, Outcomes, Question, digits, make_answer
+from replenish.lab.comparing.question import Outcomes, Question
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Execution
 from replenish.lab.launch import LAUNCHERS, launch

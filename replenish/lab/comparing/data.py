@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
+from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
 from replenish.lab.comparing.page import optional_stopping, write_page, write_record
-from replenish.lab.comparing.question import Answer, Outcomes, Question, make_answer
+from replenish.lab.comparing.question import Outcomes, Question
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, WatchJobs, plan
 from replenish.lab.launch import launch
 from replenish.lab.machine import first_process
 from replenish.lab.report.figures import curves
 from replenish.lab.report.findings import FIELD
-from replenish.lab.report.grouping import Group, origins
+from replenish.lab.report.grouping import Group
 from replenish.lab.report.text import dataset_name, recipe_words
 from replenish.lab.runs import folder_of, read_run
 from replenish.lab.statistics import PERCENT
@@ -216,7 +217,6 @@ class PlannedComparison:
             f"{dataset_name(self.configs[0])} with {self.configs[0].model}",
             recipes,
             command=self.execution.command,
-            origins=origins(groups.values()),
             figures=(curves(groups, name="curves"),),
             differ_in=differ_in,
         )

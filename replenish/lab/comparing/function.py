@@ -11,8 +11,9 @@ from pathlib import Path
 
 from replenish import checks
 from replenish.lab.atomic_files import check_place
+from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.page import write_page
-from replenish.lab.comparing.question import Answer, DivergedError, Outcomes, Question, checked_metric, make_answer
+from replenish.lab.comparing.question import DivergedError, Outcomes, Question, checked_metric
 from replenish.lab.statistics import ANY
 from replenish.orders.building import build_order, check_fittable
 from replenish.orders.protocol import Order

@@ -7,39 +7,37 @@ import io
 import json
 import textwrap
 from collections.abc import Sequence
-from itertools import zip_longest
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish.lab.atomic_files import write_atomically
-from replenish.lab.comparing.question import Answer, Question, digits
+from replenish.lab.comparing.answer import Answer, digits
+from replenish.lab.comparing.question import Question
 from replenish.lab.show import (
     NOTHING,
     Cell,
-    Column,
     Fact,
     Figure,
     Finding,
     Notice,
-    Origin,
     Page,
     Section,
     Table,
     pairs_figure,
 )
 from replenish.lab.show.chart import common_reach
-from replenish.lab.show.page import page_html
+from replenish.lab.show.page import page_html, unbroken
 from replenish.lab.show.svg import sides
 from replenish.lab.verdict import Verdict
 from replenish.palette import COLOURS, look_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
 
 #: The size of the card in pixels: that of a link's preview.
 WIDTH, HEIGHT = 1200, 630
-#: Verdicts that have room; a line names how many more there are.
+#: Verdicts that have room.
 MOST_VERDICTS = 3
 INK, SOFT, HAIR, FAINT, SHEET, ACCENT = (
     COLOURS[name][0] for name in ("ink", "soft", "hair", "faint", "sheet", "accent")
@@ -52,7 +50,6 @@ def write_page(
     paragraphs: Sequence[str] = (),
     *,
     command: str = "",
-    origins: Sequence[Origin] = (),
     figures: Sequence[Figure | None] = (),
     differ_in: str = "the order of their data only",
 ) -> None:
@@ -72,7 +69,7 @@ def write_page(
     if len(kept) > 1:
         caption = f"{question.metric} of every run; a line joins the runs of one seed."
         pairs = pairs_figure(kept, {order: order for order in kept}, question.metric, "seeds", caption)
-    shown = (pairs, _seeds_table(answer), _orders_table(answer, origins), *figures)
+    shown = (pairs, _seeds_table(answer), _orders_table(answer), *figures)
     findings = tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in verdicts)
     sections = [Section("verdict", "The verdict", findings=findings)]
     if answer.advice:
@@ -111,10 +108,10 @@ def _seeds_table(answer: Answer) -> Table:
         columns[f"{verdict.first} minus {verdict.second}"] = {seed: verdict.number(value) for seed, value in found}
     seeds = sorted({seed for values in answer.values.values() for seed in values})
     rows = [(str(seed), *(by_seed.get(seed, NOTHING) for by_seed in columns.values())) for seed in seeds]
-    return _table("by-seed", "Seed by seed", ["Seed", *columns], rows, answer.question.metric)
+    return Table.of_rows("by-seed", "Seed by seed", ["Seed", *columns], rows, answer.question.metric)
 
 
-def _orders_table(answer: Answer, origins: Sequence[Origin]) -> Table:
+def _orders_table(answer: Answer) -> Table:
     """Return the means by order."""
     besides = {what: answer.means_besides(what) for what in answer.besides}
     rows: list[tuple[str | Cell, ...]] = []
@@ -127,33 +124,14 @@ def _orders_table(answer: Answer, origins: Sequence[Origin]) -> Table:
         rows.append((order, cell, *(digits(means[order]) if order in means else NOTHING for means in besides.values())))
     heads = ["Order", answer.question.metric, *besides]
     notes = ["", "mean, n, 95 % interval", *("mean" for _ in besides)]
-    return _table("orders", "The numbers", heads, rows, "Over the seeds that finished.", notes=notes, origins=origins)
+    return Table.of_rows("orders", "The numbers", heads, rows, "Over the seeds that finished.", notes=notes)
 
 
 def _proofs_table(answer: Answer) -> Table:
     """Return what the loaders of the first run of each order did."""
     caption = "What the first run of each order did to its loaders: the record that the orders were used."
     rows = [(order, str(seed), outcome) for order, seed, outcome in answer.proofs]
-    return _table("loaders", "The loaders", ["Order", "Seed", "Loader"], rows, caption, words=(0, 2))
-
-
-def _table(
-    name: str,
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[tuple[str | Cell, ...]],
-    caption: str,
-    *,
-    notes: Sequence[str] = (),
-    words: Sequence[int] = (0,),
-    origins: Sequence[Origin] = (),
-) -> Table:
-    """Return a table of rows; `notes` are beneath the headings, and the columns `words` hold no numbers."""
-    columns = [
-        Column(head, itemgetter(place), note, numeric=place not in words)
-        for place, (head, note) in enumerate(zip_longest(heads, notes, fillvalue=""))
-    ]
-    return Table(name, title, columns, [(str(row[0]), row) for row in rows], caption, origins=origins)
+    return Table.of_rows("loaders", "The loaders", ["Order", "Seed", "Loader"], rows, caption, words=(0, 2))
 
 
 def write_record(answer: Answer, **more: Any) -> None:
@@ -193,7 +171,14 @@ def _looks(path: Path) -> list[dict[str, Any]]:
 
 
 def card_png(answer: Answer, title: str) -> bytes:
-    """Return the card: the verdicts in words, their intervals with named sides, and every seed's pair."""
+    """Return the card as a PNG."""
+    content = io.BytesIO()
+    draw_card(answer, title).savefig(content, format="png", dpi=100, facecolor=SHEET)
+    return content.getvalue()
+
+
+def draw_card(answer: Answer, title: str) -> Picture:
+    """Draw the card: the verdicts in words, their intervals with named sides, and every seed's pair."""
     from matplotlib.figure import Figure
 
     verdicts = answer.verdicts[:MOST_VERDICTS]
@@ -201,20 +186,17 @@ def card_png(answer: Answer, title: str) -> bytes:
     canvas.text(0.04, 0.935, f"Replenish · {title}", size=13, color=SOFT, va="center")
     height, size = 0.87, 17 if len(verdicts) == 1 else 13
     for verdict in verdicts:
-        lines = textwrap.wrap(verdict.sentence, 84 if len(verdicts) == 1 else 100)
+        lines = textwrap.wrap(unbroken(verdict.sentence), 72 if len(verdicts) == 1 else 95)
         canvas.text(0.04, height, "\n".join(lines), size=size, color=INK, va="top", weight="bold", linespacing=1.3)
         height -= (0.058 if len(verdicts) == 1 else 0.044) * len(lines) + 0.018
     height = min(height, 0.78)
     _draw_intervals(canvas.add_axes((0.05, 0.17, 0.5, height - 0.22)), verdicts)
     _draw_pairs(canvas.add_axes((0.64, 0.17, 0.32, height - 0.22)), answer)
-    others = len(answer.verdicts) - len(verdicts)
     n = min(verdict.difference.n for verdict in verdicts)
     foot = f"{answer.question.metric}, n = {n} seeds, paired. Every line on the right is one seed."
-    foot += f" {others} more verdicts are on the page." if others else ""
+    foot += " The other verdicts are on the page." if len(answer.verdicts) > MOST_VERDICTS else ""
     canvas.text(0.04, 0.035, foot, size=11.5, color=SOFT, va="center")
-    content = io.BytesIO()
-    canvas.savefig(content, format="png", dpi=100, facecolor=SHEET)
-    return content.getvalue()
+    return canvas
 
 
 def _draw_intervals(axis: Axes, verdicts: Sequence[Verdict]) -> None:
@@ -254,7 +236,9 @@ def _draw_pairs(axis: Axes, answer: Answer) -> None:
         values = list(answer.values[order].values())
         axis.plot([place] * len(values), values, "o", color=look_of(order).light, markersize=8, zorder=2)
     axis.set_xlim(-0.4, len(orders) - 0.6)
-    axis.set_xticks(range(len(orders)), orders, size=12 if len(orders) < 4 else 9, color=INK)
+    many = len(orders) > 3  # then every second name is on a line of its own
+    names = [f"\n{order}" if many and place % 2 else order for place, order in enumerate(orders)]
+    axis.set_xticks(range(len(orders)), names, size=9 if many else 12, color=INK)
     axis.set_title(answer.question.metric, size=12, color=SOFT, loc="left")
     axis.grid(axis="y", color=HAIR, linewidth=0.8)
     _plain(axis)

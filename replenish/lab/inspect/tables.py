@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from replenish.checks import Floats
 from replenish.diagnostics import Measurement
 from replenish.lab.inspect.results import Inspection, OrderNoise, OrderShuffle
-from replenish.lab.show import Column, Table
+from replenish.lab.show import Table
 
 _SHORT, _LONG = 0.1, 2.0  # gaps in effective epochs
 _CORRELATIONS = ("successive batches", "drift", "epochs", "seeds")
@@ -30,9 +29,8 @@ def _table(
     name: str, title: str, heads: Iterable[str], rows: Sequence[tuple[str, ...]], caption: str, note: str = ""
 ) -> Table:
     """Return a table of rows that begin with their label."""
-    columns = [Column("", itemgetter(0), numeric=False)]
-    columns += [Column(head, itemgetter(place), note) for place, head in enumerate(heads, start=1)]
-    return Table(name, title, columns, [(row[0], row) for row in rows], caption)
+    every = ["", *heads]
+    return Table.of_rows(name, title, every, rows, caption, notes=["", *[note] * (len(every) - 1)])
 
 
 def draws_table(inspection: Inspection) -> Table:

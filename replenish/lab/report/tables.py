@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from replenish.lab import paper
 from replenish.lab.config import RunConfig
 from replenish.lab.paper import published_error
-from replenish.lab.report.grouping import Group, origins
+from replenish.lab.report.grouping import Group
 from replenish.lab.report.text import dataset_name, duration, percent, schedule_words, span
 from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import COVERAGE, PERCENT, Difference, Interval, mean_with_interval, paired_difference
@@ -64,7 +64,6 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
                     "means."
                 ),
                 remarks=list(_rows_without_runs(rows, groups)),
-                origins=origins(entry.group for entry in entries),
             )
 
 
@@ -90,7 +89,6 @@ def experiments_table(groups: Mapping[str, Group], name: str, title: str = "Test
         EXPERIMENTS_COLUMNS,
         [(label, Entry(label, group)) for label, group in groups.items()],
         caption="Test error in percent at the last epoch, over the seeds that finished.",
-        origins=origins(groups.values()),
     )
 
 
@@ -142,25 +140,14 @@ class Entry:
         return signed(self.printed - other)
 
 
-def _mean_cell(group: Group, number: str) -> Cell:
-    """Return the mean of a number of the results, n and the interval."""
-    values = group.by_seed(number)
-    if not values:
-        return Cell(NOTHING, ("n = 0",))
-    found = mean_with_interval(values.values(), PERCENT)
-    return Cell(percent(found.value), (f"n = {found.n}", span(found.interval)))
-
-
 def _error_cell(entry: Entry) -> Cell:
     """Return the mean test error, n, the interval, and the runs that are not in it."""
-    found, group = _mean_cell(entry.group, "test_error"), entry.group
-    missing = (f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status)))
-    return replace(found, notes=(*found.notes, *missing))
-
-
-def _best_cell(entry: Entry) -> Cell:
-    found = _mean_cell(entry.group, "best_test_error")
-    return replace(found, notes=found.notes if entry.group.by_seed("best_test_error") else (), muted=True)
+    group = entry.group
+    missing = [f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status))]
+    if not group.errors:
+        return Cell(NOTHING, ("n = 0", *missing))
+    found = mean_with_interval(group.errors.values(), PERCENT)
+    return Cell(percent(found.value), (f"n = {found.n}", span(found.interval), *missing))
 
 
 def difference(entry: Entry) -> Cell:
@@ -227,7 +214,6 @@ TABLE3_COLUMNS = (
     Column("Decay", lambda e: here(f"{e.row.decay:g}", f"{e.group.config.decay_factor:g}")),
 )
 OURS = Column("Ours", _error_cell, "mean at the last epoch, n, 95 % interval")
-BEST = Column("Best epoch", _best_cell, "(chosen on the test set, for information)", brief=False)
 
 
 def results(minus: str) -> tuple[Column, ...]:
@@ -237,7 +223,6 @@ def results(minus: str) -> tuple[Column, ...]:
         OURS,
         Column("Paper", lambda e: e.paper_difference(), group=f"Minus {minus}"),
         Column("Ours", difference, "mean of pairs, n, 95 % interval", group=f"Minus {minus}"),
-        BEST,
     )
 
 
@@ -277,6 +262,5 @@ def _time(entry: Entry) -> str:
 EXPERIMENTS_COLUMNS = (
     Column("Order", lambda e: e.name, numeric=False),
     Column("Mean", _error_cell, "n, 95 % interval"),
-    BEST,
     Column("Time", _time, "mean per run"),
 )

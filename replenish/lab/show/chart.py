@@ -13,8 +13,6 @@ from replenish.palette import DASHES, Look, free_look, look_of
 
 Values = Sequence[float | None]
 Kind = Literal["line", "steps", "points", "law", "join", "stray"]
-#: How many rows of a table of values are shown where a few are enough.
-_FEW = 10
 
 
 @dataclass(frozen=True)
@@ -270,14 +268,10 @@ def pairs_figure(
     return Figure(name, "Every seed", caption, (chart,))
 
 
-def values_table(figure: Figure, *, few: bool = False) -> Table:
-    """Return the values of a figure as a table; with `few`, at the ends, at vertical references and a few between."""
+def values_table(figure: Figure) -> Table:
+    """Return the values of a figure as a table."""
     kept = [(chart, series) for chart in figure.charts for series in chart.series if series.readable]
     every_x = sorted({float(at) for _, series in kept for at in series.x})
-    if few and len(every_x) > _FEW:
-        marked = {float(each.value) for chart in figure.charts for each in chart.references if each.upright}
-        spaced = {every_x[round(part * (len(every_x) - 1) / 5)] for part in range(6)}
-        every_x = [at for at in every_x if at in marked | spaced]
     first = figure.charts[0]
     columns = [Column(first.x_label.capitalize(), lambda at: first.x_names[int(at)] if first.x_names else f"{at:g}")]
     for chart, series in kept:

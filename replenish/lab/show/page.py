@@ -96,7 +96,7 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
         half=_is_half,
         LONG=_LONG,
     )
-    made.filters.update(unbroken=_unbroken, data=figure_data, values=values_table, reach=common_reach)
+    made.filters.update(unbroken=unbroken, data=figure_data, values=values_table, reach=common_reach)
     made.tests["figure"] = lambda block: isinstance(block, Figure)
     return made
 
@@ -146,6 +146,6 @@ def _chart_data(chart: Chart) -> dict[str, Any]:
     return {"name": chart.name, **ends, "x_names": list(chart.x_names), "decimals": chart.decimals, "series": series}
 
 
-def _unbroken(sentence: str) -> str:
+def unbroken(sentence: str) -> str:
     """Return a sentence whose "95 %" and "n = 5" are not broken over two lines."""
     return re.sub(r"(?<=\d) (?=%)|(?<=\bn) (?==)|(?<==) (?=\d)", "\u00a0", sentence)
