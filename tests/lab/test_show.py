@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from replenish.lab.show import (
-    NOTHING,
     Cell,
     Chart,
     Column,
@@ -22,7 +21,7 @@ from replenish.lab.show import (
     Series,
     Table,
 )
-from replenish.lab.show.chart import common_reach, values_table
+from replenish.lab.show.chart import common_reach
 from replenish.lab.show.markdown import page_markdown
 from replenish.lab.show.page import page_html
 from replenish.lab.show.svg import chart_svg, finding_svg, swatch
@@ -134,7 +133,6 @@ def test_names_along_join_pairs() -> None:
     assert heights[0] == heights[2] != heights[1] == heights[3]
     figure = Figure("pairs", "Pairs", "", (chart,))
     assert [series.name for series in figure.legend] == ["srs"]
-    assert [row.texts for row in values_table(figure).rows] == [("srs", "3"), (NASTY, "2")]
 
 
 def found(*differences: float, first: str = NASTY, paper: float | None = None) -> Finding:
@@ -156,13 +154,6 @@ def test_findings_are_drawn_on_one_scale() -> None:
     zero, five = ticks["0"], ticks["\u22125"]
     assert float(mean) == pytest.approx(zero + (five - zero) * 1.5 / 5, abs=0.1)
     assert common_reach([found()]) == 1
-
-
-def test_values_are_all_in_the_table() -> None:
-    table = values_table(FIGURE)
-    assert [column.title for column in table.columns] == ["Step", *(s.name for s in KINDS if s.kind != "stray")]
-    assert table.rows[0].texts[1] == "3 (2 to 4)"
-    assert table.rows[1].texts[1] == NOTHING
 
 
 @pytest.fixture

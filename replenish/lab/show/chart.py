@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from replenish.lab.show.table import NOTHING, Column, Table
 from replenish.lab.verdict import Verdict
 from replenish.palette import DASHES, Look, free_look, look_of
 
@@ -217,12 +216,6 @@ class Chart:
                 looks[series.name] = look, used[look.hue] % len(DASHES)
         return looks
 
-    def read(self, value: float | None) -> str:
-        """Return a value as it is printed in tips and tables."""
-        if value is None:
-            return NOTHING
-        return f"{value:.4g}" if self.decimals is None else f"{value:.{self.decimals}f}"
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -266,32 +259,6 @@ def pairs_figure(
     ]
     chart = Chart("value", "order", label, (*joined, *points), x_names=tuple(values), from_zero=False)
     return Figure(name, "Every seed", caption, (chart,))
-
-
-def values_table(figure: Figure) -> Table:
-    """Return the values of a figure as a table."""
-    kept = [(chart, series) for chart in figure.charts for series in chart.series if series.readable]
-    every_x = sorted({float(at) for _, series in kept for at in series.x})
-    first = figure.charts[0]
-    columns = [Column(first.x_label.capitalize(), lambda at: first.x_names[int(at)] if first.x_names else f"{at:g}")]
-    for chart, series in kept:
-        group = chart.y_label if len(figure.charts) > 1 else ""
-        columns.append(Column(series.name, _reader(chart, series), series.note, group=group))
-    caption = "Mean (smallest to largest)." if any(series.low for _, series in kept) else first.y_label
-    subjects = [(f"{at:g}", at) for at in every_x]
-    return Table(f"{figure.name}-values", "Values", columns, subjects, caption)
-
-
-def _reader(chart: Chart, series: Series) -> Callable[[float], str]:
-    known, bands = dict(series.known()), {at: ends for at, *ends in series.band()}
-
-    def read(at: float) -> str:
-        text = chart.read(known.get(at))
-        if at in bands and at in known:
-            text += f" ({chart.read(bands[at][0])} to {chart.read(bands[at][1])})"
-        return text
-
-    return read
 
 
 @dataclass(frozen=True)

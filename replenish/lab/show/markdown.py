@@ -70,7 +70,7 @@ def _section(section: Section, link: str) -> Iterator[str]:
     for block in section.blocks:
         yield from ("", f"### {escape(block.title)}", "", escape(block.caption), "")
         if isinstance(block, Figure):
-            yield f"Drawn, with its values, in [the page]({link}#{block.name})."
+            yield f"Drawn in [the page]({link}#{block.name})."
         else:
             yield from table_lines(block)
 
