@@ -111,6 +111,11 @@ def test_verdicts_that_are_looked_at_together() -> None:
     assert one.sentence.endswith(
         f"; by itself worse, but not among the 2 comparisons made together (p = {2 * found.p_value:.3f} after Holm)."
     )
+    # Equivalence by one of two tests is adjusted too.
+    near = pairs(0.3, -0.25, 0.35, -0.1, 0.05)
+    close = Rule(0.33, equivalence_coverage=0.9)
+    assert [each.outcome for each in decide_together([near], [close], [names])] == ["equivalent"]
+    assert [each.outcome for each in decide_together([near, near], [close] * 2, [names] * 2)] == ["undecided"] * 2
     # An interval that is widened for several comparisons, or several looks, is not corrected again.
     wide = Rule(comparisons=2)
     assert decide_together([found, found], [wide, wide], [names, names])[0].adjusted_p is None

@@ -34,7 +34,9 @@ _METHOD = (
     "Differences are taken seed by seed, over the seeds that both sides finished: runs with one seed share their "
     "initial weights. A difference is better or worse if Student's 95 % interval excludes 0 and the p-value, adjusted "
     "for all comparisons of its table by Holm's method, is below 0.05. It is equivalent if its interval lies within "
-    "the margin that was stated for the runs, and undecided otherwise. Without a stated margin nothing is equivalent.",
+    "the margin that was stated for the runs, after the same adjustment, and undecided otherwise. Without a stated "
+    "margin nothing is equivalent. Comparisons of other tables are not counted: for a study of several tables that is "
+    "too lenient.",
 )
 #: The kinds of experiments that are shown as a table or a figure of the paper.
 PAPER = ("table2", "table3", "figure2", "figure3")
