@@ -24,7 +24,8 @@ REPORT = ROOT / "results" / "report.html"
 
 
 def test_the_pages_hold_what_the_records_say() -> None:
-    table, said = pages.table3(pages.groups(RESULTS)), pages.sentences(RESULTS)
+    found = pages.groups(RESULTS)
+    table, said = pages.table3(found), pages.sentences(found)
     again = "run `python -m study pages`"
     page = (ROOT / "docs" / "what_we_found.md").read_text()
     assert table in page, again

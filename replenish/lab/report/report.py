@@ -98,14 +98,6 @@ def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rule
     return Page(_TITLE, lead, "Replenish · report", facts(kept), (*first, *folded), notices(kept, repeats))
 
 
-def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig]) -> Section:
-    """Return the section of one scale: the paper's tables, figures and claims over its experiments' runs."""
-    groups = by_experiment(without_repeats(runs)[0], experiments)
-    if not groups:
-        raise ValueError(f"runs should hold a run of an experiment at the scale {scale}, but got none")
-    return experiments_section(scale, groups)
-
-
 def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | None = None) -> Section:
     """Return the section of the experiments that have runs at a scale."""
     made = findings(claims(groups), f"{scale}-finding", rules, comparable=scale == FULL_SCALE)

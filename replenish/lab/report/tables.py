@@ -50,35 +50,21 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
     )
     shown: set[RunConfig] = set()
     for title, rows, shown_columns, said in tables:
-        entries = _entries(rows, groups, full)
-        new = {entry.group.config for entry in entries} - shown
+        kept = entries(rows, groups, full)
+        new = {entry.group.config for entry in kept} - shown
         shown |= new
         if new:
             yield Table(
                 f"{scale}-{rows[0][0].split('/')[0]}",
                 title,
                 shown_columns,
-                [(entry.name, entry) for entry in entries],
+                [(entry.name, entry) for entry in kept],
                 caption=(
                     f"Test error in percent; {said}{scale_words}. The paper's errors are medians of five runs, ours "
                     "means."
                 ),
                 remarks=list(_rows_without_runs(rows, groups)),
             )
-
-
-def short_table3(groups: Mapping[str, Group]) -> Table:
-    """Return table 3 in few columns: the paper's errors beside ours, and the differences in each."""
-    return Table(
-        "short-table3",
-        "Table 3 in miniature: test error, %",
-        SHORT_TABLE3_COLUMNS,
-        [(entry.name, entry) for entry in _entries(TABLE3, groups)],
-        caption=(
-            "Decays are of 200 epochs in the paper, scaled to ours. Ours are means over the seeds, and means of the "
-            "differences seed by seed, with 95 % intervals."
-        ),
-    )
 
 
 def experiments_table(groups: Mapping[str, Group], name: str, title: str = "Test error by order") -> Table:
@@ -92,16 +78,17 @@ def experiments_table(groups: Mapping[str, Group], name: str, title: str = "Test
     )
 
 
-def _entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: bool = False) -> list[Entry]:
-    entries: dict[tuple[str, RunConfig], Entry] = {}
+def entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: bool = False) -> list[Entry]:
+    """Return the subjects of the paper's rows that have runs."""
+    found: dict[tuple[str, RunConfig], Entry] = {}
     for name, row, data, against in rows:
         if name in groups:
             reference = None if name == against else groups.get(against)
             # A smaller scale has the same runs for both of the paper's datasets: they get one row.
-            entries.setdefault(
+            found.setdefault(
                 (row.name, groups[name].config), Entry(name, groups[name], row, data, against, reference, comparable)
             )
-    return list(entries.values())
+    return list(found.values())
 
 
 def _rows_without_runs(rows: Sequence[PaperRow], groups: Mapping[str, Group]) -> Iterator[str]:
@@ -224,33 +211,6 @@ def results(minus: str) -> tuple[Column, ...]:
         Column("Paper", lambda e: e.paper_difference(), group=f"Minus {minus}"),
         Column("Ours", difference, "mean of pairs, n, 95 % interval", group=f"Minus {minus}"),
     )
-
-
-def _short_mean(entry: Entry) -> str:
-    """Return the mean without an interval: that of the paired difference is the one that matters."""
-    errors = entry.group.errors.values()
-    return percent(mean_with_interval(errors).value) if errors else NOTHING
-
-
-def _short_difference(entry: Entry) -> str:
-    if entry.reference is None:
-        return "" if entry.name == entry.against else NOTHING
-    found = paired_difference(entry.group.errors, entry.reference.errors)
-    interval = found.interval(possible=PERCENT)
-    ends = interval and f" [{signed(interval.low)}, {signed(interval.high)}]"
-    return NOTHING if found.mean is None else signed(found.mean) + (ends or "")
-
-
-#: Table 3 in few columns, for the README and a terminal.
-SHORT_TABLE3_COLUMNS = (
-    Column("sampling", lambda e: "SRS" if e.row.method == "WRN-SRS" else "reshuffling", numeric=False),
-    Column("B", lambda e: str(e.row.batch_size)),
-    Column("decays", lambda e: f"{'-'.join(map(str, e.row.schedule))}, x{e.row.decay:g}", numeric=False),
-    Column("paper", lambda e: percent(e.printed), "WRN-28-10", brief=False),
-    Column("minus row 3", lambda e: e.paper_difference(""), brief=False),
-    Column("ours", _short_mean, "WRN-10-1"),
-    Column("minus row 3, paired", _short_difference),
-)
 
 
 def _time(entry: Entry) -> str:
