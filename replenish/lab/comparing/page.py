@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import textwrap
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 #: The size of the card in pixels: that of a link's preview.
 WIDTH, HEIGHT = 1200, 630
-#: Verdicts that have room.
-MOST_VERDICTS = 3
 INK, SOFT, HAIR, FAINT, SHEET, ACCENT = (
     COLOURS[name][0] for name in ("ink", "soft", "hair", "faint", "sheet", "accent")
 )
@@ -55,13 +52,13 @@ def write_page(
 ) -> None:
     """Write an answer as its page: the verdicts, every seed, and then what was run.
 
-    A card as a PNG is written beside it, if there is a verdict to show.
+    A card as a PNG is written beside it, if there is a pair of runs to show.
     """
     path = answer.page
     assert path is not None
     path.parent.mkdir(parents=True, exist_ok=True)
     question, verdicts, card = answer.question, answer.verdicts, ""
-    if any(verdict.difference.n for verdict in verdicts):
+    if verdicts[0].difference.n:
         card = path.with_suffix(".png").name
         write_atomically(path.with_name(card), card_png(answer, title))
     kept = {order: values for order, values in answer.values.items() if values}
@@ -178,73 +175,59 @@ def card_png(answer: Answer, title: str) -> bytes:
 
 
 def draw_card(answer: Answer, title: str) -> Picture:
-    """Draw the card: the verdicts in words, their intervals with named sides, and every seed's pair."""
+    """Draw the card: the first verdict in words, its interval with named sides, and every seed's pair."""
     from matplotlib.figure import Figure
 
-    verdicts = answer.verdicts[:MOST_VERDICTS]
+    verdict, others = answer.verdicts[0], len(answer.verdicts) - 1
     canvas = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, facecolor=SHEET)
     canvas.text(0.04, 0.935, f"Replenish · {title}", size=13, color=SOFT, va="center")
-    height, size = 0.87, 17 if len(verdicts) == 1 else 13
-    for verdict in verdicts:
-        lines = textwrap.wrap(unbroken(verdict.sentence), 72 if len(verdicts) == 1 else 95)
-        canvas.text(0.04, height, "\n".join(lines), size=size, color=INK, va="top", weight="bold", linespacing=1.3)
-        height -= (0.058 if len(verdicts) == 1 else 0.044) * len(lines) + 0.018
-    height = min(height, 0.78)
-    _draw_intervals(canvas.add_axes((0.05, 0.17, 0.5, height - 0.22)), verdicts)
-    _draw_pairs(canvas.add_axes((0.64, 0.17, 0.32, height - 0.22)), answer)
-    n = min(verdict.difference.n for verdict in verdicts)
-    foot = f"{answer.question.metric}, n = {n} seeds, paired. Every line on the right is one seed."
-    foot += " The other verdicts are on the page." if len(answer.verdicts) > MOST_VERDICTS else ""
+    sentence = "\n".join(textwrap.wrap(unbroken(verdict.sentence), 72))
+    canvas.text(0.04, 0.87, sentence, size=17, color=INK, va="top", weight="bold", linespacing=1.3)
+    _draw_interval(canvas.add_axes((0.05, 0.17, 0.5, 0.47)), verdict)
+    _draw_pairs(canvas.add_axes((0.64, 0.17, 0.32, 0.47)), verdict, answer)
+    foot = f"{answer.question.metric}, n = {verdict.difference.n} seeds, paired. Every line on the right is one seed."
+    foot += f" The first of {others + 1} verdicts." if others else ""
     canvas.text(0.04, 0.035, foot, size=11.5, color=SOFT, va="center")
     return canvas
 
 
-def _draw_intervals(axis: Axes, verdicts: Sequence[Verdict]) -> None:
-    """Draw the interval of each verdict on one axis."""
-    rule, across = verdicts[0].rule, axis.transAxes
-    several = len(verdicts) > 1  # the second order is the same for all
+def _draw_interval(axis: Axes, verdict: Verdict) -> None:
+    """Draw the mean difference, its interval and the margin."""
+    rule, across, colour = verdict.rule, axis.transAxes, look_of(verdict.first).light
     if rule.margin is not None:
         axis.axvspan(-rule.margin, rule.margin, color=FAINT, zorder=0)
         axis.text(0.5, 1.02, f"grey: margin ±{rule.margin:g}", transform=across, ha="center", size=11, color=SOFT)
     axis.axvline(0, color=INK, linewidth=1)
-    for place, verdict in enumerate(verdicts):
-        colour, mean, interval = look_of(verdict.first).light, verdict.difference.mean, verdict.interval
-        if several:
-            axis.text(0, place - 0.2, verdict.first, transform=axis.get_yaxis_transform(), size=12, color=INK)
-        if interval is not None:
-            axis.hlines(place, interval.low, interval.high, color=colour, linewidth=7, alpha=0.45)
-        if mean is not None:
-            axis.plot([mean], [place], "o", color=colour, markersize=12)
-    reach = common_reach(Finding(verdict.first, verdict) for verdict in verdicts)
+    if (interval := verdict.interval) is not None:
+        axis.hlines(0, interval.low, interval.high, color=colour, linewidth=7, alpha=0.45)
+    if verdict.difference.mean is not None:
+        axis.plot([verdict.difference.mean], [0], "o", color=colour, markersize=12)
+    reach = common_reach([Finding(verdict.first, verdict)])
     axis.set_xlim(-reach, reach)
-    axis.set_ylim(len(verdicts) - 0.5, -0.6)
     axis.set_yticks([])
-    left, right = sides(dataclasses.replace(verdicts[0], first="the other order") if several else verdicts[0])
+    left, right = sides(verdict)
     axis.text(0, -0.16, f"← {left} better", transform=across, size=12, color=SOFT)
     axis.text(1, -0.16, f"{right} better →", transform=across, size=12, color=SOFT, ha="right")
     axis.text(0.5, -0.16, rule.unit, transform=across, size=12, color=SOFT, ha="center")
     _plain(axis)
 
 
-def _draw_pairs(axis: Axes, answer: Answer) -> None:
-    """Draw the value of every run, a line for each seed."""
-    orders = [order for order in answer.question.orders if answer.values[order]]
-    for seed in sorted({seed for order in orders for seed in answer.values[order]}):
-        known = [(at, answer.values[order][seed]) for at, order in enumerate(orders) if seed in answer.values[order]]
-        axis.plot(*zip(*known, strict=True), color=SOFT, linewidth=1, alpha=0.6, zorder=1)
-    for place, order in enumerate(orders):
-        values = list(answer.values[order].values())
-        axis.plot([place] * len(values), values, "o", color=look_of(order).light, markersize=8, zorder=2)
-    axis.set_xlim(-0.4, len(orders) - 0.6)
-    many = len(orders) > 3  # then every second name is on a line of its own
-    names = [f"\n{order}" if many and place % 2 else order for place, order in enumerate(orders)]
-    axis.set_xticks(range(len(orders)), names, size=9 if many else 12, color=INK)
+def _draw_pairs(axis: Axes, verdict: Verdict, answer: Answer) -> None:
+    """Draw the values of the pairs, a line for each seed."""
+    orders = (verdict.second, verdict.first)
+    for seed in verdict.difference.seeds:
+        values = [answer.values[order][seed] for order in orders]
+        axis.plot((0, 1), values, color=SOFT, linewidth=1, alpha=0.6, zorder=1)
+        for place, order in enumerate(orders):
+            axis.plot([place], [values[place]], "o", color=look_of(order).light, markersize=8, zorder=2)
+    axis.set_xlim(-0.4, 1.4)
+    axis.set_xticks((0, 1), orders, size=12, color=INK)
     axis.set_title(answer.question.metric, size=12, color=SOFT, loc="left")
     axis.grid(axis="y", color=HAIR, linewidth=0.8)
     _plain(axis)
 
 
-def _plain(axis: Any) -> None:
+def _plain(axis: Axes) -> None:
     for side in ("top", "right", "left"):
         axis.spines[side].set_visible(False)
     axis.spines["bottom"].set_color(HAIR)
