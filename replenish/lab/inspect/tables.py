@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from replenish import theory
 from replenish.checks import Floats
 from replenish.diagnostics import Measurement, ShuffleQuality
 from replenish.lab.inspect.results import Inspection, OrderNoise
 from replenish.lab.show import Table
+from replenish.measure.gaps import MeasuredGaps
 
 _SHORT, _LONG = 0.1, 2.0  # gaps in effective epochs
 _CYCLES = (0.1, 0.2, 0.5, 1, 2, 5)  # frequencies of the noise, in cycles per epoch
@@ -96,15 +97,12 @@ def _noise_table(noise: Mapping[str, OrderNoise]) -> Table:
     ]
     rows.append(("variance of the gap between two visits", *map(_gap_variance, orders)))
     single = orders[0].order.batch_size / orders[0].order.num_samples
-    for text, epochs in (
-        ("gaps of a single step", single),
-        (f"gaps of at most {_SHORT:g} epochs", _SHORT),
-        ("gaps of at most 1 epoch", 1.0),
-    ):
-        rows.append((text, *(_gap_share(one, lambda gaps, epochs=epochs: 1 - gaps.survival(epochs)) for one in orders)))
-    rows.append(
-        (f"gaps longer than {_LONG:g} epochs", *(_gap_share(one, lambda gaps: gaps.survival(_LONG)) for one in orders))
-    )
+    rows += [
+        ("gaps of a single step", *(_gap_share(one, single) for one in orders)),
+        (f"gaps of at most {_SHORT:g} epochs", *(_gap_share(one, _SHORT) for one in orders)),
+        ("gaps of at most 1 epoch", *(_gap_share(one, 1.0) for one in orders)),
+        (f"gaps longer than {_LONG:g} epochs", *(_gap_share(one, _LONG, longer=True) for one in orders)),
+    ]
     caption = (
         "Noise is relative to that of independent draws. The closed forms hold long after the start. Gaps that are "
         "longer than the run are not among those measured."
@@ -126,10 +124,14 @@ def _gap_variance(one: OrderNoise) -> str:
     return f"{measured} ({'no law' if one.gap_law is None else f'{one.gap_law.variance:.3f}'})"
 
 
-def _gap_share(one: OrderNoise, share: Callable[[Any], Any]) -> str:
-    """Return a share of the gaps, as measured and by the law."""
-    law = "no law" if one.gap_law is None else _percent(float(share(one.gap_law)))
-    return f"{_percent(float(share(one.gaps)))} ({law})"
+def _gap_share(one: OrderNoise, epochs: float, *, longer: bool = False) -> str:
+    """Return the share of gaps that are at most as long, or longer: as measured, and by the law."""
+
+    def share(gaps: MeasuredGaps | theory.GapLaw) -> str:
+        survives = float(gaps.survival(epochs))
+        return _percent(survives if longer else 1 - survives)
+
+    return f"{share(one.gaps)} ({'no law' if one.gap_law is None else share(one.gap_law)})"
 
 
 def _shuffle_table(shuffles: Mapping[str, ShuffleQuality]) -> Table:
