@@ -40,7 +40,7 @@ def inspect(
     with errors_as_sentences(flags=given_flags(context)):
         if html is not None:
             check_place("--html", html, ".html", ".htm")
-        with working("") as status:
+        with working("drawing and measuring"):
             inspection = inspect_orders(
                 num_samples,
                 batch_size,
@@ -50,7 +50,6 @@ def inspect(
                 seed=seed,
                 other=order,
                 options=options.order_options(option),
-                progress=status.update,
             )
     from replenish.lab.inspect.tables import tables
     from replenish.lab.show.table import print_table

@@ -108,7 +108,6 @@ def inspect_orders(
     seed: int = 0,
     other: str | None = None,
     options: Mapping[str, Any] | None = None,
-    progress: Callable[[str], None] = lambda doing: None,
 ) -> Inspection:
     """Run SRS and what it is compared with for some effective epochs, and compute the closed forms.
 
@@ -121,7 +120,6 @@ def inspect_orders(
         seed: The seed of all orders.
         other: One more of `replenish.orders.registry.ORDERS` to measure.
         options: The options of `other`.
-        progress: Called with a few words before each part of the work.
 
     Example:
         >>> inspection = inspect_orders(1000, 10, epochs=2)
@@ -140,23 +138,16 @@ def inspect_orders(
     wanted = min(DEFAULT_CLASSES, order.num_samples) if classes is None else classes
     classes = checks.integer("classes", wanted, minimum=1, maximum=order.num_samples)
     labels = np.arange(order.num_samples) * classes // order.num_samples
-    found = {}
-    for name, each in orders.items():
-        progress(f"running {name}")
-        found[name] = measure(each, epochs, labels=labels)
-    progress("running SRS with data sorted by class")
+    found = {name: measure(each, epochs, labels=labels) for name, each in orders.items()}
     settled = _settled_step(order)
     in_order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=order.pool_size, sequence="identity")
     identity = measure(in_order, epochs, start=settled, labels=labels)
-    progress("measuring the noise")
     noise = _measure_noise(orders, {"SRS": settled}, epochs)
-    progress("judging the shuffles")
     shuffles = {
         name: shuffle_quality(each, num_samples, max_draws=_JUDGED_DRAWS)
         for name, each in orders.items()
         if each.num_samples > 1
     }
-    progress("working out the closed forms")
     return Inspection(order, epochs, classes, found, identity, _laws(order, epochs, classes), noise, shuffles)
 
 

@@ -11,7 +11,7 @@ from replenish.lab.verdict import Verdict
 from replenish.palette import DASHES, Look, free_look, look_of
 
 Values = Sequence[float | None]
-Kind = Literal["line", "steps", "points", "law", "join", "stray"]
+Kind = Literal["line", "steps", "points", "law", "join"]
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,7 @@ class Series:
     low: Values = ()  # the lower end of a band at each x, such as the smallest value over the seeds; empty for no band
     high: Values = ()  # the upper end
     # `line`; `steps` for values that hold from their x up to the next; `points`; `law` for a closed form; `join` for
-    # a line between points, without a place in the legend; `stray` for a single run that did not finish, which is not
-    # in the legend and does not change the scale.
+    # a line between points, without a place in the legend.
     kind: Kind = "line"
     order: str = ""  # the data order, which decides colour and mark; "" for other things
     like: str = ""  # the name of another series that it shares its look with
@@ -119,8 +118,8 @@ class Series:
 
     @property
     def readable(self) -> bool:
-        """Whether its values can be listed: it has one value at each x, and is no stray."""
-        return self.kind != "stray" and len(set(self.x)) == len(self.x)
+        """Whether a pointer can read its values: it has one value at each x."""
+        return len(set(self.x)) == len(self.x)
 
     def known(self) -> Iterator[tuple[float, float]]:
         """Yield (x, y) where there is a value."""
@@ -135,12 +134,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A labelled horizontal line at a value, or a vertical one at an x; `like` names a series to share its look."""
+    """A labelled horizontal line at a value, or a vertical one at an x."""
 
     value: float
     label: str = ""
     upright: bool = False
-    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -184,11 +182,8 @@ class Chart:
     @property
     def y_ends(self) -> tuple[float, float, float]:
         """The ends of the vertical axis, which are round numbers, and the step of its ticks."""
-        drawn = [series for series in self.series if series.kind != "stray"]
-        values = [value for series in drawn for _, value in series.known()]
-        values += [end for series in drawn for _, *ends in series.band() for end in ends]
-        if not values:  # a run that diverges can reach anything, so it sets the scale only if nothing else does
-            values = [value for series in self.series for _, value in series.known()]
+        values = [value for series in self.series for _, value in series.known()]
+        values += [end for series in self.series for _, *ends in series.band() for end in ends]
         values += [reference.value for reference in self.references if not reference.upright]
         low, high = min(values, default=0.0), max(values, default=1.0)
         if self.from_zero:
@@ -229,7 +224,7 @@ class Figure:
     @property
     def legend(self) -> list[Series]:
         """The series that the legend names; all closed forms look alike, and share an entry."""
-        named = [series for series in self.charts[0].series if series.kind not in ("stray", "join")]
+        named = [series for series in self.charts[0].series if series.kind != "join"]
         laws = [series for series in named if series.kind == "law"]
         if len(laws) < 2:
             return named
