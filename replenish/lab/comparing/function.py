@@ -13,7 +13,7 @@ from replenish import checks
 from replenish.lab.atomic_files import check_place
 from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.page import write_page
-from replenish.lab.comparing.question import DivergedError, Outcomes, Question, checked_metric
+from replenish.lab.comparing.question import Outcomes, Question, checked_metric
 from replenish.lab.statistics import ANY
 from replenish.orders.building import build_order, check_fittable
 from replenish.orders.protocol import Order
@@ -130,10 +130,7 @@ class _Trainings:
             if not self.outcomes.fail(order, seed, message):
                 raise RuntimeError(f"the training of {order} with seed {seed} failed: {message}") from error
             return
-        try:
-            self.outcomes.add(order, seed, _value(found, self.metric, order, seed))
-        except DivergedError:
-            self.outcomes.add(order, seed, None)
+        self.outcomes.add(order, seed, _value(found, self.metric, order, seed))
         if isinstance(found, Mapping) and self.metric is not None:
             for name, value in found.items():
                 if name != self.metric and isinstance(value, Real) and math.isfinite(value):

@@ -103,24 +103,12 @@ def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
     return found
 
 
-class DivergedError(ValueError):
-    """A training ended with a metric that is not a finite number."""
-
-
 def checked_metric(value: object, name: str) -> float:
-    """Return a metric as a float.
-
-    Raises:
-        DivergedError: It is infinite or NaN.
-        ValueError: It is not a number.
-    """
+    """Return a metric as a float, which is infinite or NaN if the training diverged; raise if it is not a number."""
     try:
-        number = float(value)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ValueError(f"{name} should be a number, but got {value!r:.60}") from None
-    if not math.isfinite(number):
-        raise DivergedError(f"{name} should be a finite number, but got {number}: that training diverged")
-    return number
 
 
 class Outcomes:
@@ -139,9 +127,9 @@ class Outcomes:
         self.stopped: str | None = None
 
     def add(self, order: str, seed: int, value: float | None) -> None:
-        """Record how a training ended; None if it diverged."""
+        """Record how a training ended; it diverged if the value is None or not finite."""
         low, high = self.question.rule.possible
-        if value is None:
+        if value is None or not math.isfinite(value):
             self.diverged.append((order, seed))
         elif low <= value <= high:
             self.values[order][seed] = value
