@@ -156,7 +156,7 @@ def test_a_command_is_compared_in_tasks(tmp_path: Path) -> None:
     question = Question(("reshuffling", "srs"), 2, higher_is_better=True)
     metric = OutputMetric(r"score: ([0-9.]+)")
     command, execution = f"python {script} --seed {{seed}}", Execution(tmp_path, "ray", 2, Hardware("cpu"))
-    answer, _ = compare_commands(command, metric, question, execution)
+    answer = compare_commands(command, metric, question, execution)
     assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
     with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
         compare_commands(f"{command} --fail-at 0", metric, question, execution)

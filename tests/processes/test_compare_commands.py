@@ -429,10 +429,10 @@ def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(slurm, "run", partial(slurm.run, cluster="local"))
     question = Question(("reshuffling", "srs"), 2, higher_is_better=True)
     execution = Execution(tmp_path, "slurm", 2)
-    answer, page = compare_commands(f"python {QUICK} --seed {{seed}}", OutputMetric(SCORE), question, execution)
+    answer = compare_commands(f"python {QUICK} --seed {{seed}}", OutputMetric(SCORE), question, execution)
     assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
     assert set(answer.values["srs"]) == {0, 1}
-    assert "2 pairs of runs decide nothing" in page.read_text()
+    assert "2 pairs of runs decide nothing" in answer.page.read_text()
     with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
         compare_commands(f"python {QUICK} --seed {{seed}} --fail-at 0", OutputMetric(SCORE), question, execution)
 
