@@ -120,6 +120,7 @@ def test_warnings_come_first() -> None:
         ("val_acc", True, None),
         ("loss", False, None),
         ("space", False, None),
+        ("recall loss", False, None),
     ],
 )
 def test_a_direction_that_contradicts_the_metrics_name(name: str, higher_is_better: bool, warning: str | None) -> None:

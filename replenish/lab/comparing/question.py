@@ -67,8 +67,10 @@ class Question:
 
     def warnings(self) -> list[str]:
         """Return a warning if the metric's name contradicts its direction."""
-        better, flag = ("larger", "without") if self.rule.higher_is_better else ("smaller", "with")
-        if not (_SMALLER if self.rule.higher_is_better else _LARGER).search(self.metric):
+        better, flag, usual, odd = "smaller", "with", _SMALLER, _LARGER
+        if self.rule.higher_is_better:
+            better, flag, usual, odd = "larger", "without", _LARGER, _SMALLER
+        if usual.search(self.metric) or not odd.search(self.metric):
             return []
         return [f"a {better} {self.metric} was taken as better; if that is wrong, ask again {flag} higher_is_better"]
 
