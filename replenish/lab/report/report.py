@@ -38,8 +38,6 @@ _METHOD = (
     "margin nothing is equivalent. Comparisons of other tables are not counted: for a study of several tables that is "
     "too lenient.",
 )
-#: The kinds of experiments that are shown as a table or a figure of the paper.
-PAPER = ("table2", "table3", "figure2", "figure3")
 
 
 def write_report(
@@ -103,7 +101,6 @@ def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | 
     made = findings(claims(groups), f"{scale}-finding", rules, comparable=scale == FULL_SCALE)
     blocks: list[Table | Figure | None] = [
         *paper_tables(groups, scale),
-        *_other_experiments(groups, scale),
         _table3_seeds(groups, scale),
         *_paper_figures(groups, scale),
     ]
@@ -134,18 +131,6 @@ def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
         if row.name in groups
     }
     return seeds_figure(rows, f"{scale}-table3-seeds", " Rows are named by method, batch size and first decay of 200.")
-
-
-def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Table | Figure | None]:
-    """Yield a table and curves for each kind of experiment that the paper does not have."""
-    others: dict[str, dict[str, Group]] = {}
-    for name, group in groups.items():
-        kind, _, rest = name.partition("/")
-        if kind not in PAPER:
-            others.setdefault(kind, {})[rest or kind] = group
-    for kind, named in others.items():
-        yield experiments_table(named, f"{scale}-{kind}", f"Experiments {kind}")
-        yield curves(named, name=f"{scale}-{kind}-curves", title=f"Experiments {kind}: training loss and test error")
 
 
 def verdicts_section(sections: Sequence[Section]) -> Section:
