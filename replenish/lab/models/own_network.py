@@ -2,8 +2,9 @@
 
 A place is `module:function`, or a name in torchvision or timm, so that another process can import the same code. In a
 config it ends in a digest (`module:function@1f2e3d4c`): a changed network has another name, and its runs do not mix
-with earlier ones. The digest covers the network's classes, weights and settings, the source of your modules that they
-need, and the versions of installed packages. What cannot be read is refused, unless a label names the version.
+with earlier ones. The digest covers the network's classes, weights and settings, the source and the global values of
+your modules that they need, and the versions of installed packages. What cannot be read is refused, unless a label
+names the version.
 """
 
 from __future__ import annotations
@@ -16,29 +17,29 @@ import importlib.metadata
 import importlib.util
 import inspect
 import io
-import json
 import operator
 import pickle
 import sys
 import types
 import weakref
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
-
-from replenish.lab.models.layers import weights_sha256
 
 MakeNetwork = Callable[[], nn.Module]
 #: Packages of networks, each with its module and the function that makes a network by name.
 ZOOS = {"torchvision": ("torchvision.models", "get_model"), "timm": ("timm", "create_model")}
 #: Packages whose code a digest leaves out; a result names the versions of Python, torch and Replenish.
 _KNOWN = {"torch", "replenish", *sys.builtin_module_names, *sys.stdlib_module_names}
+#: Classes of other packages whose objects are read among global values too.
+_READABLE = (Namespace, types.SimpleNamespace, types.BuiltinFunctionType, functools.partial, np.ndarray, np.generic)
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
-_OF_EVERY_CLASS = frozenset(vars(type("Empty", (), {})))
 
 
 def is_own(name: str) -> bool:
@@ -62,18 +63,25 @@ def own_network(name: str, channels: int, classes: int, image_size: int | tuple[
     else:
         found = _imported(module, function)
         make = _bound(found, place, {"in_channels": channels, "num_classes": classes, "image_size": image_size}, more)
-    if digest and network_digest(make) != digest:
-        raise ValueError(
-            f"the network {place} has changed since its runs began, when its digest was {digest}; use another "
-            f"folder for its new runs"
-        )
+    if digest and name not in _verified:
+        if network_digest(make) != digest:
+            raise ValueError(
+                f"the network {place} has changed since its runs began, when its digest was {digest}; use another "
+                f"folder for its new runs"
+            )
+        _verified.add(name)
     return make
+
+
+#: Names whose digests this process has compared: a training may fill a cache, which is a global value.
+_verified: set[str] = set()
 
 
 def network_name(make: MakeNetwork) -> str:
     """Return a name for your own network that changes with it: its class and its digest.
 
-    `make.replenish_label`, a string, is part of the digest. A file that `forward` opens, or the environment, is not.
+    `make.replenish_label`, a string, is part of the digest. A file that `forward` opens, or the environment, is not. Of
+    a global value, numbers, text, arrays, containers and objects of your own classes count, of others only the class.
 
     Raises:
         TypeError: `make` does not return a network.
@@ -85,16 +93,15 @@ def network_name(make: MakeNetwork) -> str:
     if not isinstance(network, nn.Module):
         raise TypeError(f"model should return a torch.nn.Module, but it returned a {type(network).__name__}")
     kind, label = type(network), getattr(make, "replenish_label", None)
-    found = _Reader()
-    found.read(network)
-    if found.unknown and not isinstance(label, str):
+    parts, unknown = _content(network)
+    if unknown and not isinstance(label, str):
         raise ValueError(
-            f"whether the network {kind.__name__} has changed cannot be determined: {'; '.join(found.unknown)}. Give "
+            f"whether the network {kind.__name__} has changed cannot be determined: {'; '.join(unknown)}. Give "
             f"the function or class that makes it an attribute replenish_label, such as 'v1', and change that whenever "
             f"you change the network"
         )
-    found.digest.update(repr(label if isinstance(label, str) else None).encode())
-    return f"{kind.__name__}@{found.digest.hexdigest()[:8]}"
+    parts.append(repr(label if isinstance(label, str) else None).encode())
+    return f"{kind.__name__}@{hashlib.sha256(b''.join(parts)).hexdigest()[:8]}"
 
 
 def network_digest(make: MakeNetwork) -> str:
@@ -102,41 +109,51 @@ def network_digest(make: MakeNetwork) -> str:
     return network_name(make).partition("@")[2]
 
 
-class _Reader(pickle.Pickler):
-    """The digest of a network, the modules that its code is in, and the reasons why something could not be read.
+def _content(network: nn.Module) -> tuple[list[bytes], list[str]]:
+    """Return all that identifies a network, and the reasons why something could not be read."""
+    reader = _Reader()
+    parts = [reader.read(network)]
+    unknown = [f"it holds a value that cannot be read ({reason})" for reason in reader.unreadable]
+    for name, tree in _reached(reader.modules, late=True).items():
+        if tree is None:
+            unknown.append(f"{name} has no source file")
+            continue
+        parts.append(f"{name}\n{ast.unparse(tree)}\n".encode())
+        if dynamic := sorted(_dynamic(tree)):
+            unknown.append(f"{name} uses {', '.join(dynamic)}")
+    # Only of modules that are loaded whenever the network is: others may be loaded by the first training.
+    early = {name: tree for name, tree in _reached(reader.modules, late=False).items() if tree is not None}
+    used = {name for tree in early.values() for name in _used(tree)}
+    for name in early:
+        if name in sys.modules:
+            values = _Reader(of_globals=True)
+            parts.append(values.read(_globals(sys.modules[name], used)))
+            unknown += [f"a value in {name} cannot be read ({reason})" for reason in values.unreadable]
+    parts.append(repr(_versions(reader.modules)).encode())
+    return parts, unknown
 
-    The network is pickled only to hash the pickle. Tensors are included by value, functions and classes by name.
-    Lambdas, local functions and local classes, whose names are not unique, are included by content.
+
+class _Reader(pickle.Pickler):
+    """Reads values as bytes, which nobody unpickles. It collects the modules of their code, and what it cannot read.
+
+    Functions and classes are included by name; lambdas, local functions and local classes, whose names are not unique,
+    by content. Of global values, functions are included by content, and values of other packages' classes by their
+    class only: many change from run to run, such as clocks, random generators and connections.
     """
 
-    def __init__(self) -> None:
-        self._pickled = io.BytesIO()
+    def __init__(self, *, of_globals: bool = False) -> None:
+        self._pickled, self._of_globals = io.BytesIO(), of_globals
         super().__init__(self._pickled, protocol=4)
-        self.digest = hashlib.sha256()
         self.modules: set[str] = set()
-        self.unknown: list[str] = []
+        self.unreadable: list[str] = []
 
-    def read(self, network: nn.Module) -> None:
-        """Add a network, its code, and the versions of the packages that its classes and functions are from."""
+    def read(self, value: Any) -> bytes:
+        """Return a value as bytes."""
         try:
-            self.dump(network)
-            self.digest.update(self._pickled.getvalue())
+            self.dump(value)
         except Exception as error:  # whatever a value raises that cannot be pickled
-            self.unknown.append(f"it holds a value that cannot be read ({error})")
-            self.digest.update(weights_sha256(network).encode())
-        self.modules |= {type(module).__module__ for module in network.modules()}
-        for name, tree in _reached(self.modules, late=True).items():
-            if tree is None:
-                self.unknown.append(f"{name} has no source file")
-                continue
-            self.digest.update(f"{name}\n{ast.unparse(tree)}\n".encode())
-            if dynamic := sorted(_dynamic(tree)):
-                self.unknown.append(f"{name} uses {', '.join(dynamic)}")
-        # Only of modules that are loaded whenever the network is: others may be loaded by the first training.
-        for name, tree in _reached(self.modules, late=False).items():
-            if name in sys.modules and tree is not None:
-                self.digest.update(_globals(vars(sys.modules[name]), tree).encode())
-        self.digest.update(repr(_versions(self.modules)).encode())
+            self.unreadable.append(str(error))
+        return self._pickled.getvalue()
 
     def persistent_id(self, value: Any) -> Any:
         """Return a set as a list: the order of a set differs from process to process."""
@@ -155,19 +172,28 @@ class _Reader(pickle.Pickler):
                 values = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
                 digest = hashlib.sha256(values.data).hexdigest()
                 return [str(value.dtype), tuple(value.shape), value.requires_grad, digest]
+            case Mapping():
+                return [type(value), dict(value)]
             case types.ModuleType():
                 self.modules.add(value.__name__)
                 return [value.__name__]
             case types.FunctionType() | type():
                 self.modules.add(value.__module__)
-                return [value.__module__, value.__qualname__, *_body(value)]
+                found = [value.__module__, value.__qualname__]
+                if _is_named(value) and (isinstance(value, type) or not self._of_globals):
+                    return found
+                # Of a global function too: when it was loaded, its file may have been another.
+                return [*found, *_body(value)]
+            case types.MethodType():
+                return [value.__self__, value.__func__]
             case property() | staticmethod() | classmethod():
                 return [getattr(value, name, None) for name in ("fget", "fset", "__func__")]
             case weakref.ReferenceType():
                 return [value()]
             case types.CodeType():
                 return [value.co_code, value.co_names, value.co_consts]
-        return None
+        readable = _is_own(type(value).__module__) or isinstance(value, _READABLE)
+        return [type(value)] if self._of_globals and not readable else None
 
 
 def _unnumbered(name: str, kept: Any) -> Any:
@@ -176,18 +202,57 @@ def _unnumbered(name: str, kept: Any) -> Any:
     return list(kept.values()) if hooks else kept
 
 
+def _is_named(value: Any) -> bool:
+    """Return whether a function or class is the one of its name."""
+    try:
+        return operator.attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
+    except (AttributeError, KeyError):
+        return False
+
+
 def _body(value: Any) -> list[Any]:
     """Return what can differ between functions or classes of one name in one source."""
-    try:
-        named = operator.attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
-    except (AttributeError, KeyError):
-        named = False
+    own = _is_own(value.__module__)
     if isinstance(value, type):
-        own = [vars(base) for base in value.__mro__ if _is_own(base.__module__)]
-        kept = [{name: each for name, each in found.items() if name not in _OF_EVERY_CLASS} for found in own]
-        return [_plain(each) for each in kept] if named else [value.__bases__, *kept[:1]]
+        return [value.__bases__, _attributes(value) if own else {}]
+    if not own and _is_named(value):
+        return []
     cells = [cell.cell_contents for cell in value.__closure__ or ()]
-    return [] if named else [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+    return [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
+
+
+def _globals(module: types.ModuleType, used: Set[str]) -> dict[str, Any]:
+    """Return the values of these names in a module and in its classes: a program can set others than the source does.
+
+    Other global values are the program's own, such as the results so far.
+    """
+    found = {}
+    for name, value in vars(module).items():
+        if name in used and not isinstance(value, types.ModuleType):
+            found[name] = value
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                found |= {f"{name}.{key}": each for key, each in _attributes(value).items()}
+    return dict(sorted(found.items()))
+
+
+def _used(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that the functions and classes of a source use, also as strings."""
+    code = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+    for node in (node for part in ast.walk(tree) if isinstance(part, code) for node in ast.walk(part)):
+        match node:
+            case ast.Name(id=str(name)) | ast.Attribute(attr=str(name)) | ast.Constant(value=str(name)):
+                yield name
+            case ast.ClassDef(name=str(name)) | ast.FunctionDef(name=str(name)) | ast.alias(name=str(name)):
+                yield name
+
+
+def _attributes(kind: type) -> dict[str, Any]:
+    """Return what a class defines, without what Python adds to it, some of it only later."""
+    return {
+        name: each
+        for name, each in vars(kind).items()
+        if isinstance(each, types.FunctionType) or not name.startswith("__")
+    }
 
 
 def _is_own(name: str) -> bool:
@@ -252,7 +317,8 @@ def _nodes(tree: ast.AST, late: bool) -> Iterator[ast.AST]:
 
 def _imports(name: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the modules that a source imports, and the packages that they are in."""
-    package = getattr(sys.modules.get(name), "__package__", None) or name.rpartition(".")[0]
+    spec = _spec(name)
+    package = spec.parent or "" if spec is not None else ""
     for node in nodes:
         if isinstance(node, ast.Import):
             places = [alias.name for alias in node.names]
@@ -272,30 +338,11 @@ def _dynamic(tree: ast.Module) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr="import_module" as name) | ast.alias(name=name):
+            case ast.Name(id=name) | ast.alias(name=name):
                 found.add(name)
-    return found & {"import_module", "__import__", "exec", "eval", "runpy"}
-
-
-def _globals(values: Mapping[str, Any], tree: ast.Module) -> str:
-    """Return the global values of a module; a name that a function sets is a counter or a cache, not a setting."""
-    set_later = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    return _plain(
-        {
-            name: value
-            for name, value in sorted(values.items())
-            if not name.startswith("__") and name not in set_later and not isinstance(value, types.ModuleType)
-        }
-    )
-
-
-def _plain(values: Mapping[str, Any]) -> str:
-    """Return values as text: numbers and strings by value, functions and classes by name, others only by their key."""
-
-    def name(value: Any) -> str:
-        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
-
-    return json.dumps(values, default=name, skipkeys=True)
+            case ast.Attribute(attr="import_module" | "exec_module" | "load_module" as name):
+                found.add(name)
+    return found & {"import_module", "exec_module", "load_module", "__import__", "exec", "eval", "runpy"}
 
 
 def _versions(modules: Iterable[str]) -> list[str]:

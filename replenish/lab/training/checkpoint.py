@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,6 +28,7 @@ def checkpoint_of(run: Training) -> dict[str, Any]:
         "step": run.step,
         "sampler": state.save(run.order, run.step),
         "batches": _batches(run),
+        **run.own_network,
         "model": run.network.state_dict(),
         "optimizer": run.optimizer.state_dict(),
         "precision": dict(run.fabric.strategy.precision.state_dict()),
@@ -43,7 +46,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     """Put a run into the state of a checkpoint.
 
     Raises:
-        ValueError: The checkpoint is of another version, or of other data.
+        ValueError: The checkpoint is of another version, of other data or of another network.
     """
     if checkpoint.get("version") != CHECKPOINT_VERSION:
         raise ValueError(
@@ -55,6 +58,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
             f"{run.folder.path} has a checkpoint of a run on other data: {run.dataset.name} has changed since; "
             f"give another folder"
         )
+    check_network(run.folder.path, run.own_network.get("network"), checkpoint)
     run.step = state.load(run.order, checkpoint["sampler"])
     run.network.load_state_dict(checkpoint["model"])
     run.optimizer.load_state_dict(checkpoint["optimizer"])
@@ -71,6 +75,14 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     run.seconds_before = checkpoint["seconds"]
     run.started_at = checkpoint.get("started_at")  # which the first checkpoints did not have
     run.all_hardware = [*(used for used in before if used not in run.all_hardware), *run.all_hardware]
+
+
+def check_network(folder: Path, own: str | None, record: Mapping[str, Any]) -> None:
+    """Refuse a result or a checkpoint of another network of the user's own; older ones do not name it."""
+    if own is not None and (recorded := record.get("network", own)) != own:
+        raise ValueError(
+            f"{folder} holds a run of the network {recorded}, but the network is now {own}; give another folder"
+        )
 
 
 def _batches(run: Training) -> dict[str, Any]:

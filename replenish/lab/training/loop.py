@@ -26,9 +26,10 @@ from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
 from replenish.lab.models.layers import weights_sha256
+from replenish.lab.models.own_network import network_name
 from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped, StopRequest, stop_signals
-from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
+from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, check_network, checkpoint_of, restore
 from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
 from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
@@ -66,7 +67,7 @@ def train(
         folder: The run's folder; see `replenish.lab.runs`.
         hardware: What to run it on; by default one process with one thread.
         model: A function that makes your own network, with fresh weights from torch's generator; by default the
-            network that `config.model` names.
+            network that `config.model` names. A folder with a run of another network is refused.
         dataset: Your own data; by default the dataset that `config.dataset` names.
         watch: Called with every event, for a display.
         tensorboard: Whether to write TensorBoard events into the folder as well.
@@ -95,6 +96,8 @@ def train(
     # Before processes start: what cannot be shared is refused once, and nothing is written.
     order = config.build_order(len(dataset.train_labels), dataset.train_labels)
     check_shares(order, hardware.devices * hardware.num_nodes)
+    # A name that has no digest, as those of `compare` have, does not change with the network.
+    own = network_name(model) if model and "@" not in config.model else None
     network = (model or named_model(config, dataset))()
     fabric = start(hardware, config.precision, network)
     run_folder = RunFolder(folder)
@@ -112,7 +115,7 @@ def train(
         if tensorboard and fabric.is_global_zero:
             watch = stack.enter_context(_with_tensorboard(run_folder.path, watch))
         stop = stack.enter_context(stop_signals())
-        run = Training(config, dataset, network, fabric, hardware, run_folder, watch, stop)
+        run = Training(config, dataset, network, own, fabric, hardware, run_folder, watch, stop)
         run.take_up_checkpoint()
         try:
             run.train()
@@ -147,6 +150,7 @@ class Training:
         config: RunConfig,
         dataset: Dataset,
         network: nn.Module,
+        own: str | None,
         fabric: Fabric,
         hardware: Hardware,
         folder: RunFolder,
@@ -171,6 +175,7 @@ class Training:
         self.steps_per_epoch = config.steps_per_epoch(self.order.num_samples)
         self.total_steps = config.epochs * self.steps_per_epoch
         self.network = network  # its state has the plain names, unlike that of the wrapped one
+        self.own_network = {} if own is None else {"network": own}
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
         self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
@@ -269,6 +274,7 @@ class Training:
             "initial_sha256": self.initial_sha256,
             "weights_sha256": weights_sha256(self.network),
             "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
+            **self.own_network,
             "data": self.dataset.describe(),
             "versions": machine.versions(),
             "commit": self.commit,
