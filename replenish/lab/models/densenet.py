@@ -60,19 +60,20 @@ class DenseLayer(nn.Sequential):
         return torch.cat((x, new), dim=1)
 
     def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        return nullcontext(), self._without_running_statistics()
+        return nullcontext(), self._with_still_statistics()
 
     @contextmanager
-    def _without_running_statistics(self) -> Iterator[None]:
-        """Leave the running statistics as they are: the first computation has updated them."""
+    def _with_still_statistics(self) -> Iterator[None]:
+        """Keep the running statistics as they are: the first computation has updated them."""
         norms = [module for module in self.modules() if isinstance(module, nn.BatchNorm2d)]
+        before = [(norm.momentum, norm.num_batches_tracked) for norm in norms]
         for norm in norms:
-            norm.track_running_stats = False
+            norm.momentum, norm.num_batches_tracked = 0.0, None
         try:
             yield
         finally:
-            for norm in norms:
-                norm.track_running_stats = True
+            for norm, (momentum, count) in zip(norms, before, strict=True):
+                norm.momentum, norm.num_batches_tracked = momentum, count
 
 
 class DenseNet(nn.Module):
