@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from replenish import state
 from replenish.draws import derived_seed
@@ -32,7 +31,8 @@ def checkpoint_of(run: Training) -> dict[str, Any]:
         "model": run.network.state_dict(),
         "optimizer": run.optimizer.state_dict(),
         "precision": dict(run.fabric.strategy.precision.state_dict()),
-        "rng": gathered(run.fabric, _rng_state(run.fabric.device)),
+        "rng": gathered(run.fabric, _generator(run.fabric.device).get_rng_state()),
+        "rng_cpu": gathered(run.fabric, torch.get_rng_state()),
         "rng_device": run.fabric.device.type,
         "metrics": run.metrics,
         **run.meter.state_dict(),
@@ -66,8 +66,11 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     before = checkpoint.get("hardware", [])  # which the first checkpoints did not have
     device = run.fabric.device.type
     saved_on = checkpoint.get("rng_device", before[-1]["device"] if before else device)
-    if saved_on == device and len(checkpoint["rng"]) == run.fabric.world_size:
-        _set_rng_state(checkpoint["rng"][run.fabric.global_rank], run.fabric.device)
+    known = device == "cpu" or "rng_cpu" in checkpoint  # which the first checkpoints did not have either
+    if known and saved_on == device and len(checkpoint["rng"]) == run.fabric.world_size:
+        rank = run.fabric.global_rank
+        torch.set_rng_state(checkpoint.get("rng_cpu", checkpoint["rng"])[rank])
+        _generator(run.fabric.device).set_rng_state(checkpoint["rng"][rank])
     else:  # other devices, or another number of processes: dropout starts a new stream; the samples stay the same
         torch.manual_seed(derived_seed(run.config.seed, DROPOUT, run.fabric.global_rank, run.step))
     run.metrics = checkpoint["metrics"]
@@ -90,13 +93,6 @@ def _batches(run: Training) -> dict[str, Any]:
     return {name: value for name, value in run.batches.config().items() if name != "order"}
 
 
-def _rng_state(device: torch.device) -> Tensor:
-    """Return the state of the generator that dropout draws from."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-def _set_rng_state(saved: Tensor, device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(saved, device)
-    else:
-        torch.set_rng_state(saved)
+def _generator(device: torch.device) -> Any:
+    """Return the module of the generator that dropout draws from; stochastic depth draws from the CPU's everywhere."""
+    return {"cuda": torch.cuda, "mps": torch.mps}.get(device.type, torch)

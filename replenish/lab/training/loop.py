@@ -42,6 +42,8 @@ Result = dict[str, Any]
 #: Steps between checks of the loss. A check makes the processor wait for the device.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
+#: What torch reports on a GPU, and on a CPU. Only one of several kinds of these errors has a class of its own.
+SIGNS_OF_FULL_MEMORY = ("out of memory", "can't allocate memory")
 #: Prefixes of the names of measurements. The last epoch's are in the result.
 MEASURED = ("train_", "test_", "clean_", "held_out_")
 
@@ -110,23 +112,23 @@ def train(
                     f"{run_folder.path} holds a finished run on other data: {dataset.name} has changed since; give "
                     f"another folder"
                 )
+            check_network(run_folder.path, own, result)
             return result
         watch = watch if watch and fabric.is_global_zero else _ignore
         if tensorboard and fabric.is_global_zero:
             watch = stack.enter_context(_with_tensorboard(run_folder.path, watch))
         stop = stack.enter_context(stop_signals())
-        run = Training(config, dataset, network, own, fabric, hardware, run_folder, watch, stop)
-        run.take_up_checkpoint()
         try:
-            run.train()
-            result = run.result("finished", command)
-        except DivergedError as error:
-            result = {**run.result("diverged", command), "message": str(error)}
-        except torch.cuda.OutOfMemoryError as error:
+            run = Training(config, dataset, network, own, fabric, hardware, run_folder, watch, stop)
+            run.take_up_checkpoint()
+            result = run.train(command)
+        except RuntimeError as error:
+            if not any(sign in str(error) for sign in SIGNS_OF_FULL_MEMORY):
+                raise
             raise ValueError(
                 f"{config.model} with batches of {config.batch_size} does not fit into the memory of {fabric.device}: "
-                f"use precision 'bf16-mixed', more devices, or fewer jobs on one device; the run is saved at its last "
-                f"whole epoch in {folder}"
+                f"use precision 'bf16-mixed', more devices, or fewer jobs on one device; whole epochs are saved in "
+                f"{folder}"
             ) from error
         on_first(fabric, lambda: run_folder.write_result(result))
         fabric.barrier()  # no process ends while another still waits for it
@@ -198,8 +200,15 @@ class Training:
         used |= machine.gpu(fabric.device)
         self.all_hardware = [{**hardware.to_dict(), **used}]
 
-    def train(self) -> None:
-        """Train from the current step to the end."""
+    def train(self, command: str) -> Result:
+        """Train from the current step to the end, and return the result."""
+        try:
+            self._train()
+        except DivergedError as error:
+            return {**self.result("diverged", command), "message": str(error)}
+        return self.result("finished", command)
+
+    def _train(self) -> None:
         self.watch({"event": "start", "step": self.step, "total_steps": self.total_steps, "epochs": self.config.epochs})
         while self.step < self.total_steps:
             epoch = self.step // self.steps_per_epoch + 1
