@@ -79,10 +79,10 @@ class DenseLayer(nn.Sequential):
 class DenseNet(nn.Module):
     """A network in which every layer of a block reads all earlier layers' channels; rows "DenseNet", "DN".
 
-    Three dense blocks of equal length; between them a 1x1 convolution, which keeps `compression` of the
-    channels, and 2x2 average pooling; then BN, ReLU, the mean over the image and a linear layer.
-    DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution, compression 0.5 and a first
-    convolution to twice the growth rate; the plain network has neither and starts with 16 channels.
+    Three dense blocks of equal length; between them a 1x1 convolution and 2x2 average pooling; then BN, ReLU, the mean
+    over the image and a linear layer. DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution, halves the channels
+    between blocks, and has a first convolution to twice the growth rate. The plain network does neither and starts with
+    16 channels.
     The paper trains DenseNet-BC 190-40, as its 25.6M parameters show (section 3.1 writes "DenseNet").
 
     Args:
@@ -91,8 +91,6 @@ class DenseNet(nn.Module):
         depth: 6n + 4 with the bottleneck, 3n + 4 without.
         growth: Channels that a layer adds.
         bottleneck: Whether a 1x1 convolution precedes each 3x3 convolution.
-        compression: Share of the channels that a transition keeps; None is 0.5 with the bottleneck and 1
-            without.
         dropout: Probability of dropping a value after a convolution; Huang et al. use 0.2, and only
             where the images are not augmented.
         recompute: Whether the backward pass computes the dense layers again instead of keeping what they computed:
@@ -113,7 +111,6 @@ class DenseNet(nn.Module):
         depth: int = 190,
         growth: int = 40,
         bottleneck: bool = True,
-        compression: float | None = None,
         dropout: float = 0.0,
         recompute: bool = False,
     ) -> None:
@@ -122,15 +119,12 @@ class DenseNet(nn.Module):
         bottleneck, recompute = checks.boolean("bottleneck", bottleneck), checks.boolean("recompute", recompute)
         layers = units_per_stage(depth, layers=6 if bottleneck else 3, outside=4)
         growth = checks.integer("growth", growth, minimum=1)
-        if compression is None:
-            compression = 0.5 if bottleneck else 1.0
-        compression = checks.real("compression", compression, most=1.0, positive=True)
 
         channels = 2 * growth if bottleneck else 16
         self.features = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False))
         for block in range(3):
             if block:
-                kept = max(1, int(channels * compression))
+                kept = channels // 2 if bottleneck else channels
                 self.features.append(NormalizedConv(channels, kept, 1, dropout))
                 self.features.append(nn.AvgPool2d(2))
                 channels = kept

@@ -117,7 +117,7 @@ def test_logits_do_not_depend_on_the_companions() -> None:
 def test_training_loss_adds_the_companions_where_there_are_any() -> None:
     torch.manual_seed(0)
     images, targets = torch.randn(3, 1, 8, 8), torch.tensor([0, 4, 9])
-    model = DeeplySupervisedNet(1, 10, 8, dropout=0.0, companion_weight=0.5)
+    model = DeeplySupervisedNet(1, 10, 8, dropout=0.0)
     logits, companions = model(images, targets)
     loss, same = training_loss(model, images, targets)
     torch.testing.assert_close(same, logits)
