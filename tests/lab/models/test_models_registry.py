@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.lab.models import UNITS, WideResNet, build, cost, entry
-from replenish.lab.models.registry import CountedNetwork, models_table
+from replenish.lab.models.table import CountedNetwork, models_table
 from replenish.lab.show import Table
 from replenish.lab.show.markdown import table_lines
 
@@ -40,7 +40,7 @@ def test_the_page_holds_the_table() -> None:
 
 
 def test_the_command_prints_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replenish.lab.models.registry.models_table", all_networks)  # which takes seconds, made once
+    monkeypatch.setattr("replenish.lab.models.table.models_table", all_networks)  # which takes seconds, made once
     assert "differs: we count 104.2M or 104.3M" in CliRunner().invoke(app, ["list", "models"]).stdout
 
 
