@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -113,6 +114,14 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
     return files, np.array(labels, dtype=np.int64), tuple(folder.name for folder in folders)
 
 
+def mode_of(image: Any, what: str) -> str:
+    """Return the mode that one of Pillow's images is converted to: grey or colour, of 8 bits."""
+    # Pillow would cut 16 bits of colour to the upper 8, and clip those of grey.
+    if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(getattr(image, "tile", "")):
+        raise DataError(f"{what} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
+    return "L" if image.mode in GREY_MODES else "RGB"
+
+
 def _pixels(file: Path) -> UInt8Array:
     """Return one image as (height, width, 1 or 3)."""
     # Imported here, since only image files need Pillow.
@@ -122,12 +131,9 @@ def _pixels(file: Path) -> UInt8Array:
         with Image.open(file, formats=FORMATS) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise DataError(f"{file} has {image.width} x {image.height} pixels; reduce it first")
-            # Pillow would cut 16 bits of colour to the upper 8, and cannot do so for grey.
-            if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(image.tile):
-                raise DataError(f"{file} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
+            mode = mode_of(image, str(file))
             if (frames := getattr(image, "n_frames", 1)) > 1:
                 raise DataError(f"{file} has {frames} frames; give images of one frame")
-            mode = "L" if image.mode in GREY_MODES else "RGB"
             ImageOps.exif_transpose(image, in_place=True)
             pixels = np.empty((image.height, image.width, len(mode)), dtype=np.uint8)
             # In bands, since Pillow makes several copies of what it converts.
