@@ -142,8 +142,8 @@ def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: st
         submitted = executor.submit_array([Preemptible(job) for job in jobs])
     except submitit.core.utils.FailedJobError as error:
         raise ValueError(
-            f"Slurm refused the jobs: {str(error).strip().splitlines()[0]}; options beside the hardware are in {ENVIRONMENT}, now "
-            f"{text!r}"
+            f"Slurm refused the jobs: {str(error).strip().partition(chr(10))[0]}; options beside the hardware are in "
+            f"{ENVIRONMENT}, now {text!r}"
         ) from error
     found = {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
     for folder, task in found.items():

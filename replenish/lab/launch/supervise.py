@@ -227,5 +227,3 @@ def check_deadline(deadline: float | None) -> None:
     """Raise if it is later than a deadline, by `time.monotonic`."""
     if deadline is not None and time.monotonic() > deadline:
         raise OutOfTimeError("the budget was spent")
-
-

@@ -54,10 +54,15 @@ class DenseLayer(nn.Sequential):
     def forward(self, x: Tensor) -> Tensor:
         """Return the input with the new channels behind it."""
         if self.recompute and self.training:
-            new = checkpoint(super().forward, x, use_reentrant=False, context_fn=self._contexts)
+            new = checkpoint(self._new_channels, x, use_reentrant=False, context_fn=self._contexts)
         else:
-            new = super().forward(x)
+            new = self._new_channels(x)
         return torch.cat((x, new), dim=1)
+
+    def _new_channels(self, x: Tensor) -> Tensor:
+        for layer in self:
+            x = layer(x)
+        return x
 
     def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
         return nullcontext(), self._with_still_statistics()

@@ -172,6 +172,7 @@ UNITS: dict[str, type[ResidualUnit]] = {
     "full_preactivation": FullPreactivation,
 }
 
+
 class StochasticDepthUnit(Original):
     """The original unit, whose branch is left out of a training step with probability 1 - `survival`.
 

@@ -26,7 +26,7 @@ from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
 from replenish.lab.models.layers import weights_sha256
-from replenish.lab.models.own_network import network_name
+from replenish.lab.models.network_digest import network_name
 from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped, StopRequest, stop_signals
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, check_network, checkpoint_of, restore

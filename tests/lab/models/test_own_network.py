@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from replenish.lab.models.own_network import network_name
+from replenish.lab.models.network_digest import network_name
 
 
 class Net(nn.Module):
@@ -180,7 +180,7 @@ def test_globals_that_forward_reads_tell_networks_apart(monkeypatch: pytest.Monk
 
 def test_the_name_is_the_same_in_another_process() -> None:
     script = (
-        "from torch import nn; from replenish.lab.models.own_network import network_name; "
+        "from torch import nn; from replenish.lab.models.network_digest import network_name; "
         "from torch.nn.utils.parametrizations import spectral_norm; "
         "print(network_name(lambda: nn.Sequential(spectral_norm(nn.Linear(4, 2)), nn.Dropout(0.3))))"
     )

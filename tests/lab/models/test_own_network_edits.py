@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from replenish.lab.models.own_network import network_name, own_network
+from replenish.lab.models.network_digest import network_name
+from replenish.lab.models.own_network import own_network
 
 NETWORKS = """
 import functools
@@ -195,7 +196,7 @@ def test_a_label_counts_where_a_network_is_found_by_place(named: Callable[[dict[
 
 def test_a_typed_network_is_refused() -> None:
     script = (
-        "from torch import nn; from replenish.lab.models.own_network import network_name\n"
+        "from torch import nn; from replenish.lab.models.network_digest import network_name\n"
         "class Typed(nn.Module): pass\n"
         "network_name(Typed)"
     )
