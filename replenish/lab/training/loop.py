@@ -161,15 +161,17 @@ class Training:
     ) -> None:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
         self.watch, self.stop = watch, stop
-        self.on_gpu = fabric.device.type == "cuda"
-        torch.backends.cudnn.benchmark = self.on_gpu  # all batches have one size, so the first step's choice fits all
+        on_gpu = fabric.device.type == "cuda"
+        # A network of the user's own may call `view`, which needs the usual layout.
+        channels_last = on_gpu and own is None and ":" not in config.model and "@" not in config.model
+        torch.backends.cudnn.benchmark = on_gpu  # all batches have one size, so the first step's choice fits all
         self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
         self.batches = Batches(
             self.order,
             dataset,
             augment=Augmentation(config.pad, config.flip, config.alternating_flip),
             device=fabric.device,
-            channels_last=self.on_gpu,
+            channels_last=channels_last,
             num_replicas=fabric.world_size,
             rank=fabric.global_rank,
             seed=config.seed,
@@ -181,7 +183,7 @@ class Training:
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
         self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
-        if self.on_gpu:
+        if channels_last:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         module: nn.Module = torch.compile(network) if hardware.compile else network  # type: ignore[assignment]
         self.model, self.wrapped_optimizer = fabric.setup(module, self.optimizer)
