@@ -21,7 +21,6 @@ GREY_MODES = ("1", "L", "LA")
 COLOUR_MODES = ("P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 # Pillow's own limit. At 7 bytes per pixel (Pillow's 4 and our 3), and 8 while it rotates one, that is 0.7 GB.
 MAX_PIXELS = 89_478_485
-ROWS_AT_ONCE = 256
 TEST_FOLDERS = ("test", "val", "valid", "validation")
 
 
@@ -105,8 +104,6 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
         images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES]
         if other := next((entry for entry in entries if entry.suffix.lower() in OTHER_IMAGES), None):
             raise DataError(f"{other} is an image of a kind that is not read; give {', '.join(SUFFIXES)}")
-        if odd := next((entry for entry in images if not entry.is_file()), None):
-            raise DataError(f"{odd} has the name of an image, but is not a file")
         if not images:
             raise DataError(f"{folder} has no {', '.join(SUFFIXES)} images; every class needs at least one")
         files += images
@@ -135,15 +132,9 @@ def _pixels(file: Path) -> UInt8Array:
             if (frames := getattr(image, "n_frames", 1)) > 1:
                 raise DataError(f"{file} has {frames} frames; give images of one frame")
             ImageOps.exif_transpose(image, in_place=True)
-            pixels = np.empty((image.height, image.width, len(mode)), dtype=np.uint8)
-            # In bands, since Pillow makes several copies of what it converts.
-            for top in range(0, image.height, ROWS_AT_ONCE):
-                band = image.crop((0, top, image.width, min(top + ROWS_AT_ONCE, image.height)))
-                rows = np.asarray(band if band.mode == mode else band.convert(mode))
-                pixels[top : top + ROWS_AT_ONCE] = rows.reshape(*rows.shape[:2], -1)
+            return np.asarray(image.convert(mode)).reshape(image.height, image.width, len(mode))
     except DataError:
         raise
     except Exception as error:
         # Damaged images raise many kinds of exceptions. The user needs to know which file it is.
         raise DataError(f"{file} is not a readable image ({type(error).__name__})") from None
-    return pixels
