@@ -444,7 +444,8 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, step: int, value
     assert RunFolder(tmp_path).result() == result
     assert seen.events[-1] == {"event": "end", "result": result}
     assert result["best_epoch"] is None if step < 4 else result["best_epoch"] is not None
-    assert train(TINY, tmp_path, model=Plain, dataset=blobs()) == result  # that is how it ended
+    again = train(TINY, tmp_path, model=lambda: BreaksAt(step, value), dataset=blobs())
+    assert again == result  # that is how it ended
 
 
 def refuse_constant(name: str) -> Any:
