@@ -30,6 +30,7 @@ MakeNetwork = Callable[[], nn.Module]
 _PARTS = {
     types.MethodType: ("__self__", "__func__"),
     types.CodeType: ("co_code", "co_names", "co_consts"),
+    type(functools.cache(len)): ("__wrapped__",),
     property: ("fget", "fset"),
     staticmethod: ("__func__",),
     classmethod: ("__func__",),
