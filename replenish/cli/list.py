@@ -45,7 +45,7 @@ def list_models(
     as_json: options.Json = False,
 ) -> None:
     """List the networks with their parameters and multiply-adds, beside the paper's figures."""
-    from replenish.lab.models.registry import models_table
+    from replenish.lab.models.table import models_table
 
     with working("building every network without its weights"):
         table = models_table()

@@ -74,8 +74,8 @@ LauncherName = Annotated[
     str,
     typer.Option(
         "--launcher",
-        help="local, slurm or ray",
-        autocompletion=_one_of("local", "slurm", "ray"),
+        help="local or slurm",
+        autocompletion=_one_of("local", "slurm"),
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
