@@ -219,6 +219,7 @@ class Recorder:
         if self.task.steps is not None and self._batches >= self.task.steps:
             self.end_script()
         if self.task.stop is not None:
+            self.flush()  # another rank may kill this one at any time
             self._stop_run(self.task.stop)
 
     def trained_with(self, current: _Pass) -> None:
@@ -240,11 +241,9 @@ class Recorder:
         if not self.task.kill:
             self._stopped = True
             self._wait_for_other_ranks()
-            self.flush()
             self._write_counts()
             os.kill(os.getpid(), signal.SIGTERM)
         elif _rank() == 0 and found and not changed:  # a checkpoint that is still changing is not whole
-            self.flush()
             self._kill_run()
 
     def _wait_for_other_ranks(self) -> None:
@@ -367,6 +366,7 @@ class _Pass:
             sizes, more = pack(lengths)
             self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))
+        self.steps = []
         self._write({"kind": "state", "handed": self.handed, "whole": self.is_done, **steps}, payload)
 
     def record(self, item: Any) -> None:
