@@ -249,27 +249,17 @@ def test_shuffling_of_whole_batches_only() -> None:
     assert "only batches are shuffled" in found.sentence
 
 
-def test_an_order_that_is_not_what_it_claims() -> None:
-    class Clumped(RandomSampler):
-        """Says that it is random; goes through the halves of the data in turn."""
+def test_an_order_that_is_not_what_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_half_after_the_other(sampler: RandomSampler) -> Iterator[int]:
+        first = torch.randperm(N // 2).tolist()
+        return iter(first + [N // 2 + index for index in torch.randperm(N // 2).tolist()])
 
-        def __iter__(self) -> Iterator[int]:
-            first = torch.randperm(N // 2).tolist()
-            return iter(first + [N // 2 + index for index in torch.randperm(N // 2).tolist()])
-
-    Clumped.__module__, Clumped.__name__ = "torch.utils.data.sampler", "RandomSampler"
-    found = audit(loader(sampler=Clumped(DATA)), epochs=6)["noise"]
+    monkeypatch.setattr(RandomSampler, "__iter__", one_half_after_the_other)
+    found = audit(loader(shuffle=True), epochs=6)["noise"]
     assert found.level == "warning"
     assert "where the law of RandomSampler has" in found.sentence
-
-
-def test_a_sampler_that_repeats_though_it_should_not() -> None:
-    class Repeating(RandomSampler):
-        def __iter__(self) -> Iterator[int]:
-            return iter(torch.randint(N, (N,)).tolist())
-
-    Repeating.__module__, Repeating.__name__ = "torch.utils.data.sampler", "RandomSampler"
-    assert audit(loader(sampler=Repeating(DATA)))["coverage"].level == "fault"
+    monkeypatch.setattr(RandomSampler, "__iter__", lambda sampler: iter(torch.randint(N, (N,)).tolist()))
+    assert "though RandomSampler should draw each once" in audit(loader(shuffle=True))["coverage"].sentence
 
 
 def test_a_dataset_that_cannot_be_called() -> None:
@@ -368,6 +358,7 @@ def test_shown_as_text_page_and_json() -> None:
     [
         ({"loader": loader(), "epochs": 1}, ValueError, "epochs should be at least 2, but got 1"),
         ({"loader": iter([[0]])}, TypeError, "can be iterated once per epoch, but got the list_iterator"),
+        ({"loader": [loader(), 7]}, TypeError, "should be a list of loaders only, but got a int among them"),
         ({"loader": 7}, TypeError, "loader should be a loader, an Order or an iterable, but got a int"),
         (
             {"loader": loader(), "labels": [0, 1]},

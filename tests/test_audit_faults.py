@@ -237,6 +237,16 @@ def test_the_page_has_a_row_for_each_fault_and_no_other() -> None:
     assert dict(rows) == {fault: level for fault, (_, _, level) in PLANTED.items()}
 
 
+def test_ranks_that_draw_the_same_have_no_other_fault() -> None:
+    torch.manual_seed(0)
+    found = audit([DataLoader(data(100), 10, shuffle=True, generator=torch.Generator().manual_seed(1)) for _ in "ab"])
+    assert [each.name for each in found.findings if each.level == "fault"] == ["ranks"], found
+
+
+def test_an_epoch_that_is_set_again_and_again_is_named() -> None:
+    assert "was at epoch 0 in all of them" in _set_epoch_0()["epochs"].sentence
+
+
 def test_disjoint_subsets_of_ranks_are_healthy() -> None:
     dataset = data(100)
     parts = [Subset(dataset, range(rank, 100, 2)) for rank in range(2)]
