@@ -25,9 +25,10 @@ from replenish.auditing.hashing import sample_hashes
 from replenish.auditing.reading import sampler_chain
 from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, wait_until
 from replenish.exec.environment import AuditTask
-from replenish.exec.loader_facts import loader_facts, order_at, probe
+from replenish.exec.loader_facts import loader_facts, order_at, order_given, probe
 from replenish.torch.describe import describe_loader
 from replenish.torch.loader_hook import LoaderHook
+from replenish.torch.shuffle_patch import ShufflePatch
 
 # In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
 _LOADER, _PASS = "_replenish_loader", "_replenish_pass"
@@ -43,10 +44,11 @@ class Recorder:
     optimizer made a step.
     """
 
-    def __init__(self, task: AuditTask, hook: LoaderHook | None = None) -> None:
+    def __init__(self, task: AuditTask, patch: ShufflePatch | None = None) -> None:
         self.task = task
+        self.patch = patch
         self.active = True
-        self._hook = LoaderHook() if hook is None else hook
+        self._hook = LoaderHook() if patch is None else patch.hook
         self._wrapped: dict[type, Any] = {}  # classes whose `__iter__` or `__next__` is wrapped
         self._local = threading.local()  # `starting`: the pass whose iterator is being made
         self._lock = threading.RLock()
@@ -134,7 +136,7 @@ class Recorder:
         for each in [each for each in self._open if each.loader is entry]:
             each.flush()  # it has got its last batch, unless two loops share the loader
         self._open = [each for each in self._open if each.loader is not entry or not each.is_done]
-        started = _Pass(self, entry, training, order_at(sampler))
+        started = _Pass(self, entry, training)
         self._open.append(started)
         self._local.starting = started
         try:
@@ -314,8 +316,9 @@ class _Loader:
 class _Pass:
     """One pass over a loader, and what it has drawn since the last chunk."""
 
-    def __init__(self, recorder: Recorder, loader: _Loader, training: bool, order: dict[str, Any] | None) -> None:
-        self.recorder, self.loader, self.training, self._order = recorder, loader, training, order
+    def __init__(self, recorder: Recorder, loader: _Loader, training: bool) -> None:
+        self.recorder, self.loader, self.training = recorder, loader, training
+        self._order = order_at(loader.sampler)
         self.number, self.at = loader.passes, next(recorder.order)
         loader.passes += 1
         self.handed = self.depth = self._drawn = 0
@@ -372,6 +375,8 @@ class _Pass:
     def record(self, item: Any) -> None:
         """Record an item of the sampler: a batch of indices, or one index."""
         batch = item if isinstance(item, (list, tuple, np.ndarray)) else [item]
+        if not self._drawn and self.recorder.patch is not None:
+            self._order = order_given(self.recorder.patch, self.loader.sampler)
         self._batches.append(batch)
         self._drawn += 1
         self._samples += len(batch)
