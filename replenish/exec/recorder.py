@@ -33,6 +33,7 @@ from replenish.torch.shuffle_patch import ShufflePatch
 # In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
 _LOADER, _PASS = "_replenish_loader", "_replenish_pass"
 _FLUSH_SAMPLES, _FLUSH_SECONDS = 2**16, 1.0
+_SAVING = 1.0  # seconds for the other ranks to write their part of a checkpoint
 _OTHER_RANKS = 20.0  # seconds in which all ranks should come to the batch at which the run is stopped
 
 
@@ -63,6 +64,7 @@ class Recorder:
         self._optimizers_seen = False
         self._optimizer: weakref.ref[Any] | None = None
         self._stopped = False
+        self._changes = 0  # at how many batches in a row a checkpoint had changed
         self._checkpoints: dict[str, int] = {}  # when each was written
         self._folder = Path.cwd()
         atexit.register(self.close)
@@ -238,6 +240,7 @@ class Recorder:
 
     def _stop_run(self, after: int) -> None:
         found, changed = self._look_for_checkpoints()
+        self._changes = self._changes + 1 if changed else 0
         if self._stopped or self._batches < after:
             return
         if not self.task.kill:
@@ -245,7 +248,11 @@ class Recorder:
             self._wait_for_other_ranks()
             self._write_counts()
             os.kill(os.getpid(), signal.SIGTERM)
-        elif _rank() == 0 and found and not changed:  # a checkpoint that is still changing is not whole
+        # A checkpoint that other ranks are still writing is whole a batch later, unless the script saves at every batch.
+        elif _rank() == 0 and found and (not changed or self._changes > 2):
+            if changed:
+                time.sleep(_SAVING)
+                self._look_for_checkpoints()
             self._kill_run()
 
     def _wait_for_other_ranks(self) -> None:

@@ -77,8 +77,8 @@ class ResumeTest:
             self._stopped(scratch, name, stop, kill, reference, report)
             for name, kill in (("SIGTERM", False), ("SIGKILL", True))
         ]
-        subject = f"{total} batches in {len(reference.epochs)} epochs, stopped after {stop}"
-        return Audit(subject, tuple(findings))
+        epochs = f"{len(reference.epochs)} epoch{'s' if len(reference.epochs) > 1 else ''}"
+        return Audit(f"{total} batches in {epochs}, stopped after {stop}", tuple(findings))
 
     def _stopped(
         self,

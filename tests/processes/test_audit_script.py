@@ -206,6 +206,18 @@ def test_a_checkpoint_of_the_end_is_no_resume(tmp_path: Path) -> None:
     assert "SIGKILL  The newest checkpoint is of the end of the training: the script did not save" in done.stdout
 
 
+def test_a_script_that_saves_at_every_batch_is_killed_too(tmp_path: Path) -> None:
+    (tmp_path / "saves.py").write_text(
+        "import sys, torch\nfrom torch.utils.data import DataLoader\n"
+        "start = torch.load(sys.argv[1]) if sys.argv[1:] else 0\n"
+        "loader = DataLoader(range(20), sampler=range(start, 20))\n"
+        "for step, batch in enumerate(loader, start + 1):\n    torch.save(step, 'last.pt')\n"
+    )
+    done = audited("--resume", "python saves.py {checkpoint}", "--stop=8", "saves.py", cwd=tmp_path)
+    assert "SIGKILL  Exact: the 12 batches from step 8 on" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.startswith("20 batches in 1 epoch, stopped after 8: ok")
+
+
 def test_a_rank_that_is_killed_has_written_every_batch_before(tmp_path: Path) -> None:
     script = tmp_path / "killed.py"
     script.write_text(
