@@ -248,7 +248,7 @@ class Recorder:
             self._wait_for_other_ranks()
             self._write_counts()
             os.kill(os.getpid(), signal.SIGTERM)
-        # A checkpoint that other ranks are still writing is whole a batch later, unless the script saves at every batch.
+        # What other ranks are still writing is whole a batch later; a script that saves at every batch has no such batch.
         elif _rank() == 0 and found and (not changed or self._changes > 2):
             if changed:
                 time.sleep(_SAVING)
