@@ -35,7 +35,7 @@ app = typer.Typer(
 )
 # In the order of `--help`: a first look, running, understanding.
 app.command("demo")(demo.demo)
-app.add_typer(listing.app, name="list")
+app.add_typer(listing.app, name="list", cls=CommandList)
 app.command("run", cls=GroupedCommand)(run.run)
 app.command("compare", cls=GroupedCommand)(compare.compare)
 _of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
@@ -47,7 +47,7 @@ app.command("report")(report.report)
 app.command("explain")(explain.explain)
 app.command("inspect")(inspect.inspect)
 app.command("count")(count.count)
-app.add_typer(data.app, name="data")
+app.add_typer(data.app, name="data", cls=CommandList)
 app.command("bench")(bench.bench)
 
 

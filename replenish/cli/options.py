@@ -28,9 +28,10 @@ def complete_orders(incomplete: str) -> list[str]:
 
 def complete_model(incomplete: str) -> list[str]:
     """Return the networks whose names begin so, from the experiments: the networks themselves would import torch."""
-    from replenish.lab.experiments import configs
+    from replenish.lab.experiments import SCALES, configs
 
-    return sorted({config.model for config in configs().values() if config.model.startswith(incomplete)})
+    known = {config.model for scale in SCALES for config in configs(scale).values()}
+    return sorted(name for name in known if name.startswith(incomplete))
 
 
 def _one_of(*values: str) -> Callable[[str], list[str]]:
@@ -66,7 +67,13 @@ NumNodes = Annotated[
         help="machines of one run; start it with torchrun, or --launcher slurm",
     ),
 ]
-Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
+Precision = Annotated[
+    str,
+    typer.Option(
+        help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true",
+        autocompletion=_one_of("32-true", "16-mixed", "bf16-mixed", "bf16-true", "64-true"),
+    ),
+]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
 Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="also write TensorBoard events")]
