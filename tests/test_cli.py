@@ -67,6 +67,7 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         "count 5 0",
         "count five 2",
+        "count -5 2",
         "inspect 10 20",
         "inspect 10 2 --html no/such/folder/x.html",
         "data get mnist",
@@ -253,6 +254,8 @@ def _set_width(terminal: int, width: int) -> None:
         ("replenish run table3/wrn-s", "table3/wrn-srs-b64-120-150-175"),
         ("replenish run decisive/s", "decisive/srs"),
         ("replenish compare --orders reshuffling,sr", "reshuffling,srs"),
+        ("replenish compare --model wrn-1", "wrn-10-1"),
+        ("replenish exec --order fl", "flip-flop"),
         ("replenish run table3 --scale m", "mini"),
         ("replenish run table3 --launcher sl", "slurm"),
     ],
