@@ -1,4 +1,4 @@
-"""What holds for all tests: one thread, a cache that ends with them, the same examples every time, one site."""
+"""What holds for all tests: one thread, a cache that ends with them, the same examples; one site and one CIFAR-100."""
 
 from __future__ import annotations
 
@@ -39,13 +39,38 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     from filelock import FileLock
     from site_pages import DOCS, build_site
 
-    base = tmp_path_factory.getbasetemp()
-    built = (base.parent if hasattr(request.config, "workerinput") else base) / "site-is-built"
+    built = _of_all_processes(tmp_path_factory, request) / "site-is-built"
     with FileLock(f"{built}.lock"):
         if not built.exists():
             build_site()
             built.touch()
     return DOCS / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def real_cifar100(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """Where the real files are, unpacked once for all processes: reading the usual archive takes ten seconds."""
+    from filelock import FileLock
+
+    from replenish.lab.data.cifar import CIFAR100, find, read_verified
+
+    source = find(CIFAR100)
+    if source is None:
+        pytest.skip("the real CIFAR-100 is not in REPLENISH_DATA")
+    folder = _of_all_processes(tmp_path_factory, request) / CIFAR100.folder
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            contents = read_verified(CIFAR100, source)
+            folder.mkdir()
+            for name, content in contents.items():
+                (folder / name).write_bytes(content)
+    return folder.parent
+
+
+def _of_all_processes(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """Return a folder that all processes of the test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if hasattr(request.config, "workerinput") else base
 
 
 @pytest.fixture(scope="module", autouse=True)
