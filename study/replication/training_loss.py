@@ -56,8 +56,8 @@ def losses_sentence(evidence: Evidence) -> str:
     online, clean = (_direction(effect) for effect in (row.online, row.clean))
     found = (
         f"At effective epoch {row.epoch}, the last measurement before the learning rate drops, the loss of SRS was "
-        f"{online} online ({_with_interval(row.online)}) and {clean} clean ({_with_interval(row.clean)}), n = {row.online.n} pairs, "
-        "with 95 % intervals."
+        f"{online} online ({_with_interval(row.online)}) and {clean} clean ({_with_interval(row.clean)}), "
+        f"n = {row.online.n} pairs, with 95 % intervals."
     )
     if row.online.n < PRIMARY.seeds:
         return f"So far, with {row.online.n} of {PRIMARY.seeds} pairs: {found} Nothing is concluded before the last."
