@@ -75,6 +75,7 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "list --json orders",
         "when 3 --order srs -N 100 -B 10 --loader 2",
         "what 3 --order srs -N 100 -B 10 --option pool_size=20 --option pool-size=30",
+        "what 3 --order srs -N 100 -B 10 --option pool_size=-4",
         f"audit --stop 5 {__file__}",
         f"data verify --root {__file__}",
     ],

@@ -18,12 +18,14 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 
+Markdown = Annotated[bool, typer.Option("--markdown", help="print the table as Markdown")]
+
 
 @app.callback()
 def list_experiments(
     context: typer.Context,
     scale: options.Scale = "full",
-    markdown: Annotated[bool, typer.Option("--markdown", help="print the table as Markdown")] = False,
+    markdown: Markdown = False,
     as_json: options.Json = False,
 ) -> None:
     """List the experiments; `list models` and `list orders` list networks and data orders.
@@ -41,7 +43,7 @@ def list_experiments(
 
 @app.command("models")
 def list_models(
-    markdown: Annotated[bool, typer.Option("--markdown", help="print the table as Markdown")] = False,
+    markdown: Markdown = False,
     as_json: options.Json = False,
 ) -> None:
     """List the networks with their parameters and multiply-adds, beside the paper's figures."""
@@ -54,7 +56,7 @@ def list_models(
 
 @app.command("orders")
 def list_orders(
-    markdown: Annotated[bool, typer.Option("--markdown", help="print the table as Markdown")] = False,
+    markdown: Markdown = False,
     as_json: options.Json = False,
 ) -> None:
     """List the data orders by the names that --order takes, with their options."""

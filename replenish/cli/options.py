@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -132,7 +133,7 @@ def parse_order_options(words: list[str]) -> dict[str, int | str]:
         if name in found:
             raise ValueError(f"--option should have one value for {name}, but got {' and '.join(words)}")
         plain = {"true": True, "false": False}.get(value, value)
-        found[name] = int(value) if value.isascii() and value.isdigit() else plain
+        found[name] = int(value) if re.fullmatch(r"-?[0-9]+", value) else plain
     return found
 
 
