@@ -75,7 +75,7 @@ def _of_all_processes(tmp_path_factory: pytest.TempPathFactory, request: pytest.
 
 @pytest.fixture(scope="module", autouse=True)
 def _rows_that_a_file_names_are_asserted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Hold the table of ways to loop: it says what tests have seen, and no row stands for a test that saw nothing."""
+    """Fail a file that names a row of the table of ways to loop which none of its tests asserted."""
     ways.ASSERTED.clear()
     yield
     options = request.config.option
@@ -88,7 +88,7 @@ def _rows_that_a_file_names_are_asserted(request: pytest.FixtureRequest) -> Iter
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Take note of the files of which a test was skipped."""
+    """Remember the files that had a test skipped."""
     report = yield
     if report.skipped:
         item.config.stash.setdefault(SKIPPED, set()).add(item.path)
