@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -18,6 +19,7 @@ import replenish
 from replenish import SequencedReplacement
 from replenish.cli import app
 from replenish.cli.commands import WHAT, WHERE
+from replenish.cli.console import errors_as_sentences
 from replenish.cli.options import parse_seeds
 from replenish.diagnostics import measure
 from replenish.lab.experiments import EXPERIMENTS
@@ -85,6 +87,13 @@ def test_bad_input_is_exit_code_2_without_a_traceback(words: str) -> None:
     assert done.exit_code == 2
     assert "Traceback" not in done.stderr
     assert done.stderr
+
+
+def test_too_little_memory_is_said_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, errors_as_sentences():
+        np.empty(2**60)
+    assert ended.value.exit_code == 2
+    assert "replenish: there is not enough memory; take smaller sizes (Unable to allocate 8" in capsys.readouterr().err
 
 
 def test_without_the_labs_packages() -> None:
