@@ -32,12 +32,14 @@ def list_experiments(
 
     Each experiment has the paper's error, the number of parameters and an estimate of what a run costs.
     """
-    with errors_as_sentences():
+    flags = given_flags(context)
+    with errors_as_sentences(flags=flags):
         if context.invoked_subcommand is None:
             _show(experiments_table(scale), markdown, as_json)
-        elif flags := list(given_flags(context).values()):
+        elif flags:
+            flag = next(iter(flags.values()))
             raise ValueError(
-                f"{flags[0]} should be given after {context.invoked_subcommand}, or left out if that has no such option"
+                f"{flag} should be given after {context.invoked_subcommand}, or left out if that has no such option"
             )
 
 
