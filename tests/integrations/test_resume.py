@@ -354,7 +354,7 @@ class TestLightning:
             self.fit(loader, sampler, checkpoint=tmp_path / "c.ckpt", max_epochs=3)
 
     @pytest.mark.parametrize("workers", [0, 1])
-    def test_a_tuner(self, workers: int) -> None:
+    def test_a_tuner(self, workers: int, tmp_path: Path) -> None:
         """It trains without the callback, and leaves a pass early."""
         import lightning
         from lightning.pytorch.tuner import Tuner
@@ -365,6 +365,7 @@ class TestLightning:
         trainer = lightning.Trainer(
             accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
             use_distributed_sampler=False, callbacks=[SamplerCheckpoint(sampler)], max_epochs=1,
+            enable_checkpointing=False, default_root_dir=tmp_path,
         )  # fmt: skip
         module = lightning_module()
         module.lr = 1e-9
