@@ -121,12 +121,15 @@ def when(
     SOURCE may also come before SAMPLE.
     """
     known: dict[str, Any]
+    from replenish import checks
     from replenish.exec.flight_record import is_record
 
     with errors_as_sentences():
         number, path = number_and_source("SAMPLE", sample, source)
         if path is not None and is_record(path):
             record, place, about = _read(path, loader, context)
+            if (size := record.loaders[place][0].facts["num_samples"]) is not None:
+                checks.integer("SAMPLE", number, minimum=0, maximum=size - 1)
             end = _end(start, stop, record.steps_of_loader(place))
             steps = [step for step in record.steps_with(number, place).tolist() if start <= step < end]
             known, heads = {"sample": number}, ["step"]

@@ -32,7 +32,7 @@ def comparisons_table(judgement: Judgement) -> Table:
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
         Column("n", _n),
-        Column("effect", lambda judged: _told(judged.effect)),
+        Column("effect", lambda judged: _mean(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("90 % interval", lambda judged: _between(judged.effect, 0.9)),
         Column("sd of pairs", lambda judged: _deviation(judged.effect)),
@@ -51,8 +51,8 @@ def second_reading_table(first: Judgement, second: Judgement) -> Table:
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
         Column("n", _n),
-        Column("test images", lambda judged: _told(first[judged.comparison.name].effect)),
-        Column("images not used", lambda judged: _told(judged.effect)),
+        Column("test images", lambda judged: _mean(first[judged.comparison.name].effect)),
+        Column("images not used", lambda judged: _mean(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("sd of pairs", lambda judged: _deviation(judged.effect)),
         Column("it would say", lambda judged: judged.verdict, numeric=False),
@@ -89,19 +89,19 @@ def arms_table(evidence: Evidence) -> Table:
 
 
 def _claim_effect(claim: Claim, judgement: Judgement) -> str:
-    told = []
+    effects = []
     for name in claim.comparisons:
         judged = judgement[name]
         if judged.complete and judged.effect is not None:
-            told.append(f"{signed(judged.effect.mean)} ({interval_words(judged.effect)})")
-    return "; ".join(told) or NOTHING
+            effects.append(f"{signed(judged.effect.mean)} ({interval_words(judged.effect)})")
+    return "; ".join(effects) or NOTHING
 
 
 def _n(judged: Judged) -> str:
     return str(judged.pairs) if judged.complete else f"{judged.pairs} of {judged.comparison.seeds}"
 
 
-def _told(effect: Difference | None) -> str:
+def _mean(effect: Difference | None) -> str:
     return NOTHING if effect is None else signed(effect.mean)
 
 

@@ -195,7 +195,7 @@ def run(tmp_path: Path) -> tuple[Path, RunConfig]:
 
 @pytest.mark.parametrize(("command", "named"), [("what", "step"), ("when", "sample")])
 def test_a_negative_number_is_no_option(command: str, named: str) -> None:
-    assert refused(command, -5, *SRS) == f"replenish: {named} should be at least 0, but got -5"
+    assert refused(command, -5, *SRS) == f"replenish: {named} should not be negative, but got -5"
 
 
 @pytest.mark.parametrize("name", ["order.json", "config.json"])

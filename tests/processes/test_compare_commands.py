@@ -183,7 +183,7 @@ def test_a_script_that_ignores_its_seed_is_found_by_one_repeated_run(tmp_path: P
             "--threads with --command is what a cluster is asked",
         ),
         (["digits", "--higher-is-better"], "--higher-is-better should be given with --command only"),
-        (["--command", "x {seed}", "--metric=(x)", "--launcher=moon"], "launcher should be one of local, slurm, ray"),
+        (["--command", "x {seed}", "--metric=(x)", "--launcher=moon"], "launcher should be one of local, slurm"),
         (["--command", "x {seed}", "--metric=(x)", "--launcher=slurm"], "needs Slurm's srun and sbatch"),
         (["--command", "x {seed}", "--metric=("], "metric should be a regular expression"),
         (["--command", "x {seed}", "--metric=acc"], "metric should have a group, brackets around the number"),

@@ -88,7 +88,7 @@ def compare(
         budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         runs: The folder that the runs' folders are in.
         hardware: What each run is executed on.
-        launcher: Where runs are executed: "local", "slurm" or "ray". A network or data of your own in memory are in
+        launcher: Where runs are executed: "local" or "slurm". A network or data of your own in memory are in
             this process, and so are their runs.
         parallel: How many runs at once.
         watch: Told of what happens; by default a display, where there is a terminal or a notebook.
