@@ -42,7 +42,7 @@ Result = dict[str, Any]
 #: Steps between checks of the loss. A check makes the processor wait for the device.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
-#: What torch reports on a GPU, and on a CPU. Only one of several kinds of these errors has a class of its own.
+#: What torch reports on a GPU, and on a CPU. Only some of these errors have their own class.
 SIGNS_OF_FULL_MEMORY = ("out of memory", "can't allocate memory")
 #: Prefixes of the names of measurements. The last epoch's are in the result.
 MEASURED = ("train_", "test_", "clean_", "held_out_")
