@@ -23,9 +23,7 @@ from replenish.lab.data.cifar import (
     CIFAR100,
     CIFAR100_COARSE,
     data_root,
-    find,
     load_cifar,
-    read_verified,
     unpickle,
 )
 
@@ -182,17 +180,6 @@ def test_hostile_pickles_call_nothing(tmp_path: Path, kind: str):
         unpickle(hostile_pickles(witness)[kind], "the file")
     assert not witness.exists()
     assert "\n" not in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def real_cifar100(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the real files are, read once from what is usually an archive that takes ten seconds."""
-    source = find(CIFAR100)
-    if source is None:
-        pytest.skip("the real CIFAR-100 is not in REPLENISH_DATA")
-    folder = tmp_path_factory.mktemp("real")
-    write_folder(folder, CIFAR100, read_verified(CIFAR100, source))
-    return folder
 
 
 @pytest.mark.slow
