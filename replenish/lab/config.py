@@ -188,7 +188,7 @@ class RunConfig:
             options["labels"] = labels
         order = build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
         if self.sequence == "identity" and labels is not None:
-            from replenish.theory import sorted_data_warning  # of which other runs need nothing
+            from replenish.theory import sorted_data_warning  # other runs need not import it
 
             if message := sorted_data_warning(order, labels):
                 warnings.warn(message, stacklevel=2)
