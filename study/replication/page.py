@@ -11,13 +11,13 @@ from replenish.lab.show.markdown import table_lines
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED, RULE
 from study.replication.evidence import Evidence
-from study.replication.exploratory import exploratory_table
+from study.replication.exploratory import log_loss_sentence
 from study.replication.figures import forest, losses_picture, rates_picture
 from study.replication.judgement import judge_study
 from study.replication.paper_claims import paper_claims, paper_claims_table
 from study.replication.plan import ARMS, SECONDARY
 from study.replication.power import cost_sentence, known_deviations, power_table
-from study.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
+from study.replication.tables import arms_table, claims_table, comparisons_table, other_measures_table
 from study.replication.text import headline, recommendations
 from study.replication.training_loss import losses_sentence, losses_table
 
@@ -53,9 +53,8 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
         "recommendations": "\n".join(f"- {sentence}" for sentence in recommendations(first)),
         "claims": _lines(claims_table(first)),
         "paper-claims": _lines(paper_claims_table(paper_claims(evidence, first, table3))),
-        "exploratory": _lines(exploratory_table(evidence)),
         "comparisons": f"{_lines(comparisons_table(first))}\n\n{holm}",
-        "second-reading": _lines(second_reading_table(first, second)),
+        "other-measures": f"{log_loss_sentence(evidence)}\n\n{_lines(other_measures_table(evidence, second))}",
         "training-loss": f"{losses_sentence(evidence)}\n\n{_lines(losses_table(evidence))}",
         "runs": _lines(arms_table(evidence)),
         "rule": RULE,

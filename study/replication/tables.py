@@ -1,4 +1,4 @@
-"""The study's tables: the claims, every comparison on either reading, and what was run."""
+"""The study's tables: our claims, every comparison, other measures, and what was run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
 from study.replication.evidence import ArmRuns, Evidence
+from study.replication.exploratory import interval_text, signed_nats, log_loss_difference
 from study.replication.judgement import Judged, Judgement
 from study.replication.text import interval_words
 
 
 def claims_table(judgement: Judgement) -> Table:
-    """Return every claim with its verdict."""
+    """Return the claims of this project with their verdicts; those of the paper are in `paper_claims`."""
     columns = (
         Column("claim", lambda claim: claim.title, numeric=False),
-        Column("whose", lambda claim: "ours" if claim.ours else "paper", numeric=False),
         Column("our test", lambda claim: claim.test, numeric=False),
         Column("effect here", lambda claim: _claim_effect(claim, judgement), "points, 95 % interval", numeric=False),
         Column("verdict here", lambda claim: claim.verdict(judgement), numeric=False),
     )
-    return Table("claims", "The claims", columns, [(claim.name, claim) for claim in CLAIMS])
+    return Table("claims", "Our claims", columns, [(claim.name, claim) for claim in CLAIMS if claim.ours])
 
 
 def comparisons_table(judgement: Judgement) -> Table:
@@ -35,10 +35,7 @@ def comparisons_table(judgement: Judgement) -> Table:
         Column("effect", lambda judged: _told(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("90 % interval", lambda judged: _between(judged.effect, 0.9)),
-        Column("sd of pairs", lambda judged: _deviation(judged.effect)),
-        Column("p", lambda judged: _p(judged, judged.effect.p_value if judged.effect else None)),
         Column("p, Holm", lambda judged: _p(judged, judged.adjusted_p)),
-        Column("p of equivalence", lambda judged: _p(judged, judged.equivalence_p)),
         Column("p of equivalence, Holm", lambda judged: _p(judged, judged.adjusted_equivalence_p)),
         Column("by itself", lambda judged: judged.uncorrected, numeric=False),
         Column("verdict", lambda judged: judged.verdict, numeric=False),
@@ -46,18 +43,26 @@ def comparisons_table(judgement: Judgement) -> Table:
     return Table("comparisons", "All", columns, [(judged.comparison.name, judged) for judged in judgement.every])
 
 
-def second_reading_table(first: Judgement, second: Judgement) -> Table:
-    """Return every comparison on the second reading, beside the first reading's effect."""
+def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
+    """Return every comparison on the training images that were not used, and its difference of test log-loss."""
+    log_losses = {judged.comparison.name: log_loss_difference(evidence, judged.comparison) for judged in second.every}
+
+    def log_loss(judged: Judged) -> str:
+        effect = log_losses[judged.comparison.name]
+        return _loss(effect) if effect is not None and judged.complete else NOTHING
+
+    def p_value(judged: Judged) -> str:
+        effect = log_losses[judged.comparison.name]
+        return p_words(effect.p_value) if effect is not None and judged.complete else NOTHING
+
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
-        Column("n", _n),
-        Column("test images", lambda judged: _told(first[judged.comparison.name].effect)),
-        Column("images not used", lambda judged: _told(judged.effect)),
-        Column("95 % interval", lambda judged: _between(judged.effect)),
-        Column("sd of pairs", lambda judged: _deviation(judged.effect)),
+        Column("error on images not used", lambda judged: _error(judged.effect), "points, 95 % interval"),
         Column("it would say", lambda judged: judged.verdict, numeric=False),
+        Column("test log-loss", log_loss, "nats, 95 % interval"),
+        Column("p, uncorrected", p_value),
     )
-    return Table("second", "Second reading", columns, [(judged.comparison.name, judged) for judged in second.every])
+    return Table("second", "Other measures", columns, [(judged.comparison.name, judged) for judged in second.every])
 
 
 def arms_table(evidence: Evidence) -> Table:
@@ -106,8 +111,12 @@ def _between(effect: Difference | None, coverage: float = 0.95) -> str:
     return NOTHING if effect is None else interval_words(effect, coverage)
 
 
-def _deviation(effect: Difference | None) -> str:
-    return percent(None if effect is None else effect.deviation)
+def _error(effect: Difference | None) -> str:
+    return NOTHING if effect is None else f"{signed(effect.mean)} ({interval_words(effect)})"
+
+
+def _loss(effect: Difference) -> str:
+    return f"{signed_nats(effect.mean)} ({interval_text(effect, signed_nats)})"
 
 
 def _p(judged: Judged, value: float | None) -> str:

@@ -651,11 +651,11 @@ class TestHuggingFace:
             exact("Hugging Face Trainer", way, seen=rest, whole=stream(step, 22))
         resumed = str(tmp_path / "a" / "checkpoint-7")
         rest = self.train(kind, tmp_path / "b", resumed, save_strategy="no", ignore_data_skip=True)
-        way = "without the adapter: the same, with `ignore_data_skip=True`"
+        way = "without the adapter: a loader with our sampler and `ignore_data_skip=True`"
         lost("Hugging Face Trainer", way, seen=rest, whole=stream(7, 22))
         whole = self.train(kind, tmp_path / "c", callbacks=[self.cut()], save_steps=7)
         rest = self.train(kind, tmp_path / "b", str(tmp_path / "c" / "checkpoint-7"), save_strategy="no")
-        way = "without the adapter: the same, after an epoch that was cut short"
+        way = "without the adapter: a loader with our sampler, after an epoch that was cut short"
         lost("Hugging Face Trainer", way, seen=rest, whole=whole[7:])
 
 
