@@ -127,7 +127,7 @@ def main() -> None:
         epochs(rounds, first_batch, per_sample=False),
         starts(max(3, rounds // 4)),
     ]
-    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    text = f"{describe(rounds)}\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/exec.py", text)

@@ -167,7 +167,7 @@ def main() -> None:
         memory(largest, 3),
         jumps(rounds),
     ]
-    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    text = f"{describe(rounds)}\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/sampler.py", text)

@@ -31,11 +31,10 @@ def text(results: Results) -> str:
         heads = [column.title for column in table.columns]
         lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
         for row in table.rows:
-            lines.append(f"| {' | '.join('<br>'.join([cell.text, *cell.notes]) for cell in row.cells)} |")
+            lines.append(f"| {' | '.join(cell.text for cell in row.cells)} |")
         parts += [
             f"### Learning rate {rate:g}",
-            "Variance over that of independent draws, in brackets the law's; beneath, measured minus law with its 95 % "
-            "interval.",
+            "Measured minus law, with 95 % intervals: variances divided by the variance under independent draws.",
             "\n".join(lines),
         ]
     return "\n\n".join(parts)

@@ -11,7 +11,7 @@ from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
 from study.replication.evidence import ArmRuns, Evidence
-from study.replication.exploratory import interval_text, signed_nats, log_loss_difference
+from study.replication.exploratory import interval_text, log_loss_difference, signed_nats
 from study.replication.judgement import Judged, Judgement
 from study.replication.text import interval_words
 

@@ -127,7 +127,9 @@ def test_the_hugging_face_trainer(workers: int, parts: int, tmp_path: Path) -> N
             "streams", "Hugging Face Trainer, `StreamPosition`", seen=rest, whole=expected[step * parts :], where=step
         )
     if parts == 1 and not workers:
-        with refused("streams", "`StreamPosition` without `ignore_data_skip=True`", match="ignore_data_skip should be True"):
+        with refused(
+            "streams", "`StreamPosition` without `ignore_data_skip=True`", match="ignore_data_skip should be True"
+        ):
             train(None, skip=False, save_strategy="no")
         with refused("streams", "a stream as the dataset of `SRSTrainer`", match="DataLoader with IterableDataset"):
             trainer(SRSTrainer, skip=False, save_strategy="no").train()

@@ -224,7 +224,7 @@ def table() -> str:
     """
     lines = []
     for stack, ways in WAYS.items():
-        lines += [f"**{stack[0].upper()}{stack[1:]}**", ""]
+        lines += [f"**{stack}**", ""]
         for result in (REFUSED, WARNED, LOST):
             found = [
                 f"{way} ({remedy})" if remedy and result != REFUSED else way
