@@ -53,8 +53,8 @@ def judged(results: Results) -> list[str]:
     largest = max(value.measured / value.law for value in cells)
     return [
         f"The orders rank as the law says in {sum(ok for *_, ok in order)} of {len(order)} bands (prediction 1).",
-        f"At {slow:g} and kappa above 0.32 (prediction 2), {_verdicts(steep)}. The largest mean distance from the law is "
-        f"{max(abs(value.excess.value) for value in steep):.3f}.",
+        f"At {slow:g} and kappa above 0.32 (prediction 2), {_verdicts(steep)}. The largest mean distance from the law "
+        f"is {max(abs(value.excess.value) for value in steep):.3f}.",
         f"In flat directions (prediction 3), reshuffling's excess over the law at {results.rates[0]:g} minus that at "
         f"{slow:g} is {_difference(results.flat_excess('reshuffling'))}. Of all orders there except replacement: "
         + "; ".join(f"at {rate:g}, {_verdicts(values)}" for rate, values in flat.items())
@@ -62,16 +62,15 @@ def judged(results: Results) -> list[str]:
         f"Shuffle once in flat directions (prediction 4): {_verdicts(once)}.",
         f"In sharp directions, kappa above 5.6 (prediction 5), the smallest variance is "
         f"{min(value.measured for value in sharp):.3f} of that under independent draws; {_MOST} or more was predicted.",
-        f"All values, predicted or not: {_verdicts(cells)}. Those off the law are mostly in flat directions at "
+        f"Predicted or not, {_verdicts(cells)}. Those off the law are mostly in flat directions at "
         f"{results.rates[0]:g}; the largest is {largest:.1f} times the law.",
     ]
 
 
 def _verdicts(values: Iterable[BandValue]) -> str:
     counts = Counter(value.verdict for value in values)
-    counts.setdefault(ON, 0)
-    listed = sorted(counts.items(), key=lambda item: item[0] != ON)
-    return f"of {sum(counts.values())} values " + ", ".join(f"{count} are {verdict}" for verdict, count in listed)
+    others = "".join(f", {counts[verdict]} {verdict}" for verdict in (UNDECIDED, OFF) if counts[verdict])
+    return f"{counts[ON]} of {counts.total()} values are {ON}{others}"
 
 
 def _difference(found: Difference) -> str:
