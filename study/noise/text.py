@@ -8,7 +8,7 @@ from functools import partial
 
 from replenish.lab.show import Column, Table
 from replenish.lab.statistics import Difference
-from study.noise.results import FLAT, ON, BandValue, Results
+from study.noise.results import FLAT, OFF, ON, UNDECIDED, BandValue, Results
 from study.noise.setting import ARMS, WHITE
 
 _SHARP, _MOST = 5.6234, 0.7
