@@ -1,13 +1,14 @@
-"""Speed of a training step: our networks beside pytorchcv's, on a CPU.
+"""Speed of a training step: our networks beside pytorchcv's, and what some settings bring on a CPU.
 
-    python benchmarks/models.py               # print the table
-    python benchmarks/models.py --write       # also write it; the table of networks to docs/models.md
+    python benchmarks/models.py               # print the tables; some minutes, most of them for torch.compile
+    python benchmarks/models.py --no-compile
+    python benchmarks/models.py --write       # also write them; the table of networks to docs/models.md
     python benchmarks/models.py --table       # only write the table of networks there
 
 A step is forward, backward and SGD with momentum on a batch of 64 images of 32x32 pixels, on one thread. All
-candidates take turns in one process, each round beginning with another, and processor time is measured. So other work
-on the machine affects all candidates alike, and only the ratios mean something. A ratio is the median over the rounds
-of (this candidate's time / the first one's time in the same round), with quartiles beside it.
+candidates of a table take turns in one process, each round beginning with another, and what is measured is processor
+time: so whatever else the machine does falls on all of them alike. Only the ratios mean something. A ratio is the
+median over the rounds of (this candidate's time / the first one's time in the same round), quartiles beside it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +27,7 @@ from torch import Tensor, nn
 
 from replenish.lab.machine import commit, processor
 from replenish.lab.models import build
+from replenish.lab.models.layers import Dropout
 from replenish.lab.models.registry import models_table
 from replenish.lab.show.markdown import table_lines
 
@@ -56,8 +59,8 @@ def channels_last(model: nn.Module) -> nn.Module:
     return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
 
-def training_step(model: nn.Module, images: Tensor, targets: Tensor) -> Step:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+def training_step(model: nn.Module, images: Tensor, targets: Tensor, *, fused: bool = False) -> Step:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4, fused=fused)
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
@@ -65,6 +68,19 @@ def training_step(model: nn.Module, images: Tensor, targets: Tensor) -> Step:
         optimizer.step()
 
     return step
+
+
+def as_given(step: Step) -> Step:
+    """The step without the layout that our networks choose on a CPU."""
+
+    def patched() -> None:
+        with (
+            mock.patch("replenish.lab.models.resnet.fast_layout", lambda images: images),
+            mock.patch("replenish.lab.models.densenet.fast_layout", lambda images: images),
+        ):
+            step()
+
+    return patched
 
 
 def take_turns(steps: dict[str, Step], rounds: int) -> dict[str, list[float]]:
@@ -113,11 +129,59 @@ def against_pytorchcv(images: Tensor, targets: Tensor, rounds: int) -> list[str]
     return lines
 
 
+def settings(images: Tensor, targets: Tensor, rounds: int, compiled: bool) -> list[str]:
+    variants: dict[str, Callable[[nn.Module], Step]] = {
+        "as built (images laid out channels last)": lambda model: training_step(model, images, targets),
+        "channels first": lambda model: as_given(training_step(model, images, targets)),
+        "weights channels last too": lambda model: training_step(channels_last(model), images, targets),
+        "`SGD(fused=True)`": lambda model: training_step(model, images, targets, fused=True),
+    }
+    if compiled:
+        variants["`torch.compile`"] = lambda model: training_step(torch.compile(model), images, targets)
+    cells: dict[str, list[str]] = {name: [] for name in variants}
+    notes = []
+    for network in NETWORKS:
+        steps = {}
+        for name, make in variants.items():
+            start = time.perf_counter()
+            try:
+                step = make(ours(network))
+                step()
+            except Exception as error:  # A machine without a C++ compiler cannot compile: say so and go on.
+                cells[name].append(f"fails: {type(error).__name__}")
+                continue
+            if "compile" in name:
+                notes.append(f"{time.perf_counter() - start:.0f} s for {network}")
+            steps[name] = step
+        times = take_turns(steps, rounds)
+        for name in steps:
+            cells[name].append(ratio(times[name], times[next(iter(steps))]))
+    lines = ["| setting | " + " | ".join(NETWORKS) + " |", "|---|" + "---:|" * len(NETWORKS)]
+    lines += [f"| {name} | " + " | ".join(values) + " |" for name, values in cells.items()]
+    return [*lines, "", f"Compiling takes {' and '.join(notes)}, once a process."] if notes else lines
+
+
+def dropout(images: Tensor, targets: Tensor, rounds: int) -> list[str]:
+    plain = build("wrn-16-2")
+    for unit in plain.modules():
+        if isinstance(getattr(unit, "dropout", None), Dropout):
+            unit.dropout = nn.Dropout(0.3)
+    steps = {
+        "none": training_step(build("wrn-16-2", dropout=0.0), images, targets),
+        "0.3, ours": training_step(build("wrn-16-2"), images, targets),
+        "0.3, `nn.Dropout`": training_step(plain, images, targets),
+    }
+    times = take_turns(steps, rounds)
+    lines = ["| dropout | `wrn-16-2` |", "|---|---:|"]
+    return lines + [f"| {name} | {ratio(times[name], times['none'])} |" for name in steps]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=21, help="timed steps of each candidate (default 21)")
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out: it takes minutes")
     parser.add_argument("--write", action="store_true", help=f"write everything to {PAGE}")
-    parser.add_argument("--table", action="store_true", help=f"write only the table of networks, to {PAGE}")
+    parser.add_argument("--table", action="store_true", help=f"write the table of networks alone to {PAGE}")
     options = parser.parse_args()
     if options.write or options.table:
         write_between(PAGE, "networks", "\n".join(table_lines(models_table())))
@@ -130,7 +194,12 @@ def main() -> None:
         f"Measured on {processor()}, {os.cpu_count()} cores, one thread, torch {torch.__version__}; commit {commit()}; "
         f"processor time, median (quartiles) of n = {options.rounds} steps of each, taking turns."
     )
-    text += "\n\n" + "\n".join(against_pytorchcv(images, targets, options.rounds))
+    for table in (
+        against_pytorchcv(images, targets, options.rounds),
+        settings(images, targets, options.rounds, compiled=not options.no_compile),
+        dropout(images, targets, options.rounds),
+    ):
+        text += "\n\n" + "\n".join(table)
     print(text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/models.py", text)

@@ -218,20 +218,10 @@ def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
 
 
 def table() -> str:
-    """Return what docs/integrations/index.md shows: the ways of each stack that do not resume exactly, by their result.
-
-    What to write instead of a way that raises is in the error, so only the other remedies are shown.
-    """
-    lines = []
+    """Return the table of docs/integrations/index.md: the ways that give other batches without an error of ours."""
+    lines = ["| framework | not kept | write instead |", "|---|---|---|"]
     for stack, ways in WAYS.items():
-        lines += [f"**{stack}**", ""]
-        for result in (REFUSED, WARNED, LOST):
-            found = [
-                f"{way} ({remedy})" if remedy and result != REFUSED else way
-                for way, (outcome, remedy) in ways.items()
-                if outcome == result
-            ]
-            if found:
-                lines.append(f"- {result.capitalize()}: {' · '.join(found)}.")
-        lines.append("")
+        for way, (outcome, remedy) in ways.items():
+            if outcome in (LOST, WARNED):
+                lines.append(f"| {stack} | {way}{' (it warns)' if outcome == WARNED else ''} | {remedy} |")
     return "\n".join(lines)
