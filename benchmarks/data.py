@@ -2,7 +2,7 @@
 
     python benchmarks/data.py            print the tables (about a minute)
     python benchmarks/data.py --quick    fewer rounds
-    python benchmarks/data.py --write    also write them to docs/benchmarks.md
+    python benchmarks/data.py --write    also write them to benchmarks/README.md
 
 The peer is a `DataLoader` whose dataset standardises, pads, crops and mirrors one image after another in Python, as
 most CIFAR scripts do, over the same arrays; it counts with 0 or 2 worker processes, whichever is faster. Images
@@ -133,7 +133,7 @@ def step_share(dataset: Dataset, rounds: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--write", action="store_true", help="also write the tables to docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="also write the tables to benchmarks/README.md")
     arguments = parser.parse_args()
     rounds = 3 if arguments.quick else 9
     machine = describe(rounds)
@@ -141,7 +141,7 @@ def main() -> None:
     tables = "\n".join([*throughput(dataset, rounds), "", *step_share(dataset, rounds), "", machine])
     print(tables)
     if arguments.write:
-        write_between("docs/benchmarks.md", "benchmarks/data.py", tables)
+        write_between("benchmarks/README.md", "benchmarks/data.py", tables)
 
 
 if __name__ == "__main__":

@@ -202,7 +202,7 @@ def main() -> None:
         text += "\n\n" + "\n".join(table)
     print(text)
     if options.write:
-        write_between("docs/benchmarks.md", "benchmarks/models.py", text)
+        write_between("benchmarks/README.md", "benchmarks/models.py", text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/orders.py                 print the table: N = 50,000, B = 64 (about a minute)
     python benchmarks/orders.py --large         N = 1,000,000, B = 256
-    python benchmarks/orders.py --write         also write it to docs/benchmarks.md
+    python benchmarks/orders.py --write         also write it to benchmarks/README.md
 
 Ours and the peer draw an epoch in turn, `--rounds` times, in one run, and it is the processor's time that is measured,
 of one thread: the ratio is of neighbours in time, so that it means something on a machine that does other work too. A
@@ -224,14 +224,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true", help="a million samples")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--write", action="store_true", help="write the table to docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the table to benchmarks/README.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
     case = Case(1_000_000, 256) if options.large else Case(50_000, 64)
     text = table(case, options.rounds)
     print(text.split("\n\n", 1)[1])
     if options.write:
-        write_between("docs/benchmarks.md", "benchmarks/orders.py", text)
+        write_between("benchmarks/README.md", "benchmarks/orders.py", text)
 
 
 if __name__ == "__main__":
