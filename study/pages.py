@@ -22,11 +22,12 @@ from study import second_page
 from study.noise import page as noise_page
 from study.pictures import figure_picture
 from study.replication import Evidence, read_evidence
-from study.replication.page import parts, pictures, readme_part
+from study.replication.page import details, parts, pictures, readme_part
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
 STUDY = ROOT / "results" / "study"
+DETAILS = STUDY / "README.md"
 SECOND_STUDY = ROOT / "study" / "records"
 SCALE = "mini"
 PICTURE = ROOT / "docs" / "figure2.svg"
@@ -91,6 +92,7 @@ def main() -> None:
         (ROOT / "docs" / name).write_text(drawn)
     for part, text in parts(evidence, groups(RESULTS)).items():
         write_between("docs/replication.md", part, text)
+    DETAILS.write_text(details(evidence))
     write_between("README.md", "results", readme_part(evidence))
     doses = second_page.doses(SECOND_STUDY)
     for part, text in second_page.parts(doses).items():

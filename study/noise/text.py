@@ -15,7 +15,7 @@ _SHARP, _MOST = 5.6234, 0.7
 
 
 def results_table(results: Results, rate: float) -> Table:
-    """Return the distances from the law at a learning rate, band by band."""
+    """Return the variances at a learning rate, band by band, with the law's in brackets, and the difference."""
     columns = [
         Column("kappa", lambda band: f"{band[0]:.2g} to {band[1]:.2g}", numeric=False),
         Column("directions", lambda band: str(_known(results.value(rate, WHITE, band)).directions)),
@@ -31,10 +31,10 @@ def _known(value: BandValue | None) -> BandValue:
 
 
 def _cell(results: Results, rate: float, arm: str, band: tuple[float, float]) -> str:
-    excess = _known(results.value(rate, arm, band)).excess
-    interval = excess.interval
+    known = _known(results.value(rate, arm, band))
+    interval = known.excess.interval
     half = "" if interval is None else f" ± {(interval.high - interval.low) / 2:.3f}"
-    return f"{excess.value:+.3f}{half}".replace("-", "\u2212")
+    return f"{known.measured:.3f} ({known.law:.3f}): {known.excess.value:+.3f}{half}".replace("-", "\u2212")
 
 
 def judged(results: Results) -> list[str]:

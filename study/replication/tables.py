@@ -1,4 +1,4 @@
-"""The study's tables: our claims, every comparison, other measures, and what was run."""
+"""The study's tables: our claims, every comparison, its p-values, other measures, and what was run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 
 from replenish.lab.report.text import duration, p_words, percent
-from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
+from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
@@ -28,19 +28,30 @@ def claims_table(judgement: Judgement) -> Table:
 
 
 def comparisons_table(judgement: Judgement) -> Table:
-    """Return every comparison with its effect, p-values and verdict."""
+    """Return every comparison with its effect and verdict."""
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
         Column("n", _n),
         Column("effect", lambda judged: _told(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("90 % interval", lambda judged: _between(judged.effect, 0.9)),
-        Column("p, Holm", lambda judged: _p(judged, judged.adjusted_p)),
-        Column("p of equivalence, Holm", lambda judged: _p(judged, judged.adjusted_equivalence_p)),
         Column("by itself", lambda judged: judged.uncorrected, numeric=False),
         Column("verdict", lambda judged: judged.verdict, numeric=False),
     )
     return Table("comparisons", "All", columns, [(judged.comparison.name, judged) for judged in judgement.every])
+
+
+def p_values_table(judgement: Judgement) -> Table:
+    """Return the p-values of every comparison, before and after Holm's correction."""
+    columns = (
+        Column("comparison", lambda judged: judged.comparison.label, numeric=False),
+        Column("sd of pairs", lambda judged: percent(judged.effect.deviation if judged.effect else None)),
+        Column("p", lambda judged: _p(judged, judged.effect.p_value if judged.effect else None)),
+        Column("p, Holm", lambda judged: _p(judged, judged.adjusted_p)),
+        Column("p of equivalence", lambda judged: _p(judged, judged.equivalence_p)),
+        Column("p of equivalence, Holm", lambda judged: _p(judged, judged.adjusted_equivalence_p)),
+    )
+    return Table("p-values", "p-values", columns, [(judged.comparison.name, judged) for judged in judgement.every])
 
 
 def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
@@ -78,16 +89,15 @@ def arms_table(evidence: Evidence) -> Table:
         Column("clean training error", _largest_clean, "largest, %"),
         Column("time", _time, "of a run, median"),
     )
+    remarks = [f"Left out, since its seed was not stated: {path}" for path in evidence.left_out]
+    return Table("arms", "What was run", columns, list(evidence.arms.items()), remarks=remarks)
+
+
+def commands(evidence: Evidence) -> list[str]:
+    """Return the commands that made the runs, each with its commit and the number of its runs."""
     ended = [run for arm in evidence.arms.values() for run in arm.runs.values()]
     origins = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
-    return Table(
-        "arms",
-        "What was run",
-        columns,
-        list(evidence.arms.items()),
-        remarks=[f"Left out, since its seed was not stated: {path}" for path in evidence.left_out],
-        origins=[Origin(command, commit, count) for (command, commit), count in sorted(origins.items())],
-    )
+    return [f"`{command}` at commit `{commit}`: {count} runs" for (command, commit), count in sorted(origins.items())]
 
 
 def _claim_effect(claim: Claim, judgement: Judgement) -> str:
