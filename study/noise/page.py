@@ -36,7 +36,8 @@ def tables(results: Results) -> str:
     parts = [
         "# The law of noise on a network: every value",
         "Variances divided by the variance under independent draws: measured (law): measured minus law, with its "
-        "95 % interval. [The page](../../docs/noise_on_a_network.md) says what was run; `python -m study pages` writes this.",
+        "95 % interval. [The page](../../docs/noise_on_a_network.md) says what was run. `python -m study pages` writes "
+        "this one.",
     ]
     for rate in results.rates:
         parts += [f"## Learning rate {rate:g}", "\n".join(table_lines(results_table(results, rate)))]

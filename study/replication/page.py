@@ -71,13 +71,13 @@ def details(evidence: Evidence) -> str:
         "# The replication study: details",
         "[The replication](../../docs/replication.md) has the results; `python -m study pages` writes this page.",
         "## p-values",
-        f"Holm's correction is over the {2 * len(SECONDARY)} p-values of the {len(SECONDARY)} comparisons below the first. "
-        "Comparisons that are not judged yet count with p = 1.",
+        f"Holm's correction is over the {2 * len(SECONDARY)} p-values of the {len(SECONDARY)} comparisons below the "
+        "first. Comparisons that are not judged yet count with p = 1.",
         _lines(p_values_table(judge_study(evidence))),
         "## Other measures",
         "The same networks on the training images that were not used: 47,500, or 40,000 for `mini`. As stated, they "
-        "cannot change a verdict. The test log-loss was not in the plan, so it has no verdict, and its p-values are not "
-        f"corrected. {log_loss_sentence(evidence)}",
+        "cannot change a verdict. The test log-loss was not in the plan, so it has no verdict, and its p-values are "
+        f"not corrected. {log_loss_sentence(evidence)}",
         _lines(other_measures_table(evidence, judge_study(evidence, "held_out_error"))),
         "## Made by",
         "\n".join(f"- {command}" for command in commands(evidence)),
