@@ -26,7 +26,7 @@ def text(results: Results) -> str:
         f"intervals. Lines: the laws, nothing fitted. {' and '.join(code(each) for each in sorted(commands))}, commit "
         f"{', '.join(sorted(commits))}; {processor:.0f} s of processor time in all.",
         *(f"{number}. {escape(sentence)}" for number, sentence in enumerate(judged(results), start=1)),
-        "[Every value](../results/noise/README.md)",
+        "[results/noise/README.md](../results/noise) has every value.",
     ]
     return "\n\n".join(parts)
 
