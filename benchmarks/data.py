@@ -30,7 +30,7 @@ from replenish.lab.models import WideResNet
 
 BATCH = 64
 PEER_BATCHES, OUR_BATCHES = 40, 400
-# Workers go on filling their queues after a measurement: they get time for it, and what they filled is not counted.
+# Workers keep filling their queues after a measurement: they get time for it, which is not counted.
 WARM_UP, PAUSE = 5, 0.2
 
 
@@ -105,7 +105,7 @@ def throughput(dataset: Dataset, rounds: int) -> list[str]:
 
 
 def step_share(dataset: Dataset, rounds: int) -> list[str]:
-    """What part of a training step of WRN-16-2 is spent on its batch."""
+    """Return the share of a WRN-16-2 training step that is spent on its batch."""
     torch.manual_seed(0)
     model = WideResNet(3, 100, depth=16, width=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
@@ -121,7 +121,7 @@ def step_share(dataset: Dataset, rounds: int) -> list[str]:
         optimizer.step()
         data.append(middle - start)
         rest.append(time.perf_counter() - middle)
-    # The first step pays for what is set up once.
+    # The first step includes one-time setup.
     batch, step = statistics.median(data[1:]), statistics.median(rest[1:])
     return [
         "| WRN-16-2, B = 64, 32 x 32 | batch, ms | rest of the step, ms | share of the batch |",

@@ -42,14 +42,14 @@ def write_class(folder: str, label: int, count: int) -> None:
 
 
 def write_folder(folder: Path, images: int) -> None:
-    """Write all classes, and let them look as if they had been there for a while."""
+    """Write all classes, with file times in the past."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         list(
             pool.map(
                 write_class, *zip(*((str(folder), label, images // CLASSES) for label in range(CLASSES)), strict=True)
             )
         )
-    time.sleep(3)  # the cache keeps nothing of files that may still be changing
+    time.sleep(3)  # the cache skips files that may still be changing
 
 
 def first_step(folder: str, in_memory: int) -> None:

@@ -12,7 +12,7 @@ from replenish.lab.machine import commit, processor
 
 
 def describe(rounds: int) -> str:
-    """Return one line for above a table, with the number of rounds, and keep torch to one thread from now on."""
+    """Return the line with the number of rounds, and set torch to one thread from now on."""
     torch.set_num_threads(1)
     return (
         f"{processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "

@@ -1,13 +1,12 @@
-"""What an epoch of each order costs beside the peer whose law it has, both as a loader gets them: lists of ints.
+"""The time of an epoch of each order beside a peer with the same law, both as lists of ints, as a loader gets them.
 
     python benchmarks/orders.py                 print the table: N = 50,000, B = 64 (about a minute)
     python benchmarks/orders.py --large         N = 1,000,000, B = 256
     python benchmarks/orders.py --write         also write it to benchmarks/README.md
 
-Ours and the peer draw an epoch in turn, `--rounds` times, in one run, and it is the processor's time that is measured,
-of one thread: the ratio is of neighbours in time, so that it means something on a machine that does other work too. A
-peer that is installed is imported. One that is not is written here anew, after what its documentation and source say it
-does, and the table says so.
+Ours and the peer alternate for `--rounds` epochs in one run, and the processor time of one thread is measured. Ratios
+are of neighbouring epochs, so they mean something on a busy machine. An installed peer is imported. Others are restated
+here from their documentation and source, and the table marks them.
 """
 
 from __future__ import annotations
@@ -190,7 +189,7 @@ def seconds(batches: Callable[[], Batches]) -> float:
 def compared(order: Order, peer: Callable[[], Batches], rounds: int) -> tuple[float, float, float]:
     """Return (ours, peer's, ratio): the median seconds of an epoch, and the median of peer's / ours by rounds."""
     sampler = OrderBatchSampler(order)
-    next(iter(sampler))  # tables that are made once are made
+    next(iter(sampler))  # builds the tables that are built once
     sampler.seek(0)
     ours, theirs = [], []
     for _ in range(rounds):

@@ -5,8 +5,8 @@
     python benchmarks/shuffles.py --only grain    only rows whose name has this in it
     python benchmarks/shuffles.py --keep FILE     read rows from FILE, add those measured now, write it again
 
-A package that is not installed makes no row and is named under the table. With `--keep` several environments fill one
-table, for packages that do not go together: `make shuffles` does so.
+The table names the packages that are not installed. With `--keep` several environments fill one table, for packages
+that conflict: `make shuffles` does so.
 """
 
 from __future__ import annotations

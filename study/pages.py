@@ -39,7 +39,7 @@ def groups(results: Path) -> dict[str, Group]:
 
 
 def table3(found: dict[str, Group]) -> str:
-    """Return table 3, the paper's beside ours, small enough for the README."""
+    """Return table 3, the paper's beside ours."""
     finished = [run for row in paper.TABLE3 for run in found[row.name].finished]
     counts, commits, commands = (
         sorted({value(run) for run in finished})
@@ -62,7 +62,7 @@ def table3(found: dict[str, Group]) -> str:
 
 
 def picture(found: dict[str, Group]) -> str:
-    """Return the paper's figure 2 from our runs, as the README shows it."""
+    """Return the paper's figure 2 from our runs, as the page shows it."""
     figure = paper_figure(paper.FIGURE2, found, SCALE)
     assert figure is not None
     return figure_picture(
@@ -71,13 +71,13 @@ def picture(found: dict[str, Group]) -> str:
 
 
 def sentences(results: Path) -> list[str]:
-    """Return what each comparison allows to be said; the first is SRS against reshuffling, all else equal."""
+    """Return a sentence for each comparison; the first is SRS against reshuffling, all else equal."""
     section = scale_section(SCALE, read_runs(results), configs(SCALE))
     return [escape(found.full_sentence) for found in section.findings]
 
 
 def study() -> Evidence:
-    """Return the study's records, as far as they are there."""
+    """Return the study's records that exist."""
     return read_evidence(read_runs(STUDY) if STUDY.is_dir() else [])
 
 

@@ -16,7 +16,7 @@ TABLES = "README.md"
 
 
 def text(results: Results) -> str:
-    """Return what came out, as Markdown."""
+    """Return the results as Markdown."""
     records = results.records.values()
     commands, commits = ({str(record[name]) for record in records} for name in ("command", "commit"))
     processor = sum(record["processor_seconds"] for record in records)

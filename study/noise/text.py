@@ -38,7 +38,7 @@ def _cell(results: Results, rate: float, arm: str, band: tuple[float, float]) ->
 
 
 def judged(results: Results) -> list[str]:
-    """Return a sentence for each prediction of the page."""
+    """Return a sentence about the outcome of each prediction."""
     order = results.in_predicted_order()
     slow = results.rates[-1]
     others = [arm for arm in ARMS if arm != WHITE]

@@ -1,6 +1,6 @@
-"""What the records of the first study say beyond its plan: exploratory, so nothing here is a verdict.
+"""Exploratory results of the first study, beyond its plan. They have no verdicts.
 
-Nobody asked these questions before the runs. Where one of them matters, part K of the second study asks it anew.
+These questions were asked after the runs. Part K of the second study asks the one that matters again.
 """
 
 from __future__ import annotations

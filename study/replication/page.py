@@ -1,4 +1,4 @@
-"""What the records put into docs/replication.md: its generated parts by name, and its pictures by file name."""
+"""The generated parts of docs/replication.md by name, its pictures by file name, and the page of details."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def details(evidence: Evidence) -> str:
 
 
 def readme_part(evidence: Evidence) -> str:
-    """Return what the README says of the study: the page's first sentences, and the paper's effect beside ours."""
+    """Return the README's part: the page's first sentences, and the paper's effect beside ours."""
     judgement = judge_study(evidence)
     comparison, effect = judgement.primary.comparison, judgement.primary.effect
     interval = None if effect is None else effect.interval()
