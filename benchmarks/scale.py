@@ -178,7 +178,7 @@ def main() -> None:
         text = sizes.table(options.rounds, options.grain)
         print(text)
         if options.write:
-            write_between("docs/benchmarks.md", "benchmarks/scale.py --sizes", text)
+            write_between("benchmarks/README.md", "benchmarks/scale.py --sizes", text)
         return
     if options.jump:
         print(jump_table(int(options.jump), options.rounds))

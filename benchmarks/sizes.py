@@ -1,7 +1,7 @@
 """What an order costs at N = 10^6, 10^9 and 10^12: memory, first batch, time per index, a far jump; beside the peers.
 
     python benchmarks/scale.py --sizes            print the table (some minutes)
-    python benchmarks/scale.py --sizes --write    also write it to docs/benchmarks.md
+    python benchmarks/scale.py --sizes --write    also write it to benchmarks/README.md
     python benchmarks/scale.py --quality          shuffle_quality of computed permutations, from 10^3 to 10^12
 
 Each candidate is measured in a new process, for its memory, and the candidates alternate. Times are processor times. A
