@@ -25,8 +25,8 @@ FIRST_SEED = 100
 EQUAL_VARIANCE_RATE = 0.20285
 #: The same for part F: 1.7663 times 0.1, at T = 500 steps per epoch.
 FULL_EQUAL_VARIANCE_RATE = 0.17663
-#: F's network, by its function in `study.networks`. The pilot chose it.
-NETWORK = "overlapping"
+#: F's network, by its function in `study.networks`. Until the pilot has ended, a placeholder.
+NETWORK = "wide"
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,12 @@ def full(model: str, order: str = "reshuffling", epochs: int = 10, learning_rate
 
 
 def _pilot() -> dict[str, RunConfig]:
-    """Return the candidates for F's network; 50 training images per class are held out to choose by."""
-    models = ("patches", "early", "overlapping")
-    return {model: replace(full(model), images_per_class=450, held_out=True) for model in models}
+    """Return the candidates for F's network and precision; 50 training images per class are held out to choose by."""
+    candidates = [(model, "bf16-mixed") for model in ("patches", "overlapping", "wide")] + [("wide", "32-true")]
+    return {
+        f"{model}-{precision}": replace(full(model), precision=precision, images_per_class=450, held_out=True)
+        for model, precision in candidates
+    }
 
 
 def _full_images() -> dict[str, RunConfig]:
