@@ -32,7 +32,7 @@ def comparisons_table(judgement: Judgement) -> Table:
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
         Column("n", _n),
-        Column("effect", lambda judged: _told(judged.effect)),
+        Column("effect", lambda judged: _mean(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("90 % interval", lambda judged: _between(judged.effect, 0.9)),
         Column("by itself", lambda judged: judged.uncorrected, numeric=False),
@@ -101,19 +101,19 @@ def commands(evidence: Evidence) -> list[str]:
 
 
 def _claim_effect(claim: Claim, judgement: Judgement) -> str:
-    told = []
+    effects = []
     for name in claim.comparisons:
         judged = judgement[name]
         if judged.complete and judged.effect is not None:
-            told.append(f"{signed(judged.effect.mean)} ({interval_words(judged.effect)})")
-    return "; ".join(told) or NOTHING
+            effects.append(f"{signed(judged.effect.mean)} ({interval_words(judged.effect)})")
+    return "; ".join(effects) or NOTHING
 
 
 def _n(judged: Judged) -> str:
     return str(judged.pairs) if judged.complete else f"{judged.pairs} of {judged.comparison.seeds}"
 
 
-def _told(effect: Difference | None) -> str:
+def _mean(effect: Difference | None) -> str:
     return NOTHING if effect is None else signed(effect.mean)
 
 

@@ -56,8 +56,8 @@ def losses_sentence(evidence: Evidence) -> str:
     online, clean = (_direction(effect) for effect in (row.online, row.clean))
     found = (
         f"At effective epoch {row.epoch}, the last measurement before the learning rate drops, the loss of SRS was "
-        f"{online} online ({_told(row.online)}) and {clean} clean ({_told(row.clean)}), n = {row.online.n} pairs, "
-        "with 95 % intervals."
+        f"{online} online ({_with_interval(row.online)}) and {clean} clean ({_with_interval(row.clean)}), "
+        f"n = {row.online.n} pairs, with 95 % intervals."
     )
     if row.online.n < PRIMARY.seeds:
         return f"So far, with {row.online.n} of {PRIMARY.seeds} pairs: {found} Nothing is concluded before the last."
@@ -76,9 +76,9 @@ def losses_table(evidence: Evidence) -> Table:
     columns = (
         Column("effective epoch", lambda row: str(row.epoch)),
         Column("n", lambda row: str(row.online.n if row.online else 0)),
-        Column("online loss", lambda row: _told(row.online), "95 % interval"),
-        Column("clean loss", lambda row: _told(row.clean), "95 % interval"),
-        Column("online minus clean", lambda row: _told(row.bias), "95 % interval"),
+        Column("online loss", lambda row: _with_interval(row.online), "95 % interval"),
+        Column("clean loss", lambda row: _with_interval(row.clean), "95 % interval"),
+        Column("online minus clean", lambda row: _with_interval(row.bias), "95 % interval"),
         Column(
             "clean error", lambda row: NOTHING if row.clean_error is None else signed(row.clean_error.mean), "points"
         ),
@@ -107,7 +107,7 @@ def _direction(effect: Difference) -> str:
     return "lower" if interval.high < 0 else "higher"
 
 
-def _told(effect: Difference | None) -> str:
+def _with_interval(effect: Difference | None) -> str:
     if effect is None:
         return NOTHING
     interval = effect.interval()
