@@ -18,11 +18,11 @@ from replenish.lab.report import by_experiment, read_runs, scale_section, short_
 from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
 from replenish.lab.show.markdown import code, escape
-from study import second_page
 from study.noise import page as noise_page
 from study.pictures import figure_picture
 from study.replication import Evidence, read_evidence
 from study.replication.page import details, parts, pictures, readme_part
+from study.second import page as second_page
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
@@ -94,11 +94,10 @@ def main() -> None:
         write_between("docs/replication.md", part, text)
     DETAILS.write_text(details(evidence))
     write_between("README.md", "results", readme_part(evidence))
-    doses = second_page.doses(SECOND_STUDY)
-    for part, text in second_page.parts(doses).items():
+    for part, text in second_page.parts(SECOND_STUDY).items():
         write_between("docs/second_study.md", part, text)
-    if (dose_picture := second_page.picture(doses)) is not None:
-        (ROOT / "docs" / second_page.PICTURE).write_text(dose_picture)
+    for name, drawn in second_page.pictures(SECOND_STUDY).items():
+        (ROOT / "docs" / name).write_text(drawn)
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
     print(f"{page}, {markdown}, README.md and the pages of the studies in docs/ are written")
     print(f"{ended} runs of the study are in {STUDY.relative_to(ROOT)}")

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from replenish.lab.data import DataError, load
-from study import faults
 from study.networks import overlapping
+from study.second import faults
 
 
 @pytest.fixture(scope="module")
