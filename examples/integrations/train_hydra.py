@@ -4,7 +4,7 @@
     python train_hydra.py folder=run until=60                        # resumes at step 30
     python train_hydra.py folder=other sampler.seed=4 sampler.pool_size=2000
 
-Which samples were seen at which step is written to `run/rank0.jsonl`.
+The samples of each step are written to `run/rank0.jsonl`.
 """
 
 from __future__ import annotations
