@@ -89,7 +89,7 @@ suppress_warnings = ["ref.python"]
 nitpick_ignore_regex = [
     ("py:.*", r"(accelerate|collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
     ("py:class", r"np\.\w+"),
-    ("py:class", r"replenish\.(lab\.(jobs|report\.\w+)|torch\.\w+)\.[A-Z]\w*"),
+    ("py:class", r"replenish\.(lab\.(jobs|report\.\w+|show\.\w+)|torch\.\w+)\.[A-Z]\w*"),
     ("py:class", r"(dict\[str|tuple\[int)"),  # beside a default factory of a dataclass field
     ("py:exc", r"OutOfTimeError"),
     ("py:class", r"((nn|np|npt)\.|replenish\.(stream|torch)\.\w+\.)?[A-Z]\w*"),

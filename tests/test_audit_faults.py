@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from audited_loaders import Augmented, Buffered, of_rank, seed_all_alike, with_epochs
 from torch.utils.data import (
     DataLoader,
-    IterableDataset,
     RandomSampler,
     Sampler,
     Subset,
@@ -22,7 +21,6 @@ from torch.utils.data import (
     TensorDataset,
     WeightedRandomSampler,
 )
-from torch.utils.data.distributed import DistributedSampler
 
 from replenish import audit
 from replenish.auditing import Audit
@@ -36,10 +34,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "audit.md"
 
 def data(number: int) -> TensorDataset:
     return TensorDataset(torch.arange(number), torch.arange(number) * 10 // number)
-
-
-def of_rank(dataset: Any, rank: int, **options: Any) -> DataLoader:
-    return DataLoader(dataset, batch_size=5, sampler=DistributedSampler(dataset, 2, rank, **options))
 
 
 class Periodic(Sampler[int]):
@@ -79,46 +73,12 @@ class Forgetful(Sampler[int]):
         self.start = state["drawn"]
 
 
-class Buffered(IterableDataset):
-    """Sorted data in 20 shards that come in another order each time, shuffled in a buffer."""
-
-    def __init__(self, number: int, buffer: int, shards: int = 1) -> None:
-        self.number, self.buffer, self.shards = number, buffer, shards
-
-    def __iter__(self) -> Iterator[int]:
-        held: list[int] = []
-        size = self.number // self.shards
-        for shard in torch.randperm(self.shards).tolist():
-            for item in range(shard * size, (shard + 1) * size):
-                held.append(item)
-                if len(held) > self.buffer:
-                    yield held.pop(int(torch.randint(len(held), ())))
-        yield from (held[place] for place in torch.randperm(len(held)).tolist())
-
-
-def set_epoch_0(loaders: Any) -> Callable[[int], None]:
-    def before_epoch(_: int) -> None:
-        for each in loaders:
-            each.sampler.set_epoch(0)
-
-    return before_epoch
-
-
-def set_epoch(loaders: Any) -> Callable[[int], None]:
-    def before_epoch(epoch: int) -> None:
-        for each in loaders:
-            each.sampler.set_epoch(epoch)
-
-    return before_epoch
-
-
 def _missing_set_epoch() -> Audit:
     return audit(of_rank(data(24), 0), 2)
 
 
 def _set_epoch_0() -> Audit:
-    loaders = [of_rank(data(20), rank) for rank in range(2)]
-    return audit(loaders, 2, before_epoch=set_epoch_0(loaders))
+    return audit(**with_epochs([of_rank(data(20), rank) for rank in range(2)], always=0), epochs=2)
 
 
 def _stale_subset() -> Audit:
@@ -171,13 +131,11 @@ def _uneven_ranks() -> Audit:
 
 
 def _equal_ranks() -> Audit:
-    loaders = [of_rank(data(4), 0) for _ in range(2)]
-    return audit(loaders, 2, before_epoch=set_epoch(loaders))
+    return audit(**with_epochs([of_rank(data(4), 0) for _ in range(2)]), epochs=2)
 
 
 def _seeds_of_ranks() -> Audit:
-    loaders = [of_rank(data(100), rank, seed=rank) for rank in range(2)]
-    return audit(loaders, 3, before_epoch=set_epoch(loaders))
+    return audit(**with_epochs([of_rank(data(100), rank, seed=rank) for rank in range(2)]))
 
 
 def _short_batch() -> Audit:
@@ -201,6 +159,27 @@ def _small_buffer() -> Audit:
     return audit(DataLoader(Buffered(20_000, 100), batch_size=50), 2, lambda item: item // 2000)
 
 
+def _workers_alike() -> Audit:
+    return audit(DataLoader(Augmented("numpy"), shuffle=True, num_workers=2, worker_init_fn=seed_all_alike), 2)
+
+
+def _augmentation_repeats() -> Audit:
+    return audit(DataLoader(Augmented("own"), shuffle=True, num_workers=1), 2)
+
+
+def _only_batches() -> Audit:
+    class Batches:
+        def __iter__(self) -> Iterator[list[int]]:
+            for start in torch.randperm(20).tolist():
+                yield list(range(5 * start, 5 * start + 5))
+
+    return audit(Batches(), 2)
+
+
+def _every_worker_reads_all() -> Audit:
+    return audit(DataLoader(Buffered(100, 100), batch_size=10, num_workers=2), 2)
+
+
 #: The row of the page, the audit, the question that finds it, and the level.
 PLANTED: dict[str, tuple[Callable[[], Audit], str, str]] = {
     "`set_epoch` is never called": (_missing_set_epoch, "epochs", "fault"),
@@ -218,6 +197,10 @@ PLANTED: dict[str, tuple[Callable[[], Audit], str, str]] = {
     "unequal numbers of batches per rank": (_uneven_ranks, "ranks", "fault"),
     "all ranks draw the same": (_equal_ranks, "ranks", "fault"),
     "ranks shuffle with different seeds": (_seeds_of_ranks, "ranks", "fault"),
+    "only whole batches are shuffled": (_only_batches, "epochs", "warning"),
+    "every worker reads the whole stream": (_every_worker_reads_all, "coverage", "fault"),
+    "workers augment alike": (_workers_alike, "augmentation", "fault"),
+    "augmentation that repeats in every epoch": (_augmentation_repeats, "augmentation", "fault"),
     "a last batch of 3 of 64": (_short_batch, "batches", "warning"),
     "sorted labels, not shuffled": (_sorted, "labels", "fault"),
     "sorted labels, a buffer of 100": (_small_buffer, "labels", "fault"),
@@ -235,6 +218,16 @@ def test_a_planted_fault_is_found(fault: str) -> None:
 def test_the_page_has_a_row_for_each_fault_and_no_other() -> None:
     rows = re.findall(r"^\| (.+?) \| `[\w: ]+` \| (fault|warning) \|", PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == {fault: level for fault, (_, _, level) in PLANTED.items()}
+
+
+def test_ranks_that_draw_the_same_have_no_other_fault() -> None:
+    torch.manual_seed(0)
+    found = audit([DataLoader(data(100), 10, shuffle=True, generator=torch.Generator().manual_seed(1)) for _ in "ab"])
+    assert [each.name for each in found.findings if each.level == "fault"] == ["ranks"], found
+
+
+def test_an_epoch_that_is_set_again_and_again_is_named() -> None:
+    assert "was at epoch 0 in all of them" in _set_epoch_0()["epochs"].sentence
 
 
 def test_disjoint_subsets_of_ranks_are_healthy() -> None:

@@ -72,10 +72,18 @@ def test_runs_that_were_ended_after_some_batches_are_compared_as_far_as_they_go(
 def test_processes_that_resume_at_different_steps_are_named() -> None:
     halves = [[np.split(batch, 2)[rank] for epoch in RUN for batch in epoch] for rank in range(2)]
     mixed = [np.concatenate(pair) for pair in zip(halves[0][SAVED:], halves[1][SAVED + 2 :], strict=False)]
-    first = [halves[0][SAVED], halves[1][SAVED + 2]]
-    found = compare_resumed("SIGTERM", RUN, RUN[:1], [mixed], SAVED, first_batches=first)
+    shares = [halves[0][SAVED:10], halves[1][SAVED + 2 : 10]]
+    found = compare_resumed("SIGTERM", RUN, RUN[:1], [mixed], SAVED, shares=shares)
     assert found.level == "fault"
     assert "different steps: process 0 at step 7, process 1 at step 9 (the checkpoint is of step 7)" in found.sentence
+
+
+def test_processes_that_draw_another_order_are_not_said_to_be_at_different_steps() -> None:
+    run = epochs(1, batch=2)
+    again = [run[1][7:][::-1], run[2]]
+    shares = [[batch[rank : rank + 1] for batch in again[0]] for rank in range(2)]  # each sample is in some batch
+    found = compare_resumed("SIGTERM", run, run[:1], again, 17, shares=shares)
+    assert (found.level, "in another order" in found.sentence) == ("warning", True)
 
 
 def process(*counts: dict[str, object]) -> ProcessDraws:
@@ -87,7 +95,8 @@ def test_the_step_of_a_checkpoint_is_that_of_its_own_time() -> None:
     first = process({"steps": 3, "changed": {"last.pt": 100}}, {"steps": 6, "changed": {"last.pt": 200}})
     other = process({"steps": 8, "changed": {"last.pt": 200}})
     assert batches.trained_at([first, other], Path("last.pt"), 100) == 6
-    assert batches.trained_at([first, other], Path("last.pt"), 200) == 12  # of the first process
+    assert batches.trained_at([first, other], Path("last.pt"), 200) == 12  # whoever wrote it saw it first
+    assert batches.trained_at([other, first], Path("last.pt"), 200) == 12
     with pytest.raises(ValueError, match=r"last.pt was written at a time that is not known; try another --stop"):
         batches.trained_at([first, other], Path("last.pt"), 300)
     # A handler may save later than is noted: it ends with os._exit, or runs again. The counts at the stop are there.

@@ -129,6 +129,15 @@ def test_healthy_orders_are_not_faulted(kind: type, n: int) -> None:
     assert levels == ["ok"] * 12
 
 
+def test_few_small_batches_are_not_faulted() -> None:
+    assert shuffle_quality([[1, 2], [3, 4]], 10).level == "ok"
+    generator = np.random.default_rng(5)
+    for n, batch_size in [(4, 2), (6, 4), (20, 15), (56, 32)]:
+        for _ in range(20):  # before 1 in 3 of these was one
+            epoch = generator.permutation(n)
+            assert shuffle_quality([epoch[:batch_size], epoch[batch_size:]], n).level == "ok"
+
+
 def test_p_values_are_those_of_a_uniform_shuffle() -> None:
     """Under the null each p is uniform or conservative: of 150 streams no more are small than chance explains."""
     found = [shuffle_quality(RandomReshuffling(600, 12, seed=seed), 600) for seed in range(150)]
@@ -202,6 +211,10 @@ def test_loaders_and_streams_are_read_as_they_say() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (
+            {"source": DataLoader(range(9)), "num_samples": 10},
+            "num_samples should be at most the loader's 9, but got 10",
+        ),
         ({"source": [], "num_samples": 10}, "source should yield at least one batch, but got none"),
         ({"source": [0, 1], "num_samples": 10}, "batch_size should say how many indices make a batch"),
         ({"source": [[0, 12]], "num_samples": 10}, "indices should be below num_samples = 10, but got 12"),

@@ -73,7 +73,11 @@ def audit(
             )
         (_, loader), *rest = loader.items()
         others = dict(rest)
-    several = isinstance(loader, (list, tuple)) and bool(loader) and all(_is_loader(each) for each in loader)
+    ranks = [_is_loader(each) for each in loader] if isinstance(loader, (list, tuple)) else []
+    several = any(ranks)
+    if several and not all(ranks):
+        kind = type(loader[ranks.index(False)]).__name__
+        raise TypeError(f"loader should be a list of loaders only, but got a {kind} among them")
     records = [recorded(each) for each in loader] if several else [recorded(loader)]
     first = loader[0] if several else loader  # a list of lists is batches, one of loaders, samplers or orders is ranks
     if records[0].is_stream:  # its items were counted while the others were read
@@ -84,7 +88,6 @@ def audit(
         records,
         claim,
         labels,
-        calls_set_epoch=before_epoch is not None,
         elsewhere=elsewhere(records[0], list(evaluated.values())),
     )
     if record.is_stream:

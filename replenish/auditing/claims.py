@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
+from replenish.auditing.reading import sampler_chain
 from replenish.orders import IndependentDraws, RandomReshuffling
 from replenish.orders.building import order_from_config
 from replenish.orders.epochs import EpochOrder, ShuffleOnce
@@ -45,47 +47,44 @@ def claim_of(source: Any, num_samples: int, batch_size: int) -> Claim:
     """Return what an order, a loader or a sampler claims."""
     if isinstance(source, Order):
         return _claim_of_order(source)
-    batch_sampler = getattr(source, "batch_sampler", None)
-    outer = getattr(source, "sampler", source) if batch_sampler is None else batch_sampler
-    inner = getattr(outer, "sampler", outer)
-    workers = int(getattr(source, "num_workers", 0) or 0)
-    for sampler in (outer, inner):
+    chain = sampler_chain(source)
+    inner, dataset = chain[-1], getattr(source, "dataset", None)
+    workers, replicas = int(getattr(source, "num_workers", 0) or 0), int(getattr(inner, "num_replicas", 1) or 1)
+    for sampler in chain:
         if isinstance(getattr(sampler, "order", None), Order):
             replicas = getattr(sampler, "num_replicas", 1)
             claim = replace(_claim_of_order(sampler.order), workers=workers)
             return claim if replicas == 1 else replace(claim, replicas=replicas, config=None)
-    name = type(inner).__name__
-    dataset = getattr(source, "dataset", None)
-    owner = next((part for part in (outer, inner, dataset, source) if hasattr(part, "set_epoch")), None)
-    plain = type(outer).__name__ == "BatchSampler" and type(inner).__module__.startswith("torch.utils.data")
-    weighted = plain and name == "WeightedRandomSampler"
-    config, repeats, fixed = None, None, None
-    if plain and name == "RandomSampler":
-        repeats = bool(inner.replacement)
-        if num_samples > 1 and len(inner) == num_samples and not (repeats and num_samples % batch_size):
-            drop_last = outer.drop_last and batch_size <= num_samples
-            kind: Order = (
-                IndependentDraws(num_samples, batch_size)
-                if repeats
-                else RandomReshuffling(num_samples, batch_size, drop_last=drop_last)
-            )
-            config = dict(kind.config())
-    elif weighted:
-        repeats = bool(inner.replacement)
-    elif plain and name == "SequentialSampler":
-        repeats, fixed = False, True
-    elif name == "SubsetRandomSampler":
-        repeats = False
-    return Claim(
-        name=name,
-        repeats=repeats,
-        fixed=fixed,
+    owner = next((part for part in (*chain, dataset, source) if hasattr(part, "set_epoch")), None)
+    claim = Claim(
+        name=type(inner).__name__,
         set_epoch=None if owner is None else type(owner).__name__,
-        replicas=int(getattr(inner, "num_replicas", 1) or 1),
+        replicas=replicas,
         workers=workers,
         chosen=hasattr(inner, "indices"),
-        weighted=weighted,
-        config=config,
+    )
+    if "torch" not in sys.modules:
+        return claim
+    from replenish.torch.describe import describe_sampler
+
+    found = describe_sampler(chain[0])
+    kind = found.kind
+    repeats = {"sequential": False, "shuffling": False, "subset": False, "replacement": True}.get(kind)
+    if kind == "weighted":
+        repeats = bool(found.sampler.replacement)
+    order: Order | None = None
+    whole = num_samples > 1 and kind in ("shuffling", "replacement") and len(found.sampler) == num_samples
+    if whole and kind == "shuffling":
+        drop_last = found.drop_last and batch_size <= num_samples
+        order = RandomReshuffling(num_samples, batch_size, drop_last=drop_last)
+    elif whole and num_samples % batch_size == 0:
+        order = IndependentDraws(num_samples, batch_size)
+    return replace(
+        claim,
+        repeats=repeats,
+        fixed=True if kind == "sequential" else None,
+        weighted=kind == "weighted",
+        config=None if order is None else dict(order.config()),
     )
 
 

@@ -25,49 +25,43 @@ def coverage(record: Record, claim: Claim, elsewhere: Int64Array | None = None, 
     counts = record.counts()
     what = "items" if record.is_stream else "samples"
     unseen, again = counts == 0, counts > 1
-    never = unseen.all(axis=0)
     numbers: dict[str, int | float] = {
         what: counts.shape[1],
         "unseen_in_an_epoch": float(unseen.sum(axis=1).mean()),
         "more_than_once_in_an_epoch": float(again.sum(axis=1).mean()),
-        "never_seen": int(never.sum()),
+        "never_seen": int(unseen.all(axis=0).sum()),
     }
-
-    def found(level: str, sentence: str) -> Finding:
-        return Finding("coverage", level, sentence, numbers)
-
-    if record.is_stream and len(counts) > 1 and not (counts > 0).all(axis=0).any():
-        return found(
+    if record.is_stream and len(counts) > 1 and unseen.any(axis=0).all():
+        level, text = (
             WARNING,
-            "No item came in every epoch: items that are changed at random look new each time; pass key=... to say "
-            "what identifies an item.",
+            (
+                "No item came in every epoch: items that are changed at random look new each time; pass key=... to say "
+                "what identifies an item."
+            ),
         )
-    if claim.replicas > 1:
-        share = float((~unseen).sum(axis=1).mean())
-        seen = f"{share:.0f} of the {counts.shape[1]} samples in an epoch"
-        if ranks > 1:
-            return found(OK, f"{ranks} ranks of {claim.replicas} see {seen}; the others were not audited.")
-        return found(
-            OK,
-            f"One rank of {claim.replicas} sees {seen}; audit all ranks together, as audit([loader_0, loader_1]), to "
-            f"know the rest.",
-        )
-    if not unseen.any() and not again.any():
-        return found(OK, f"Every one of the {counts.shape[1]} {what} comes once in every epoch.")
-    if not unseen.any() and (counts == counts[:1]).all():
-        if record.is_stream and claim.workers > 1 and (counts == claim.workers).all():
-            return found(
-                FAULT,
-                f"Every item comes {claim.workers} times in every epoch, once from each worker: divide the stream "
-                f"among the workers, by torch.utils.data.get_worker_info().",
-            )
-        return found(*_same_repeats(counts[0], what, record.batch_size))
-    if again.any() and (unseen.any() or claim.repeats):
-        return found(*_replacement(record, claim, unseen, again, what))
-    if again.any():
+    elif claim.replicas > 1:
+        level, text = OK, _share(counts, claim, ranks)
+    elif unseen.any() and not again.any():
+        level, text = _left_out(record, claim, unseen, elsewhere, what)
+    elif not unseen.any() and (counts == counts[:1]).all():
+        level, text = _alike(counts[0], record, claim, what)
+    elif unseen.any() or claim.repeats:
+        level, text = _replacement(record, claim, unseen, again, what)
+    else:
         mean = numbers["more_than_once_in_an_epoch"]
-        return found(OK, f"{mean:.0f} {what} come twice in an epoch, others each time: padding.")
-    return found(*_left_out(record, claim, unseen, elsewhere, what))
+        level, text = OK, f"{mean:.0f} {what} come twice in an epoch, others each time: padding."
+    return Finding("coverage", level, text, numbers)
+
+
+def _share(counts: Int64Array, claim: Claim, ranks: int) -> str:
+    share = float((counts > 0).sum(axis=1).mean())
+    seen = f"{share:.0f} of the {counts.shape[1]} samples in an epoch"
+    if ranks > 1:
+        return f"{ranks} ranks of {claim.replicas} see {seen}; the others were not audited."
+    return (
+        f"One rank of {claim.replicas} sees {seen}; audit all ranks together, as audit([loader_0, loader_1]), to know "
+        f"the rest."
+    )
 
 
 def _outside(record: Record) -> Finding | None:
@@ -119,16 +113,22 @@ def _not_whole(record: Record, claim: Claim) -> Finding | None:
     return Finding("coverage", OK, text, {"seen": drawn})
 
 
-def _same_repeats(counts: Int64Array, what: str, batch_size: int) -> tuple[str, str]:
+def _alike(counts: Int64Array, record: Record, claim: Claim, what: str) -> tuple[str, str]:
+    """Judge epochs that all have every sample, and each as often as the others have it."""
+    number, least, most = len(counts), counts.min(), counts.max()
+    if most == 1:
+        return OK, f"Every one of the {number} {what} comes once in every epoch."
+    if record.is_stream and least == most == claim.workers:
+        return FAULT, (
+            f"Every item comes {claim.workers} times in every epoch, once from each worker: divide the stream among "
+            f"the workers, by torch.utils.data.get_worker_info()."
+        )
+    if least == most:
+        return OK, f"Every one of the {number} {what} comes {most} times in every epoch."
     extra = int((counts > 1).sum())
-    if counts.min() == counts.max():
-        return OK, f"Every one of the {len(counts)} {what} comes {counts[0]} times in every epoch."
-    if extra < batch_size:
+    if extra < record.batch_size:
         return WARNING, f"The same {extra} {what} come more than once in every epoch: padding that is always the same."
-    return (
-        WARNING,
-        f"The same {extra} of {len(counts)} {what} come more than once in every epoch: duplicates, or weights?",
-    )
+    return WARNING, f"The same {extra} of {number} {what} come more than once in every epoch: duplicates, or weights?"
 
 
 def _left_out(

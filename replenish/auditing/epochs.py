@@ -21,7 +21,7 @@ _MOST_DRAWS = 2**20
 _NAMED = 3  # effects
 
 
-def repetition(record: Record, claim: Claim, calls_set_epoch: bool) -> Finding:
+def repetition(record: Record, claim: Claim) -> Finding:
     """Ask whether every epoch has another order than all the others."""
     orders = [each.samples for each in record.passes[:_MOST_PASSES]]
     same = {
@@ -52,15 +52,15 @@ def repetition(record: Record, claim: Claim, calls_set_epoch: bool) -> Finding:
         return Finding("epochs", OK, f"Every epoch comes in the same order, as {claim.name} should.", numbers)
     text = f"Every one of the {len(orders)} epochs comes in the same order"
     if claim.set_epoch is not None:
-        return Finding("epochs", FAULT, f"{text}: {_set_epoch(record, claim, calls_set_epoch)}", numbers)
+        return Finding("epochs", FAULT, f"{text}: {_set_epoch(record, claim)}", numbers)
     return Finding("epochs", WARNING, f"{text}: shuffled once, or not at all?", numbers)
 
 
-def _set_epoch(record: Record, claim: Claim, called: bool) -> str:
+def _set_epoch(record: Record, claim: Claim) -> str:
     numbers = {each.number for each in record.passes}
-    if called:
+    if len(numbers) > 1:
         return f"{claim.set_epoch}.set_epoch was called without effect."
-    if len(numbers) == 1 and (epoch := numbers.pop()) is not None:
+    if (epoch := numbers.pop()) is not None:
         return (
             f"its {claim.set_epoch} was at epoch {epoch} in all of them; call {claim.set_epoch}.set_epoch(epoch) "
             f"before every epoch, with its number."

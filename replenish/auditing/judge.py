@@ -9,7 +9,7 @@ from replenish.auditing.coverage import coverage
 from replenish.auditing.epochs import batch_sizes, repetition, shuffling
 from replenish.auditing.labels import Labels, class_shares, label_mixing, label_values
 from replenish.auditing.noise import gaps, noise
-from replenish.auditing.ranks import joined, ranks
+from replenish.auditing.ranks import all_equal, joined, ranks
 from replenish.auditing.record import Record
 from replenish.draws import Int64Array
 from replenish.measure.findings import OK, Finding, Findings
@@ -36,7 +36,6 @@ def judge(
     claim: Claim,
     labels: Labels | None = None,
     *,
-    calls_set_epoch: bool = False,
     elsewhere: Int64Array | None = None,
 ) -> tuple[Record, list[Finding]]:
     """Ask every question of what a loader drew.
@@ -45,7 +44,6 @@ def judge(
         records: Its record, or those of all ranks.
         claim: What the loader promises.
         labels: One label or length for each sample, or a function of an index or item.
-        calls_set_epoch: Whether it is known that `set_epoch` was called before each epoch.
         elsewhere: The positions of its dataset that other loaders of the run draw.
 
     Returns:
@@ -56,6 +54,8 @@ def judge(
     if len(records) > 1:
         compared, record = joined(records)
         findings.append(ranks(compared, claim))
+        if all_equal(compared):
+            record = compared[0]
         if compared is records:  # else each rank has data of its own, and shuffles those
             shuffled = record
         sampled = claim.replicas > 1 or compared is not records
@@ -63,7 +63,7 @@ def judge(
         replicas = claim.replicas if claim.replicas > len(records) else 1
         claim = replace(claim, replicas=replicas, config=None, chosen=claim.chosen and not sampled)
     whole = coverage(record, claim, elsewhere, len(records))
-    epochs = repetition(record, claim, calls_set_epoch)
+    epochs = repetition(record, claim)
     findings += [whole, epochs, batch_sizes(record)]
     if "outside" in whole.numbers:  # the other questions have no answer
         return record, [found for found in findings if found is not None]

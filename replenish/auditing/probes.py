@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from replenish.auditing.hashing import item_hash
-from replenish.auditing.reading import Key, loader_class, preserved_state, sampler_chain, uncollated
+from replenish.auditing.reading import Key, preserved_state, sampler_chain, uncollated
 from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
 _CALLS = 3  # of each worker
@@ -41,8 +41,11 @@ def augmentation(loader: Any) -> Finding | None:
         if loader.num_workers == 0:
             return Finding("augmentation", OK, "The first sample differs each time: augmentation is random.", {})
         workers, passes = loader.num_workers, []
-        probe = loader_class(loader)(
-            Probe(dataset),
+        from torch.utils.data import DataLoader
+
+        first_sample: Any = Probe(dataset)
+        probe = DataLoader(
+            first_sample,
             batch_size=None,
             sampler=range(_CALLS * workers),
             num_workers=workers,

@@ -70,6 +70,12 @@ def batch_counts(records: list[Record]) -> Finding | None:
     return None
 
 
+def all_equal(records: list[Record]) -> bool:
+    """Say whether all ranks draw the same samples in the same order."""
+    first = records[0].passes[0].samples
+    return all(np.array_equal(first, each.passes[0].samples) for each in records[1:])
+
+
 def ranks(records: list[Record], claim: Claim) -> Finding:
     """Ask whether the samples of an epoch are divided among the ranks, or drawn by several of them."""
     if (uneven := batch_counts(records)) is not None:
@@ -82,7 +88,7 @@ def ranks(records: list[Record], claim: Claim) -> Finding:
         drawn += int((seen > 0).sum())
     share = shared / drawn
     numbers: dict[str, int | float] = {"ranks": len(records), "shared": share}
-    if all(np.array_equal(records[0].passes[0].samples, each.passes[0].samples) for each in records[1:]):
+    if all_equal(records):
         text = (
             f"All {len(records)} ranks draw the same samples: give each its own rank, by a DistributedSampler, so that "
             f"they divide the data."

@@ -155,8 +155,10 @@ def number_items(batches: Iterable[list[Any]], key: Key, items: dict[Hashable, A
 def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
     """Yield the items of a stream in batches: a loader's own, or `batch_size` at a time."""
     if hasattr(source, "batch_sampler"):  # a loader over an iterable dataset: the same, with its items kept apart
+        from torch.utils.data import DataLoader
+
         batch_size = source.batch_size
-        source = loader_class(source)(
+        source = DataLoader(  # a subclass may take other arguments
             source.dataset,
             batch_size=batch_size,
             drop_last=source.drop_last,
@@ -170,14 +172,6 @@ def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
     items = iter(source)
     while batch := list(islice(items, batch_size or 1)):
         yield batch
-
-
-def loader_class(loader: Any) -> Any:
-    """Return torch's own DataLoader class, since a subclass may take other arguments."""
-    for kind in type(loader).__mro__:
-        if kind.__module__.startswith("torch.utils.data") and kind.__name__ == "DataLoader":
-            return kind
-    return type(loader)
 
 
 def uncollated(item: Any) -> Any:

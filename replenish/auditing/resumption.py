@@ -21,7 +21,7 @@ def compare_resumed(
     saved: int,
     *,
     limited: bool = False,
-    first_batches: Sequence[Int64Array] = (),
+    shares: Sequence[Sequence[Int64Array]] = (),
 ) -> Finding:
     """Compare the batches after a resume with those of an uninterrupted run.
 
@@ -32,7 +32,7 @@ def compare_resumed(
         resumed: The batches after the resume.
         saved: How many batches were trained when the checkpoint was written.
         limited: Whether a limit of batches ended the runs, so that the resumed one may have more or fewer.
-        first_batches: The first batch of each process after the resume.
+        shares: The batches of each process in its first epoch after the resume.
     """
     whole, before, after = (_batches(each) for each in (reference, stopped, resumed))
     expected = whole[saved:]
@@ -45,7 +45,7 @@ def compare_resumed(
     if all(equal) and (limited or len(expected) == len(after)):
         text = f"Exact: the {len(after)} batches from step {saved} on equal those of the uninterrupted run."
         return Finding(name, OK, text, numbers)
-    steps = [_step_with(batch, whole, saved) for batch in first_batches]
+    steps = [_step_of(each, whole, saved) for each in shares]
     if len(set(steps)) > 1 and None not in steps:
         places = ", ".join(f"process {rank} at step {step}" for rank, step in enumerate(steps))
         text = (
@@ -94,10 +94,15 @@ def _same(one: Int64Array, other: Int64Array) -> bool:
     return len(one) == len(other) and np.array_equal(np.sort(one), np.sort(other))
 
 
-def _step_with(share: Int64Array, batches: Sequence[Int64Array], near: int) -> int | None:
-    """Return the step whose batch has a process's share, the nearest to `near` of several; None if there is none."""
-    steps = [step for step, batch in enumerate(batches) if len(share) and np.isin(share, batch).all()]
-    return min(steps, key=lambda step: abs(step - near), default=None)
+def _step_of(shares: Sequence[Int64Array], whole: Sequence[Int64Array], near: int) -> int | None:
+    """Return the step from which on a process has its share of each batch, the nearest to `near`; None if none is."""
+
+    def are_of(step: int) -> bool:
+        batches = whole[step : step + len(shares)]
+        return all(np.isin(share, batch).all() for share, batch in zip(shares, batches, strict=True))
+
+    steps = range(len(whole) - len(shares) + 1) if shares else ()
+    return min(filter(are_of, steps), key=lambda step: abs(step - near), default=None)
 
 
 def _epoch_of(epochs: Epochs, step: int) -> tuple[int, int]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: Exit codes beside 0: there is a fault; wrong arguments, or there was nothing to audit.
 FAULT_FOUND, NOTHING_AUDITED = 1, 2
 OF_RESUME = ("--checkpoint", "--stop", "--link")
+NOT_OF_RESUME = ("epochs", "html", "record")  # parameters
 
 
 def audit(
@@ -85,6 +86,10 @@ def audit(
         if resume is None and (extra := [flag for flag in given_flags(context).values() if flag in OF_RESUME]):
             raise ValueError(f"{extra[0]} should be given with --resume only")
         if resume is not None:
+            if extra := [flag for name, flag in given_flags(context).items() if name in NOT_OF_RESUME]:
+                raise ValueError(f"{extra[0]} should be left out with --resume, which makes no use of it")
+            if not resume.strip():
+                raise ValueError("--resume should be the command that resumes, but is empty")
             limit = steps or None
             test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))
             raise typer.Exit(_report_resume(test, json_file))

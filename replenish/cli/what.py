@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -122,12 +121,15 @@ def when(
     SOURCE may also come before SAMPLE.
     """
     known: dict[str, Any]
+    from replenish import checks
     from replenish.exec.flight_record import is_record
 
     with errors_as_sentences():
         number, path = number_and_source("SAMPLE", sample, source)
         if path is not None and is_record(path):
             record, place, about = _read(path, loader, context)
+            if (size := record.loaders[place][0].facts["num_samples"]) is not None:
+                checks.integer("SAMPLE", number, minimum=0, maximum=size - 1)
             end = _end(start, stop, record.steps_of_loader(place))
             steps = [step for step in record.steps_with(number, place).tolist() if start <= step < end]
             known, heads = {"sample": number}, ["step"]
@@ -225,7 +227,7 @@ def _end(start: int, stop: int | None, known: int) -> int:
 
 
 def _print(name: str, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    from replenish.lab.show.table import Column, Table, print_table
+    from replenish.lab.show.table import Table, print_table
 
-    columns = [Column(head, itemgetter(at), numeric=head not in ("class", "file")) for at, head in enumerate(heads)]
-    print_table(Table(name, title, columns, [(row[0], row) for row in rows], caption=caption.strip()), output())
+    words = [at for at, head in enumerate(heads) if head in ("class", "file")]
+    print_table(Table.of_rows(name, title, heads, rows, caption.strip(), words=words), output())

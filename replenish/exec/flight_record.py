@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +20,9 @@ import numpy as np
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, read_chunks, unpack, wait_until
-from replenish.exec.environment import AuditTask, OrderRequest
+from replenish.exec.environment import AuditTask
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
-from replenish.orders.building import build_order, order_from_config
-from replenish.orders.cursor import CursorOrder
-from replenish.orders.protocol import Order
-from replenish.orders.rebatched import FittedOrder
+from replenish.orders.building import order_from_config
 from replenish.sharding import share_of
 
 _MAGIC = "replenish-record"
@@ -54,12 +51,10 @@ def start_record(file: Path) -> Path:
     return parts.resolve()
 
 
-def finish_record(file: Path, orders: Sequence[tuple[CursorOrder, int]] = ()) -> int:
+def finish_record(file: Path) -> int:
     """Make one file of the logs of a run, remove them, and return how many training batches it has.
 
-    Args:
-        file: The file; an earlier one of that name is replaced.
-        orders: Orders that the passes may have been drawn from, each with its first epoch.
+    An earlier file of that name is replaced.
     """
     parts = parts_folder(file)
     run = read_run(parts)
@@ -70,41 +65,28 @@ def finish_record(file: Path, orders: Sequence[tuple[CursorOrder, int]] = ()) ->
         for number, loader in enumerate(each for each in process.loaders if each.training):
             append_chunk(new, {"kind": "loader", "process": rank, "loader": number, **loader.facts})
             end = None
-            for place, each in enumerate(loader.training):
-                end = _append_pass(new, each, _fitted(loader, place, orders), end)
+            for each in loader.training:
+                end = _append_pass(new, each, end)
     append_chunk(new, {"kind": "end"})
     new.replace(file)
     shutil.rmtree(parts, ignore_errors=True)
     return FlightRecord(run, whole=True).steps if run and ranks_of(run) else 0
 
 
-def finish_record_of_exec(request: OrderRequest, loaders: Sequence[dict[str, Any]]) -> str:
-    """Finish the record of a run with an order, once its other processes have closed theirs, and return a line on it.
-
-    Args:
-        request: The order.
-        loaders: What the run wrote of its loaders.
-    """
+def finish_record_of_exec() -> str:
+    """Finish the record of a run with an order once all processes have closed their logs, and return a line on it."""
     parts = Path(AuditTask.from_environment().records)
     file = parts.with_name(parts.name.removesuffix(".parts"))
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
     wait_until(lambda: sum(map(is_closed, parts.glob(f"*{SUFFIX}"))) >= ranks, _OTHER_RANKS)
-    orders = []
-    for each in loaders:
-        if each["seed"] is not None and each["epochs"] is not None:
-            with suppress(ValueError, TypeError):  # it takes arrays, which a record would only name
-                built = build_order(
-                    request.order, each["num_samples"], each["batch_size"], seed=each["seed"], **request.options
-                )
-                orders.append((built, int(each["epochs"][0])))
-    return f"{finish_record(file, orders):,} training batches recorded in {file}"
+    return f"{finish_record(file):,} training batches recorded in {file}"
 
 
-def _append_pass(path: Path, one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> int | None:
+def _append_pass(path: Path, one: RecordedPass, start: int | None) -> int | None:
     """Append a pass, and return the step after it if it repeats an order; `start` is that of the pass before."""
     drawn = one.draws()
     header = {"kind": "pass", "handed": one.batches_trained, "rank": one.rank, "whole": one.whole}
-    if (known := _known_order(one, fitted, start)) is not None:
+    if (known := _known_order(one, start)) is not None:
         append_chunk(path, {**header, "order": known, "steps": len(drawn.sizes)})
         return int(known["step"]) + len(drawn.sizes)
     packed, payload = pack(drawn.samples)
@@ -113,35 +95,20 @@ def _append_pass(path: Path, one: RecordedPass, fitted: list[tuple[Order, int]],
     return None
 
 
-def _known_order(one: RecordedPass, fitted: list[tuple[Order, int]], start: int | None) -> dict[str, Any] | None:
+def _known_order(one: RecordedPass, start: int | None) -> dict[str, Any] | None:
     """Return the order, and the step, that draw exactly what the pass drew; None if there is no such order."""
-    guesses: list[dict[str, Any]] = []
-    if one.order is not None:
-        share = {name: one.order[name] for name in ("config", "replicas", "rank")}
-        guesses += [{**share, "step": step} for step in dict.fromkeys(one.order["steps"])]
-    guesses += [{"config": dict(order.config()), "step": step, "replicas": 1, "rank": 0} for order, step in fitted]
-    if start is not None:
-        guesses = [{**each, "step": start} for each in guesses[:1]] + guesses
+    if one.order is None:
+        return None
     drawn = one.draws()
-    for guess in guesses:
+    share = {name: one.order[name] for name in ("config", "replicas", "rank")}
+    for step in dict.fromkeys([*([] if start is None else [start]), *one.order["steps"]]):
+        known = {**share, "step": step}
         with suppress(ValueError):  # it needs arrays that a config only names
-            batches = list(_share(guess, len(drawn.sizes)))
+            batches = list(_share(known, len(drawn.sizes)))
             same_sizes = np.array_equal([len(batch) for batch in batches], drawn.sizes)
             if same_sizes and np.array_equal(np.concatenate(batches), drawn.samples):
-                return guess
+                return known
     return None
-
-
-def _fitted(loader: RecordedLoader, number: int, orders: Sequence[tuple[CursorOrder, int]]) -> list[tuple[Order, int]]:
-    """Return orders in the sizes of a loader, each with the step at which its pass of this number would begin."""
-    sizes = next((each.draws().sizes for each in loader.training if each.whole), None)
-    if sizes is None:
-        return []
-    found: list[tuple[Order, int]] = []
-    for order, epoch in orders:
-        with suppress(ValueError):  # the order of another loader
-            found.append((FittedOrder(order, len(sizes), int(sizes[-1])), (epoch + number) * len(sizes)))
-    return found
 
 
 def _share(known: dict[str, Any], steps: int) -> Iterator[Int64Array]:

@@ -74,7 +74,7 @@ class _Hook:
             from replenish.exec.recorder import Recorder
 
             # The recorder must see what the order draws.
-            self.recorder = Recorder(AuditTask.from_environment(), None if self.patch is None else self.patch.hook)
+            self.recorder = Recorder(AuditTask.from_environment(), self.patch)
 
 
 _hook = functools.cache(_Hook)

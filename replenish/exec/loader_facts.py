@@ -21,6 +21,7 @@ from replenish.auditing.reading import sampler_chain, weights_of
 from replenish.auditing.record import identify
 from replenish.orders.protocol import Order
 from replenish.torch.describe import describe_loader
+from replenish.torch.shuffle_patch import ShufflePatch
 
 _PROBE_SECONDS = 60
 
@@ -57,6 +58,14 @@ def order_at(sampler: Any) -> dict[str, Any] | None:
         "steps": [each * order.steps_per_epoch for each in (epoch, epoch + 1)],
         **share,
     }
+
+
+def order_given(patch: ShufflePatch, sampler: Any) -> dict[str, Any] | None:
+    """Return the same of a sampler whose shuffling an order replaces, after its latest pass has begun."""
+    if (found := patch.latest_pass(sampler)) is None:
+        return order_at(sampler)
+    order, step, sizes = found
+    return {"config": dict(order.config()), "steps": [step], "replicas": sizes.num_replicas, "rank": sizes.rank}
 
 
 def labels_of(dataset: Any) -> Any:

@@ -25,13 +25,15 @@ from replenish.auditing.hashing import sample_hashes
 from replenish.auditing.reading import sampler_chain
 from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, wait_until
 from replenish.exec.environment import AuditTask
-from replenish.exec.loader_facts import loader_facts, order_at, probe
+from replenish.exec.loader_facts import loader_facts, order_at, order_given, probe
 from replenish.torch.describe import describe_loader
 from replenish.torch.loader_hook import LoaderHook
+from replenish.torch.shuffle_patch import ShufflePatch
 
 # In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
 _LOADER, _PASS = "_replenish_loader", "_replenish_pass"
 _FLUSH_SAMPLES, _FLUSH_SECONDS = 2**16, 1.0
+_SAVING = 1.0  # seconds for the other ranks to write their part of a checkpoint
 _OTHER_RANKS = 20.0  # seconds in which all ranks should come to the batch at which the run is stopped
 
 
@@ -43,10 +45,11 @@ class Recorder:
     optimizer made a step.
     """
 
-    def __init__(self, task: AuditTask, hook: LoaderHook | None = None) -> None:
+    def __init__(self, task: AuditTask, patch: ShufflePatch | None = None) -> None:
         self.task = task
+        self.patch = patch
         self.active = True
-        self._hook = LoaderHook() if hook is None else hook
+        self._hook = LoaderHook() if patch is None else patch.hook
         self._wrapped: dict[type, Any] = {}  # classes whose `__iter__` or `__next__` is wrapped
         self._local = threading.local()  # `starting`: the pass whose iterator is being made
         self._lock = threading.RLock()
@@ -61,6 +64,7 @@ class Recorder:
         self._optimizers_seen = False
         self._optimizer: weakref.ref[Any] | None = None
         self._stopped = False
+        self._changes = 0  # at how many batches in a row a checkpoint had changed
         self._checkpoints: dict[str, int] = {}  # when each was written
         self._folder = Path.cwd()
         atexit.register(self.close)
@@ -134,7 +138,7 @@ class Recorder:
         for each in [each for each in self._open if each.loader is entry]:
             each.flush()  # it has got its last batch, unless two loops share the loader
         self._open = [each for each in self._open if each.loader is not entry or not each.is_done]
-        started = _Pass(self, entry, training, order_at(sampler))
+        started = _Pass(self, entry, training)
         self._open.append(started)
         self._local.starting = started
         try:
@@ -219,6 +223,7 @@ class Recorder:
         if self.task.steps is not None and self._batches >= self.task.steps:
             self.end_script()
         if self.task.stop is not None:
+            self.flush()  # another rank may kill this one at any time
             self._stop_run(self.task.stop)
 
     def trained_with(self, current: _Pass) -> None:
@@ -235,16 +240,19 @@ class Recorder:
 
     def _stop_run(self, after: int) -> None:
         found, changed = self._look_for_checkpoints()
+        self._changes = self._changes + 1 if changed else 0
         if self._stopped or self._batches < after:
             return
         if not self.task.kill:
             self._stopped = True
             self._wait_for_other_ranks()
-            self.flush()
             self._write_counts()
             os.kill(os.getpid(), signal.SIGTERM)
-        elif _rank() == 0 and found and not changed:  # a checkpoint that is still changing is not whole
-            self.flush()
+        # One batch later, the files of other ranks are complete; a script that saves at every batch has no such batch.
+        elif _rank() == 0 and found and (not changed or self._changes > 2):
+            if changed:
+                time.sleep(_SAVING)
+                self._look_for_checkpoints()
             self._kill_run()
 
     def _wait_for_other_ranks(self) -> None:
@@ -315,8 +323,9 @@ class _Loader:
 class _Pass:
     """One pass over a loader, and what it has drawn since the last chunk."""
 
-    def __init__(self, recorder: Recorder, loader: _Loader, training: bool, order: dict[str, Any] | None) -> None:
-        self.recorder, self.loader, self.training, self._order = recorder, loader, training, order
+    def __init__(self, recorder: Recorder, loader: _Loader, training: bool) -> None:
+        self.recorder, self.loader, self.training = recorder, loader, training
+        self._order = order_at(loader.sampler)
         self.number, self.at = loader.passes, next(recorder.order)
         loader.passes += 1
         self.handed = self.depth = self._drawn = 0
@@ -367,11 +376,14 @@ class _Pass:
             sizes, more = pack(lengths)
             self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))
+        self.steps = []
         self._write({"kind": "state", "handed": self.handed, "whole": self.is_done, **steps}, payload)
 
     def record(self, item: Any) -> None:
         """Record an item of the sampler: a batch of indices, or one index."""
         batch = item if isinstance(item, (list, tuple, np.ndarray)) else [item]
+        if not self._drawn and self.recorder.patch is not None:
+            self._order = order_given(self.recorder.patch, self.loader.sampler)
         self._batches.append(batch)
         self._drawn += 1
         self._samples += len(batch)

@@ -77,8 +77,8 @@ class ResumeTest:
             self._stopped(scratch, name, stop, kill, reference, report)
             for name, kill in (("SIGTERM", False), ("SIGKILL", True))
         ]
-        subject = f"{total} batches in {len(reference.epochs)} epochs, stopped after {stop}"
-        return Audit(subject, tuple(findings))
+        epochs = f"{len(reference.epochs)} epoch{'s' if len(reference.epochs) > 1 else ''}"
+        return Audit(f"{total} batches in {epochs}, stopped after {stop}", tuple(findings))
 
     def _stopped(
         self,
@@ -99,6 +99,9 @@ class ResumeTest:
             return Finding(name, WARNING, f"No checkpoint was written before the end of the run: {why}.")
         shown = checkpoint.relative_to(folder)
         saved = reference.trained_at(run, shown, checkpoint.stat().st_mtime_ns)
+        if saved >= sum(len(epoch) for epoch in reference.epochs):
+            why = "the script did not save earlier" if kill else "the script did not stop at the signal"
+            return Finding(name, WARNING, f"The newest checkpoint is of the end of the training: {why}.")
         report(f"resuming from {shown}, of step {saved}")
         # A copy: the first processes to resume may save again before the last ones have read the checkpoint.
         kept = scratch.resolve() / f"{name}.kept"
@@ -117,7 +120,7 @@ class ResumeTest:
             again.epochs or [[]],
             saved,
             limited=left is not None,
-            first_batches=again.first_batches,
+            shares=again.shares,
         )
 
     def _words(self) -> list[str]:
@@ -150,13 +153,13 @@ class TrainedBatches:
         epochs: For each pass of its first training loader the batches, over all ranks.
         per_step: How many batches an optimizer's step takes.
         ahead: How many batches the loop gets before the step of the first one.
-        first_batches: The first batch of each process.
+        shares: The batches of each process in its first epoch.
     """
 
     epochs: list[list[Int64Array]]
     per_step: int
     ahead: int
-    first_batches: list[Int64Array] = field(default_factory=list)
+    shares: list[list[Int64Array]] = field(default_factory=list)
 
     @classmethod
     def of_run(cls, run: list[ProcessDraws], like: TrainedBatches | None = None) -> TrainedBatches:
@@ -170,8 +173,8 @@ class TrainedBatches:
         epochs = [
             [np.concatenate(step) for step in zip(*together, strict=False)] for together in zip(*ranks, strict=False)
         ]
-        first = [next((batch for epoch in each for batch in epoch), np.empty(0, dtype=np.int64)) for each in ranks]
-        return cls([epoch for epoch in epochs if epoch], per_step, ahead, first)
+        shares = [next((epoch for epoch in each if epoch), []) for each in ranks]
+        return cls([epoch for epoch in epochs if epoch], per_step, ahead, shares)
 
     def trained_at(self, run: list[ProcessDraws], checkpoint: Path, written: int) -> int:
         """Return how many batches were trained when a checkpoint was written, at a time in nanoseconds."""
@@ -187,7 +190,9 @@ class TrainedBatches:
                 f"{checkpoint} was written at a time that is not known; try another --stop, or name the checkpoints "
                 f"with --checkpoint"
             )
-        return int(found[0]["steps"] * self.per_step if found[0]["steps"] else found[0]["handed"])
+        # Ranks that train together are a step apart at most: the one that wrote the file sees it first.
+        steps, handed = (min(each[name] for each in found) for name in ("steps", "handed"))
+        return int(steps * self.per_step if steps else handed)
 
 
 def _training_passes(process: ProcessDraws) -> list[RecordedPass]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,12 @@ class RecordedPass:
     sizes: list[Int64Array] = field(default_factory=list)
     whole: bool = False
     handed: int = 0  # the batches that the loop got
-    steps: Int64Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # those before an optimizer's step
+    steps_written: list[Int64Array] = field(default_factory=list)
+
+    @cached_property
+    def steps(self) -> Int64Array:
+        """How many batches the loop had got at each step of the optimizer."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *self.steps_written])
 
     @property
     def batches_trained(self) -> int:
@@ -156,7 +162,7 @@ def _read_process(path: Path) -> ProcessDraws:
                 current.sizes.append(unpack(header["sizes"], payload[header["split"] :]))
             else:
                 current.handed, current.whole = header["handed"], header["whole"]
-                current.steps = unpack(header, payload)
+                current.steps_written.append(unpack(header, payload))
     return ProcessDraws(started, list(loaders.values()), events)
 
 

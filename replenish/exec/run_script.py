@@ -108,7 +108,7 @@ def _report(failed: bool) -> bool:
         if RECORD_VARIABLE in os.environ:
             from replenish.exec.flight_record import finish_record_of_exec
 
-            _print(finish_record_of_exec(request, found.loaders))
+            _print(finish_record_of_exec())
         for line in found.summaries():
             _print(line)
         if not found.replaced and not failed:

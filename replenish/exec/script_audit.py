@@ -23,6 +23,7 @@ from replenish.exec.run_draws import RecordedLoader, ranks_of, read_run
 from replenish.measure.findings import WARNING
 
 _GRACE = 20.0  # seconds for the processes of a script to end after one of them has ended at its last batch
+_SHUTDOWN = 40.0  # seconds for a launcher to end its processes: torchrun gives them 30
 _OTHER_RANKS = 120.0  # seconds in which the other processes of torchrun should have ended
 
 
@@ -60,7 +61,8 @@ def _shared_folder() -> Path | None:
 def run_until_ended(words: Sequence[str], environment: dict[str, str], folder: Path, cwd: Path | None = None) -> int:
     """Run a command, and return its exit code; 0 if the recorder ended one of its processes and others hang.
 
-    A process that ends at its last batch may leave others waiting for it, which are then killed.
+    A process that ends at its last batch may leave others waiting for it, which are then ended too. A launcher gets
+    SIGTERM first: its processes are in sessions of their own, and only the launcher ends them.
     """
     own_group = os.name == "posix"
     process = subprocess.Popen(words, env=environment, cwd=cwd, start_new_session=own_group)
@@ -75,6 +77,9 @@ def run_until_ended(words: Sequence[str], environment: dict[str, str], folder: P
                 if ended is not None and time.monotonic() - ended > _GRACE:
                     return 0
     finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_SHUTDOWN)
         if own_group:
             with suppress(ProcessLookupError, PermissionError):  # all have ended
                 os.killpg(process.pid, signal.SIGKILL)

@@ -91,6 +91,7 @@ class EpochStream:
     ) -> None:
         self.record = record
         self.under_way = 0  # passes that have begun and are neither exhausted nor left
+        self.latest: tuple[FittedOrder, int, PassSizes] | None = None  # the order, first step and sizes of a pass
         self._make_order, self._changed = make_order, changed
         self._next_epoch = first_epoch
         self._lock = ForkSafeLock()
@@ -111,6 +112,7 @@ class EpochStream:
             epoch = max(self._next_epoch, at_least)
             order, cursor = self._order_for(sizes), self._spare_cursor
             self._next_epoch, self._spare_cursor = epoch + 1, None
+            self.latest = order, epoch * sizes.steps, sizes
             self.under_way += 1
             record.passes += 1
             record.epochs = (epoch if record.epochs is None else record.epochs[0], epoch)

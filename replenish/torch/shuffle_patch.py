@@ -135,6 +135,11 @@ class ShufflePatch:
         """Give the loaders their own shuffling back."""
         self.hook.remove()
 
+    def latest_pass(self, sampler: Any) -> tuple[FittedOrder, int, PassSizes] | None:
+        """Return the order, the first step and the sizes of the latest pass over a sampler; None if it has no order."""
+        streams = (state.stream for known, state in self._loaders.items() if known is sampler)
+        return next((stream.latest for stream in streams if stream is not None), None)
+
     def summaries(self) -> list[str]:
         """Return a line for each loader. Loaders that were never iterated are named only if nothing was replaced."""
         replaced = any(record.replaced for record in self.records)

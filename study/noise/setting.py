@@ -14,7 +14,7 @@ from replenish.orders import Order, build_order
 
 @dataclass(frozen=True)
 class Setting:
-    """One experiment, without its seed."""
+    """One experiment, except for its seed."""
 
     # Constant, without momentum. At the same kappa, a lower rate belongs to a sharper direction.
     learning_rates: tuple[float, ...] = (0.2, 0.05)

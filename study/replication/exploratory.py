@@ -5,15 +5,16 @@ These questions were asked after the runs. Part K of the second study asks the o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
-from replenish.lab.show import NOTHING
 from replenish.lab.statistics import Difference, paired_difference
 from study.replication.evidence import Evidence
 from study.replication.judgement import difference_of_differences
 from study.replication.plan import PRIMARY, Comparison
+from study.replication.text import interval_words, with_decimals
 from study.replication.training_loss import metric_by_epoch
 
+nats = partial(with_decimals, decimals=3)
 SRS, RESHUFFLING, REPLACEMENT = PRIMARY.first, PRIMARY.second, "rates/replacement-paper"
 ORIGINAL_UNIT = "unit/reshuffling"
 
@@ -32,7 +33,7 @@ def log_loss_sentence(evidence: Evidence) -> str:
         return "The log-loss on the training images that were not used is not known yet."
     return (
         "On the 47,500 training images that were not used, the log-loss of SRS minus that of reshuffling is "
-        f"{signed_nats(effect.mean)} nats (95 % interval {interval_text(effect, signed_nats)}, n = {effect.n} pairs)."
+        f"{nats(effect.mean)} nats (95 % interval {interval_words(effect, show=nats)}, n = {effect.n} pairs)."
     )
 
 
@@ -61,12 +62,6 @@ def unpaired(first: dict[int, float], second: dict[int, float]) -> Difference:
     return difference_of_differences(one, two)
 
 
-def interval_text(effect: Difference, show: Callable[[float], str]) -> str:
-    """Return the ends of an effect's 95 % interval."""
-    interval = effect.interval()
-    return NOTHING if interval is None else f"{show(interval.low)} to {show(interval.high)}"
-
-
 def _difference(evidence: Evidence, first: str, second: str, name: str, seeds: int) -> Difference:
     sides = (
         {
@@ -77,8 +72,3 @@ def _difference(evidence: Evidence, first: str, second: str, name: str, seeds: i
         for arm in (first, second)
     )
     return paired_difference(*sides)
-
-
-def signed_nats(value: float | None) -> str:
-    """Return a difference of losses with its sign and three digits."""
-    return NOTHING if value is None else f"{value:+.3f}".replace("-", "\u2212")

@@ -11,7 +11,7 @@ from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
 from study.replication.evidence import ArmRuns, Evidence
-from study.replication.exploratory import interval_text, log_loss_difference, signed_nats
+from study.replication.exploratory import log_loss_difference, nats
 from study.replication.judgement import Judged, Judgement
 from study.replication.text import interval_words
 
@@ -126,7 +126,7 @@ def _error(effect: Difference | None) -> str:
 
 
 def _loss(effect: Difference) -> str:
-    return f"{signed_nats(effect.mean)} ({interval_text(effect, signed_nats)})"
+    return f"{nats(effect.mean)} ({interval_words(effect, show=nats)})"
 
 
 def _p(judged: Judged, value: float | None) -> str:

@@ -8,14 +8,17 @@ all images at once, with dropout off, so it does not depend on the order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from replenish.lab.show import NOTHING, Column, Table
 from replenish.lab.statistics import Difference, paired_difference
 from replenish.lab.verdict import signed
 from study.replication.evidence import ArmRuns, Evidence
 from study.replication.plan import PRIMARY
+from study.replication.text import interval_words, with_decimals
 
 ARMS = (PRIMARY.first, PRIMARY.second)
+_loss = partial(with_decimals, decimals=4)
 #: The learning rate first drops at 36; 35 is the last measurement before it.
 LAST_LARGE, EPOCHS = 35, (20, 35, 60)
 
@@ -110,10 +113,4 @@ def _direction(effect: Difference) -> str:
 def _with_interval(effect: Difference | None) -> str:
     if effect is None:
         return NOTHING
-    interval = effect.interval()
-    ends = "no interval" if interval is None else f"{_loss(interval.low)} to {_loss(interval.high)}"
-    return f"{_loss(effect.mean)}, {ends}"
-
-
-def _loss(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:+.4f}".replace("-", "\u2212")
+    return f"{_loss(effect.mean)}, {interval_words(effect, show=_loss)}"

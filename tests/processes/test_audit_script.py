@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from replenish.exec.draw_log import append_chunk, pack, read_chunks, unpack
+from replenish.exec.environment import AuditTask, run_environment
 from replenish.exec.flight_record import parts_folder, read_record
+from replenish.exec.run_draws import read_run
 
 # ---- Audits ----
 
@@ -135,6 +137,11 @@ def test_scripts_without_a_training(text: str, code: int, said: str, tmp_path: P
     ("words", "said"),
     [
         (["--epochs=-1", AUDITED], "--epochs should be at least 0, but got -1"),
+        (
+            ["--resume", "x", "--html=page.html", AUDITED],
+            "--html should be left out with --resume, which makes no use of it",
+        ),
+        (["--resume", "", AUDITED], "--resume should be the command that resumes, but is empty"),
         (["--html=page.txt", AUDITED], "--html should be the name of a .html file, but got page.txt"),
         (["nowhere.py"], "nowhere.py is not a file; give the path of a Python script, or -m and a module"),
     ],
@@ -187,6 +194,43 @@ def test_a_script_that_saves_nothing_has_nothing_to_resume(tmp_path: Path) -> No
     assert done.stdout.count("No checkpoint was written before the end of the run") == 2
 
 
+def test_a_checkpoint_of_the_end_is_no_resume(tmp_path: Path) -> None:
+    (tmp_path / "final.py").write_text(
+        "import signal, torch\nfrom torch.utils.data import DataLoader\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nfor batch in DataLoader(range(8), shuffle=True):\n    pass\n"
+        "torch.save({}, 'final.pt')\n"
+    )
+    done = audited("--resume", "python final.py", "final.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SIGTERM  The newest checkpoint is of the end of the training: the script did not stop" in done.stdout
+    assert "SIGKILL  The newest checkpoint is of the end of the training: the script did not save" in done.stdout
+
+
+def test_a_script_that_saves_at_every_batch_is_killed_too(tmp_path: Path) -> None:
+    (tmp_path / "saves.py").write_text(
+        "import sys, torch\nfrom torch.utils.data import DataLoader\n"
+        "start = torch.load(sys.argv[1]) if sys.argv[1:] else 0\n"
+        "loader = DataLoader(range(20), sampler=range(start, 20))\n"
+        "for step, batch in enumerate(loader, start + 1):\n    torch.save(step, 'last.pt')\n"
+    )
+    done = audited("--resume", "python saves.py {checkpoint}", "--stop=8", "saves.py", cwd=tmp_path)
+    assert "SIGKILL  Exact: the 12 batches from step 8 on" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.startswith("20 batches in 1 epoch, stopped after 8: ok")
+
+
+def test_a_rank_that_is_killed_has_written_every_batch_before(tmp_path: Path) -> None:
+    script = tmp_path / "killed.py"
+    script.write_text(
+        "import os, signal\nfrom torch.utils.data import DataLoader\n"
+        "for step, batch in enumerate(DataLoader(range(9))):\n"
+        "    if step == 5:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    task = AuditTask(str(tmp_path), facts=False, stop=8, kill=True)
+    subprocess.run([sys.executable, script], env=run_environment(task=task), check=False, timeout=300)
+    (process,) = read_run(tmp_path)
+    assert process.loaders[0].passes[0].batches_trained == 5
+
+
 # ---- The flight recorder: what it says of a batch is what the script printed ----
 
 
@@ -217,6 +261,8 @@ def test_a_record_has_the_batches_that_the_script_trained_with(kind: str, tmp_pa
     assert json.loads(found.stdout)["ranks"] == [batches[12]]
     found = replenish("when", "run.rec", 17, "--json", cwd=tmp_path)
     assert json.loads(found.stdout)["steps"] == record.steps_with(17).tolist()
+    found = replenish("when", "run.rec", 100, cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (2, "replenish: SAMPLE should be at most 99, but got 100\n")
 
 
 def test_exec_records_what_the_order_draws_as_its_config(tmp_path: Path) -> None:

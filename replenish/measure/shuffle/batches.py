@@ -23,6 +23,7 @@ _BLOCKS = (2, 4, 8, 16, 64, 256, 1024, 4096)
 _CELLS = 2**23  # of a table of batches and classes
 _MERGED = 16  # batches, for what is slow
 _FEWEST = 8  # batches, or groups of them
+_FEWEST_DRAWS = 200  # for the composition of batches
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ def _composition(name: str, epochs: list[Epoch], population: Population, labelli
     freedom = int(there.sum()) - 1
     if freedom < 1:
         return None
-    total = mean = variance = 0.0
+    total = mean = variance = independent = 0.0
+    drawn_from = 0
     for epoch in epochs:
         spread = population.spread(epoch)
         kept = (spread > 0) & (epoch.sizes >= 2)
@@ -187,7 +189,10 @@ def _composition(name: str, epochs: list[Epoch], population: Population, labelli
         # The variance of a chi-square of so many draws: multinomial, with unequal classes.
         single = 2 * freedom * (1 - 1 / distinct) + (float((1 / shares[there]).sum()) - (freedom + 1) ** 2) / distinct
         variance += float(single.sum()) * population.inflation(epoch)
-    if not mean or variance <= 0:
+        independent += number / population.inflation(epoch)
+        drawn_from += int(size.sum())
+    # Few small batches are often as even as can be, which the smooth law of `ratio` would call impossible.
+    if independent < _FEWEST or drawn_from < _FEWEST_DRAWS or variance <= 0:
         return None
     text = f"How unevenly batches are made of {labelling.name}, against a uniform shuffle's"
     return ratio(name, text, total, mean, variance, even_is_ok=population.even_is_ok)

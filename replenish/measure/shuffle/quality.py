@@ -11,7 +11,7 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import Int64Array
 from replenish.measure.findings import Finding, Findings
-from replenish.measure.reading import Epoch, IndexSource, read_epochs
+from replenish.measure.reading import Epoch, IndexSource, known_samples, read_epochs
 from replenish.measure.shuffle.batches import Population, batch_effects, share_effects
 from replenish.measure.shuffle.effects import Effect, holm
 from replenish.measure.shuffle.places import epoch_effects, place_effects, seed_effects
@@ -124,6 +124,9 @@ def shuffle_quality(
         checks.one_of("kind", kind, KINDS)
     if isinstance(source, Order) and source.num_samples != num_samples:
         raise ValueError(f"num_samples should be the order's {source.num_samples}, but got {num_samples}")
+
+    if hasattr(source, "dataset") and num_samples > (known := known_samples(source) or num_samples):
+        raise ValueError(f"num_samples should be at most the loader's {known}, but got {num_samples}")
 
     def read(what: IndexSource, number: int | None) -> list[Epoch]:
         return read_epochs(
