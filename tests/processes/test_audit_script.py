@@ -165,7 +165,7 @@ def test_wrong_arguments(words: list[object], said: str, tmp_path: Path) -> None
 def test_a_resume_is_exact_or_the_audit_counts_what_it_repeats_and_skips(
     way: str, level: str, sentence: str, tmp_path: Path
 ) -> None:
-    command = f"python {RESUMES} {way} --resume {{checkpoint}}"
+    command = f"{sys.executable} {RESUMES} {way} --resume {{checkpoint}}"
     done = audited("--resume", command, "--json", tmp_path / "found.json", RESUMES, way, cwd=tmp_path)
     assert done.returncode == (level == "fault"), done.stdout + done.stderr
     found = {each["name"]: each for each in json.loads((tmp_path / "found.json").read_text())["findings"]}
