@@ -703,11 +703,11 @@ class TestHuggingFace:
             exact("Hugging Face Trainer", way, seen=rest, whole=stream(step, 22))
         resumed = str(tmp_path / "a" / "checkpoint-7")
         rest = self.train(kind, tmp_path / "b", resumed, ignore_data_skip=True)
-        way = "without the adapter: the same, with `ignore_data_skip=True`"
+        way = "without the adapter: a loader with our sampler and `ignore_data_skip=True`"
         lost("Hugging Face Trainer", way, seen=rest, whole=stream(7, 22))
         whole = self.train(kind, tmp_path / "c", callbacks=[self.cut()], save_steps=7)
         rest = self.train(kind, tmp_path / "b", str(tmp_path / "c" / "checkpoint-7"))
-        way = "without the adapter: the same, after an epoch that was cut short"
+        way = "without the adapter: a loader with our sampler, after an epoch that was cut short"
         lost("Hugging Face Trainer", way, seen=rest, whole=whole[7:])
 
 
@@ -881,7 +881,7 @@ class TestStreams:
             rest, whole = train(str(tmp_path / f"checkpoint-{step}")), expected[step * parts :]
             exact("streams", "Hugging Face Trainer, `StreamPosition`", seen=rest, whole=whole, where=step)
         if parts == 1 and not workers:
-            way = "the same without `ignore_data_skip=True`"
+            way = "`StreamPosition` without `ignore_data_skip=True`"
             with refused("streams", way, match="ignore_data_skip should be True"):
                 train(ignore_data_skip=False)
             way = "a stream as the dataset of `SRSTrainer`"

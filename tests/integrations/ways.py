@@ -145,8 +145,8 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
             "`drop_last=True`",
         ),
         "without the adapter: a loader with our sampler": (EXACT, ""),
-        "without the adapter: the same, after an epoch that was cut short": (LOST, "`SRSTrainer`"),
-        "without the adapter: the same, with `ignore_data_skip=True`": (LOST, "`SRSTrainer`"),
+        "without the adapter: a loader with our sampler, after an epoch that was cut short": (LOST, "`SRSTrainer`"),
+        "without the adapter: a loader with our sampler and `ignore_data_skip=True`": (LOST, "`SRSTrainer`"),
     },
     "Keras": {
         "a saved model, at any batch": (EXACT, ""),
@@ -179,7 +179,7 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
         "a loop with `Progress` that does not count": (REFUSED, "`progress.step += 1`"),
         "Lightning Trainer, `SamplerCheckpoint(dataset)`, checkpoints every n steps": (EXACT, ""),
         "Hugging Face Trainer, `StreamPosition`": (EXACT, ""),
-        "the same without `ignore_data_skip=True`": (REFUSED, "`ignore_data_skip=True`"),
+        "`StreamPosition` without `ignore_data_skip=True`": (REFUSED, "`ignore_data_skip=True`"),
         "a stream as the dataset of `SRSTrainer`": (REFUSED, "`StreamPosition`"),
     },
 }
@@ -236,20 +236,10 @@ def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
 
 
 def table() -> str:
-    """Return what docs/integrations/index.md shows: the ways of each stack by their result.
-
-    What to write instead of a way that raises is in the error, so only the other remedies are shown.
-    """
-    lines = []
+    """Return the table of docs/integrations/index.md: the ways that give other batches without an error of ours."""
+    lines = ["| framework | not kept | write instead |", "|---|---|---|"]
     for stack, ways in WAYS.items():
-        lines += [f"### {stack}", ""]
-        for result in (EXACT, REFUSED, WARNED, LOST):
-            found = [
-                f"{way} ({remedy})" if remedy and result != REFUSED else way
-                for way, (outcome, remedy) in ways.items()
-                if outcome == result
-            ]
-            if found:
-                lines.append(f"- {result.capitalize()}: {' · '.join(found)}.")
-        lines.append("")
+        for way, (outcome, remedy) in ways.items():
+            if outcome in (LOST, WARNED):
+                lines.append(f"| {stack} | {way}{' (it warns)' if outcome == WARNED else ''} | {remedy} |")
     return "\n".join(lines)
