@@ -136,7 +136,7 @@ class RunConfig:
                 object.__setattr__(self, each.name, checked)
         self._check_order()
         object.__setattr__(self, "decay_epochs", self._checked_decays())
-        for name in ("label_smoothing", "dropout"):
+        for name in ("momentum", "label_smoothing", "dropout"):
             if (share := getattr(self, name)) is not None and share >= 1:
                 raise ValueError(f"{name} should be below 1, but got {share}")
         if self.alternating_flip and not self.flip:
