@@ -24,6 +24,8 @@ import numpy as np
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array
 
 SUFFIXES = (".tar.gz", ".tar.xz")
+#: The largest official file has 155 MB. A few kilobytes of xz could hold a file that fills the memory.
+MAX_FILE_BYTES = 1 << 28
 ENVIRONMENT = "REPLENISH_DATA"
 
 
@@ -200,9 +202,9 @@ def _archive_files(files: CifarFiles, path: Path) -> Iterator[tuple[str, bytes]]
                 name = names.pop(member.name, None)
                 if name is None:
                     continue
-                content = archive.extractfile(member) if member.isreg() else None
+                content = archive.extractfile(member) if member.isreg() and member.size <= MAX_FILE_BYTES else None
                 if content is None:
-                    raise DataError(f"{path}: {name} is not the official file (it is a link)")
+                    raise DataError(f"{path}: {name} is not the official file (it is a link, or far too large)")
                 yield name, content.read()
                 if not names:
                     return

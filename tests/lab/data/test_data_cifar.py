@@ -149,6 +149,13 @@ def test_hostile_members_are_not_unpacked(tmp_path: Path, kind: str):
     assert not Path("/tmp/replenish-outside").exists()
 
 
+def test_a_member_of_absurd_size(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("replenish.lab.data.cifar.MAX_FILE_BYTES", 1000)
+    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
+    with pytest.raises(DataError, match="far too large"):
+        load_cifar(FILES, tmp_path)
+
+
 class Calls:
     """What `pickle` turns into a call when it is read."""
 

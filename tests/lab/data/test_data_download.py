@@ -151,6 +151,12 @@ def test_another_archive_is_refused_and_not_kept(server, files, tmp_path):
     assert names(tmp_path) == []
 
 
+def test_more_bytes_than_an_archive_has(server, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("replenish.lab.data.download.MAX_ARCHIVE_BYTES", 1000)
+    with pytest.raises(DataError, match="far more bytes than the archive has"):
+        get(files, tmp_path)
+
+
 def test_errors_of_the_server_and_of_the_network(server, files, tmp_path):
     server.status = 404
     with pytest.raises(DataError, match=r"127.0.0.1 answered 404 Not Found"):
