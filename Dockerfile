@@ -5,5 +5,6 @@ RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /
 WORKDIR /replenish
 COPY . .
 # torch's wheels for Linux bring CUDA with them.
-RUN python -m pip install --no-cache-dir -c constraints.txt '.[lab]'
+# Editable, so that the record names the commit.
+RUN python -m pip install --no-cache-dir -c constraints.txt -e '.[lab]'
 CMD replenish data get cifar100 && replenish run decisive --accelerator cuda --yes

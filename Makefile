@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Three processes on two cores, since many tests wait for processes that they start. A file is run by one of them, so that
-# what its tests share is made once; in the order of their names, which has the slow ones (browser, exec, lab) first.
+# Three processes on two cores, since many tests wait for processes that they start. One process runs all of a file, so that
+# what its tests share is made once. Files run in the order of their names, which has slow ones (browser, lab) first.
 TEST_OPTIONS := -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: shuffles demo test test-processes test-integrations test-lowest release-check docs paper lint format bench clean
@@ -25,7 +25,7 @@ test-processes: $(VENV)/ready
 test-integrations: $(VENV)-integrations/ready
 	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-integrations/bin/python -m pytest $(TEST_OPTIONS) tests/integrations
 
-# The frameworks, and what the core and the lab stand on, in the lowest versions that pyproject.toml declares (but for torch).
+# The frameworks, and what the core and the lab need, in the lowest versions that pyproject.toml declares (except torch).
 test-lowest: $(VENV)-lowest/ready
 	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 tests/integrations \
 		tests/orders tests/stream tests/torch tests/test_golden.py tests/test_golden_more.py tests/test_cli.py \

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from replenish.lab.machine import commit, processor
 from replenish.lab.models import build
 from replenish.lab.models.layers import Dropout
-from replenish.lab.models.registry import models_table
+from replenish.lab.models.table import models_table
 from replenish.lab.show.markdown import table_lines
 
 Step = Callable[[], None]

@@ -39,7 +39,7 @@ def main() -> None:
 
     few = reduce(load("digits"), images_per_class=40)  # any replenish.lab.data.Dataset of your own
     found = compare(few, model=network, seeds=options.seeds, epochs=options.epochs, runs=options.runs, pad=1)
-    print(found.answer)
+    print(found)
     print(f"Page: {found.page}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 Value = TypeVar("Value")
@@ -62,13 +62,9 @@ class kept_property(Generic[Value]):  # noqa: N801, as `property` and `functools
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> kept_property[Value]: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> Value: ...
-    def __get__(self, instance: object | None, owner: type) -> kept_property[Value] | Value:
+    def __get__(self, instance: Any, owner: type) -> Value:
         if instance is None:
-            return self
+            return self  # type: ignore[return-value]
         value = self._compute(instance)
         vars(instance)[self._name] = value  # found before this descriptor from now on
         return value

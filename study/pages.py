@@ -14,15 +14,20 @@ from pathlib import Path
 from benchmarks.pages import ROOT, write_between
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
-from replenish.lab.report import by_experiment, read_runs, scale_section, short_table3, write_report
+from replenish.lab.report import by_experiment, experiments_section, read_runs, write_report
 from replenish.lab.report.figures import paper_figure
 from replenish.lab.report.grouping import Group, without_repeats
+from replenish.lab.report.tables import TABLE3, Entry, entries
+from replenish.lab.report.text import percent
+from replenish.lab.show import NOTHING
 from replenish.lab.show.markdown import code, escape
-from study import second_page
+from replenish.lab.statistics import PERCENT, mean_with_interval, paired_difference
+from replenish.lab.verdict import signed
 from study.noise import page as noise_page
 from study.pictures import figure_picture
 from study.replication import Evidence, read_evidence
 from study.replication.page import parts, pictures, readme_part
+from study.second import page as second_page
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
@@ -30,6 +35,8 @@ STUDY = ROOT / "results" / "study"
 SECOND_STUDY = ROOT / "study" / "records"
 SCALE = "mini"
 PICTURE = ROOT / "docs" / "figure2.svg"
+HEADS = ("sampling", "B", "decays", "paper, WRN-28-10", "minus row 3", "ours, WRN-10-1", "minus row 3, paired")
+RULES = ("---", "---:", "---", "---:", "---:", "---:", "---:")
 
 
 def groups(results: Path) -> dict[str, Group]:
@@ -48,16 +55,34 @@ def table3(found: dict[str, Group]) -> str:
             lambda run: code(str((run.result or {})["command"])),
         )
     )
-    table = short_table3(found)
-    heads = [f"{column.title}, {column.note}" if column.note else column.title for column in table.columns]
-    rules = ["---:" if column.numeric else "---" for column in table.columns]
-    lines = [f"| {' | '.join(cells)} |" for cells in (heads, rules, *(row.texts for row in table.rows))]
+    rows = map(_row, entries(TABLE3, found))
+    lines = [f"| {' | '.join(cells)} |" for cells in (HEADS, RULES, *rows)]
     lines += [
         "",
         f"Test error on CIFAR-100 in percent after the last epoch. Ours: means of n = {', '.join(counts)} seeds, "
         f"and of their paired differences with 95 % intervals; {', '.join(commands)}, commit {', '.join(commits)}.",
     ]
     return "\n".join(lines)
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    """Return a row of table 3, the difference to the row that it is compared with instead of our interval."""
+    row, errors = entry.row, entry.group.errors
+    difference = "" if entry.name == entry.against else NOTHING
+    if entry.reference is not None:
+        found = paired_difference(errors, entry.reference.errors)
+        interval = found.interval(possible=PERCENT)
+        ends = "" if interval is None else f" [{signed(interval.low)}, {signed(interval.high)}]"
+        difference = NOTHING if found.mean is None else signed(found.mean) + ends
+    return (
+        "SRS" if row.method == "WRN-SRS" else "reshuffling",
+        str(row.batch_size),
+        f"{'-'.join(map(str, row.schedule))}, x{row.decay:g}",
+        percent(entry.printed),
+        entry.paper_difference(""),
+        percent(mean_with_interval(errors.values()).value) if errors else NOTHING,
+        difference,
+    )
 
 
 def picture(found: dict[str, Group]) -> str:
@@ -69,10 +94,9 @@ def picture(found: dict[str, Group]) -> str:
     )
 
 
-def sentences(results: Path) -> list[str]:
+def sentences(found: dict[str, Group]) -> list[str]:
     """Return what each comparison allows to be said; the first is SRS against reshuffling, all else equal."""
-    section = scale_section(SCALE, read_runs(results), configs(SCALE))
-    return [escape(found.full_sentence) for found in section.findings]
+    return [escape(each.full_sentence) for each in experiments_section(SCALE, found).findings]
 
 
 def study() -> Evidence:
@@ -83,20 +107,20 @@ def study() -> Evidence:
 def main() -> None:
     """Write every page."""
     page, markdown = write_report(REPORT.parent, REPORT, experiments={scale: configs(scale) for scale in SCALES})
-    table, said = table3(groups(RESULTS)), sentences(RESULTS)
+    found = groups(RESULTS)
+    table, said = table3(found), sentences(found)
     write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
-    PICTURE.write_text(picture(groups(RESULTS)))
+    PICTURE.write_text(picture(found))
     evidence = study()
     for name, drawn in pictures(evidence).items():
         (ROOT / "docs" / name).write_text(drawn)
-    for part, text in parts(evidence, groups(RESULTS)).items():
+    for part, text in parts(evidence, found).items():
         write_between("docs/replication.md", part, text)
     write_between("README.md", "results", readme_part(evidence))
-    doses = second_page.doses(SECOND_STUDY)
-    for part, text in second_page.parts(doses).items():
+    for part, text in second_page.parts(SECOND_STUDY).items():
         write_between("docs/second_study.md", part, text)
-    if (dose_picture := second_page.picture(doses)) is not None:
-        (ROOT / "docs" / second_page.PICTURE).write_text(dose_picture)
+    for name, drawn in second_page.pictures(SECOND_STUDY).items():
+        (ROOT / "docs" / name).write_text(drawn)
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
     print(f"{page}, {markdown}, README.md and the pages of the studies in docs/ are written")
     print(f"{ended} runs of the study are in {STUDY.relative_to(ROOT)}")

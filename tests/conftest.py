@@ -1,4 +1,4 @@
-"""What holds for all tests: one thread, a cache that ends with them, the same examples every time, one site."""
+"""What holds for all tests: one thread, a cache that ends with them, the same examples; one site and one CIFAR-100."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     from filelock import FileLock
     from site_pages import DOCS, build_site
 
-    base = tmp_path_factory.getbasetemp()
-    built = (base.parent if hasattr(request.config, "workerinput") else base) / "site-is-built"
+    built = _of_all_processes(tmp_path_factory, request) / "site-is-built"
     with FileLock(f"{built}.lock"):
         if not built.exists():
             build_site()
@@ -48,9 +47,35 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     return DOCS / "_build" / "html"
 
 
+@pytest.fixture(scope="session")
+def real_cifar100(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """Where the real files are, unpacked once for all processes: reading the usual archive takes ten seconds."""
+    from filelock import FileLock
+
+    from replenish.lab.data.cifar import CIFAR100, find, read_verified
+
+    source = find(CIFAR100)
+    if source is None:
+        pytest.skip("the real CIFAR-100 is not in REPLENISH_DATA")
+    folder = _of_all_processes(tmp_path_factory, request) / CIFAR100.folder
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            contents = read_verified(CIFAR100, source)
+            folder.mkdir()
+            for name, content in contents.items():
+                (folder / name).write_bytes(content)
+    return folder.parent
+
+
+def _of_all_processes(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """Return a folder that all processes of the test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if hasattr(request.config, "workerinput") else base
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _rows_that_a_file_names_are_asserted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Hold the table of ways to loop: it says what tests have seen, and no row stands for a test that saw nothing."""
+    """Fail a file that names a row of the table of ways to loop which none of its tests asserted."""
     ways.ASSERTED.clear()
     yield
     options = request.config.option
@@ -63,7 +88,7 @@ def _rows_that_a_file_names_are_asserted(request: pytest.FixtureRequest) -> Iter
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Take note of the files of which a test was skipped."""
+    """Remember the files that had a test skipped."""
     report = yield
     if report.skipped:
         item.config.stash.setdefault(SKIPPED, set()).add(item.path)

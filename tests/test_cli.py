@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -18,6 +19,7 @@ import replenish
 from replenish import SequencedReplacement
 from replenish.cli import app
 from replenish.cli.commands import WHAT, WHERE
+from replenish.cli.console import errors_as_sentences
 from replenish.cli.options import parse_seeds
 from replenish.diagnostics import measure
 from replenish.lab.experiments import EXPERIMENTS
@@ -67,6 +69,7 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         "count 5 0",
         "count five 2",
+        "count -5 2",
         "inspect 10 20",
         "inspect 10 2 --html no/such/folder/x.html",
         "data get mnist",
@@ -74,6 +77,7 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "list --json orders",
         "when 3 --order srs -N 100 -B 10 --loader 2",
         "what 3 --order srs -N 100 -B 10 --option pool_size=20 --option pool-size=30",
+        "what 3 --order srs -N 100 -B 10 --option pool_size=-4",
         f"audit --stop 5 {__file__}",
         f"data verify --root {__file__}",
     ],
@@ -83,6 +87,13 @@ def test_bad_input_is_exit_code_2_without_a_traceback(words: str) -> None:
     assert done.exit_code == 2
     assert "Traceback" not in done.stderr
     assert done.stderr
+
+
+def test_too_little_memory_is_said_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, errors_as_sentences():
+        np.empty(2**55)
+    assert ended.value.exit_code == 2
+    assert "replenish: there is not enough memory; take smaller sizes (Unable" in capsys.readouterr().err
 
 
 def test_without_the_labs_packages() -> None:
@@ -253,6 +264,8 @@ def _set_width(terminal: int, width: int) -> None:
         ("replenish run table3/wrn-s", "table3/wrn-srs-b64-120-150-175"),
         ("replenish run decisive/s", "decisive/srs"),
         ("replenish compare --orders reshuffling,sr", "reshuffling,srs"),
+        ("replenish compare --model wrn-1", "wrn-10-1"),
+        ("replenish exec --order fl", "flip-flop"),
         ("replenish run table3 --scale m", "mini"),
         ("replenish run table3 --launcher sl", "slurm"),
     ],

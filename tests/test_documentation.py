@@ -21,6 +21,7 @@ from replenish.cli import app
 from replenish.cli.commands import ScriptCommand
 
 ROOT = Path(__file__).parent.parent
+COMMANDS = typer.main.get_command(app)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 
@@ -92,11 +93,10 @@ def _blocks_of_commands(text: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_are_those_that_there_are(page: Path) -> None:
-    known = typer.main.get_command(app)
     for words in commands_of(page.read_text()):
         if words == ["compare", "--command"]:  # how prose names it
             continue
-        told, command = " ".join(words), known
+        told, command = " ".join(words), COMMANDS
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]  # type: ignore[attr-defined]
         context = command.make_context("replenish", [], resilient_parsing=True)

@@ -291,7 +291,7 @@ def test_all_samples_are_summed_when_there_are_several_chunks(monkeypatch: pytes
         return [law(100, 9, 30, **pool) for law in laws]
 
     whole = numbers()
-    monkeypatch.setattr(theory.laws, "_CHUNK", 7)
+    monkeypatch.setattr(theory.pool_laws, "_CHUNK", 7)
     assert numbers() == pytest.approx(whole, rel=1e-12)
 
 

@@ -33,9 +33,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help and messages: rich would take a third of their time
     help="Data orders for deep learning: run them, compare them, and see what a loader really does.",
 )
-# In the order of `--help`: a first look, running, understanding.
+# In the order of `--help`, which has groups last.
 app.command("demo")(demo.demo)
-app.add_typer(listing.app, name="list")
 app.command("run", cls=GroupedCommand)(run.run)
 app.command("compare", cls=GroupedCommand)(compare.compare)
 _of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
@@ -45,10 +44,11 @@ app.command("what", cls=NumberedCommand)(what.what)
 app.command("when", cls=NumberedCommand)(what.when)
 app.command("report")(report.report)
 app.command("explain")(explain.explain)
-app.command("inspect")(inspect.inspect)
-app.command("count")(count.count)
-app.add_typer(data.app, name="data")
+app.command("inspect", cls=NumberedCommand)(inspect.inspect)
+app.command("count", cls=NumberedCommand)(count.count)
 app.command("bench")(bench.bench)
+app.add_typer(listing.app, name="list", cls=CommandList)
+app.add_typer(data.app, name="data", cls=CommandList)
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from replenish.cli import options
+from replenish.cli.commands import given_flags
 from replenish.cli.console import errors_as_sentences, output, print_json, working
 
 
 def bench(
+    context: typer.Context,
     n: Annotated[int, typer.Option("--n", metavar="N", help="samples")] = 50_000,
     batch_size: Annotated[int, typer.Option(metavar="B", help="samples in a mini-batch")] = 64,
     rounds: Annotated[int, typer.Option(help="how often each is timed, in turn; at least 2")] = 8,
@@ -29,7 +31,7 @@ def bench(
     from replenish.lab.sampler_benchmark import WAYS, measure_epochs, ratio
 
     torch.set_num_threads(1)  # so that what is timed does not depend on how many cores are idle
-    with errors_as_sentences(), working(f"timing {rounds} rounds"):
+    with errors_as_sentences(flags=given_flags(context)), working(f"timing {rounds} rounds"):
         times = measure_epochs(n, batch_size, rounds)
     each = {way: statistics.median(times[way]) / n * 1e9 for way in WAYS}
     ratios = {way: ratio(times["torch"], times[way]) for way in WAYS if way != "torch"}

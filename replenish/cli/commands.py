@@ -58,13 +58,17 @@ class GroupedCommand(TyperCommand):
 
 
 class NumberedCommand(TyperCommand):
-    """A command whose first argument is a number. Click would read a negative number as an option."""
+    """A command whose first arguments are numbers. Click would read a negative number as an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reject a negative first argument."""
+        """Reject a negative number among the first arguments."""
+        arguments = [parameter for parameter in self.params if parameter.param_type_name == "argument"]
         with errors_as_sentences():
-            if args and re.fullmatch(r"-\d+", args[0]):
-                raise ValueError(f"{self.params[0].name} should be at least 0, but got {args[0]}")
+            for argument, word in zip(arguments, args, strict=False):
+                if re.fullmatch(r"-\d+", word):
+                    raise ValueError(f"{argument.name} should not be negative, but got {word}")
+                if not word.isdigit():
+                    break
         return super().parse_args(ctx, args)
 
 

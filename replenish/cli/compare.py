@@ -16,9 +16,10 @@ from replenish.cli.commands import given_flags
 from replenish.cli.console import PROGRAM, command_line, errors_as_sentences, first_process, print_json, working
 
 if TYPE_CHECKING:
+    from replenish.lab.comparing.answer import Answer
     from replenish.lab.comparing.data import PlannedComparison
     from replenish.lab.comparing.metric import Metric
-    from replenish.lab.comparing.question import Answer, Question
+    from replenish.lab.comparing.question import Question
     from replenish.lab.jobs import Execution
 
 
@@ -166,10 +167,10 @@ def compare(
         _check_given(given, data, command, launcher, until_decided)
         names = [name.strip() for name in orders.split(",")]
         asked: dict[str, Any] = {
-            "seeds": max_seeds if until_decided else options.parse_seeds(seeds),
+            "seeds": None if until_decided else options.parse_seeds(seeds),
             "margin": margin,
             "until_decided": until_decided,
-            "max_seeds": max_seeds,
+            "max_seeds": max_seeds if until_decided else None,
             "ask_again": _ask_again(margin),
         }
         from replenish import checks
@@ -214,7 +215,7 @@ def _compare_data(
     with display_of([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
         found = planned.run(display.watch)
     if first_process():
-        _print_answer(found.answer, found.page, found.to_dict() if as_json else None)
+        _print_answer(found, as_json)
     if found.diverged:
         raise typer.Exit(1)
 
@@ -225,10 +226,10 @@ def _compare_command(
     """Run the command with every order and seed, and print the verdict."""
     from replenish.lab.comparing.command import compare_commands
 
-    answer, page = compare_commands(
+    answer = compare_commands(
         command, metric, question, execution, check=check, tell=lambda line: typer.echo(line, err=True)
     )
-    _print_answer(answer, page, {"command": command, **answer.to_dict(), "page": str(page)} if as_json else None)
+    _print_answer(answer, as_json)
 
 
 def _command_metric(metric: str | None, metric_json: str | None, name: str) -> Metric:
@@ -259,16 +260,14 @@ def _recipe(given: Mapping[str, Any], orders: Sequence[str]) -> dict[str, Any]:
     return recipe
 
 
-def _print_answer(answer: Answer, page: Path, as_json: dict[str, Any] | None) -> None:
+def _print_answer(answer: Answer, as_json: bool) -> None:
     """Print warnings to standard error, then verdicts, numbers and the page's path; or JSON."""
     for warning in answer.warnings:
         typer.echo(f"Warning: {warning}.", err=True)
-    if as_json is not None:
-        print_json(as_json)
-        return
-    for line in answer.lines():
-        typer.echo(line)
-    typer.echo(f"Page: {page}")
+    if as_json:
+        print_json(answer.to_dict())
+    else:
+        typer.echo("\n".join(answer.lines()))
 
 
 def _announcement(planned: PlannedComparison) -> str:
@@ -300,10 +299,7 @@ def _ask_again(margin: float | None) -> str:
             next(left, None)
         elif not word.startswith("--seeds="):
             words.append(word)
-    words.append("--until-decided")
-    if margin is None:
-        return f"{shlex.join(words)} --margin M, with the largest difference that does not matter for M"
-    return shlex.join(words)
+    return shlex.join([*words, "--until-decided", *([] if margin is not None else ["--margin", "M"])])
 
 
 def _check_given(

@@ -63,7 +63,7 @@ def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str,
     """
     try:
         yield
-    except (TypeError, ValueError, OSError) as error:
+    except (TypeError, ValueError, OSError, MemoryError) as error:
         sentence, code = _sentence(error, flags or {}), 2
     except RuntimeError as error:
         from replenish.lab.launch.local import lost_process
@@ -92,4 +92,6 @@ def _sentence(error: Exception, flags: Mapping[str, str]) -> str:
     """Return the error's message; for an error of the system, the file and the reason without its number."""
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
         return f"{error.filename} cannot be used: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory; take smaller sizes ({error})"
     return re.sub(r"^\w+(?= should )", lambda found: flags.get(found.group(), found.group()), str(error))

@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from replenish.cli import options
+from replenish.cli.commands import given_flags
 from replenish.cli.console import errors_as_sentences, print_json
 
 
 def count(
+    context: typer.Context,
     num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
     batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
     epochs: Annotated[int, typer.Option(help="effective epochs of training")] = 1,
@@ -19,7 +21,7 @@ def count(
     """Count the mini-batches within reach (the paper's section 2)."""
     from replenish import theory
 
-    with errors_as_sentences():
+    with errors_as_sentences(flags=given_flags(context)):
         powers = {
             "training over epochs (equation 2)": theory.log10_configurations_without_replacement,
             "replacement sampling, SRS (equation 3)": theory.log10_configurations_with_replacement,

@@ -10,13 +10,15 @@ import typer
 
 from replenish.cli.commands import Script, check_script, command_of, given_flags
 from replenish.cli.console import errors_as_sentences
-from replenish.cli.options import OrderOptions, Record, option_value, parse_order_options
+from replenish.cli.options import OrderOptions, Record, complete_orders, option_value, parse_order_options
 
 
 def exec_(
     context: typer.Context,
     script: Script,
-    order: Annotated[str, typer.Option(help="the order's name; see `replenish list orders`")] = "srs",
+    order: Annotated[
+        str, typer.Option(help="the order's name; see `replenish list orders`", autocompletion=complete_orders)
+    ] = "srs",
     seed: Annotated[
         int, typer.Option(help="seed of the first loader trained on; the script's own seed is not changed")
     ] = 0,

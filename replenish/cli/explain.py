@@ -36,13 +36,14 @@ def explain(
     from replenish.lab.explain import pages, terminal
     from replenish.measure.trace import compute_trace
 
-    with errors_as_sentences():
+    given = given_flags(context)
+    with errors_as_sentences(flags={**given, "num_samples": "--n"}):
         if html is not None and open_page:
             raise ValueError("--html and --open should not be given together; take --html to keep the page, or --open")
         if html is not None:
             check_place("--html", html, ".html")
         if noise:
-            for name, flag in given_flags(context).items():
+            for name, flag in given.items():
                 if name not in ("noise", "html", "open_page"):
                     raise ValueError(f"{flag} should not be given for --noise, which takes --html and --open only")
             if html is None and not open_page:

@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from replenish.cli import options
+from replenish.cli.commands import given_flags
 from replenish.cli.console import command_line, errors_as_sentences, output, print_json, working
 
 
 def inspect(
+    context: typer.Context,
     num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
     batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
     pool_size: Annotated[int | None, typer.Option(help="slots of the pool; by default N, as in the paper")] = None,
@@ -35,10 +37,10 @@ def inspect(
     from replenish.lab.atomic_files import check_place, write_atomically
     from replenish.lab.inspect import inspect_orders
 
-    with errors_as_sentences():
+    with errors_as_sentences(flags=given_flags(context)):
         if html is not None:
             check_place("--html", html, ".html", ".htm")
-        with working("") as status:
+        with working("drawing and measuring"):
             inspection = inspect_orders(
                 num_samples,
                 batch_size,
@@ -48,7 +50,6 @@ def inspect(
                 seed=seed,
                 other=order,
                 options=options.order_options(option),
-                progress=status.update,
             )
     from replenish.lab.inspect.tables import tables
     from replenish.lab.show.table import print_table

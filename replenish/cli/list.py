@@ -18,34 +18,38 @@ app = typer.Typer(
     invoke_without_command=True,
 )
 
+Markdown = Annotated[bool, typer.Option("--markdown", help="print the table as Markdown")]
+
 
 @app.callback()
 def list_experiments(
     context: typer.Context,
     scale: options.Scale = "full",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    markdown: Markdown = False,
     as_json: options.Json = False,
 ) -> None:
     """List the experiments; `list models` and `list orders` list networks and data orders.
 
     Each experiment has the paper's error, the number of parameters and an estimate of what a run costs.
     """
-    with errors_as_sentences():
+    flags = given_flags(context)
+    with errors_as_sentences(flags=flags):
         if context.invoked_subcommand is None:
             _show(experiments_table(scale), markdown, as_json)
-        elif flags := list(given_flags(context).values()):
+        elif flags:
+            flag = next(iter(flags.values()))
             raise ValueError(
-                f"{flags[0]} should be given after {context.invoked_subcommand}, or left out if that has no such option"
+                f"{flag} should be given after {context.invoked_subcommand}, or left out if that has no such option"
             )
 
 
 @app.command("models")
 def list_models(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/models.md.")] = False,
+    markdown: Markdown = False,
     as_json: options.Json = False,
 ) -> None:
     """List the networks with their parameters and multiply-adds, beside the paper's figures."""
-    from replenish.lab.models.registry import models_table
+    from replenish.lab.models.table import models_table
 
     with working("building every network without its weights"):
         table = models_table()
@@ -54,7 +58,7 @@ def list_models(
 
 @app.command("orders")
 def list_orders(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    markdown: Markdown = False,
     as_json: options.Json = False,
 ) -> None:
     """List the data orders by the names that --order takes, with their options."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -28,9 +29,10 @@ def complete_orders(incomplete: str) -> list[str]:
 
 def complete_model(incomplete: str) -> list[str]:
     """Return the networks whose names begin so, from the experiments: the networks themselves would import torch."""
-    from replenish.lab.experiments import configs
+    from replenish.lab.experiments import SCALES, configs
 
-    return sorted({config.model for config in configs().values() if config.model.startswith(incomplete)})
+    known = {config.model for scale in SCALES for config in configs(scale).values()}
+    return sorted(name for name in known if name.startswith(incomplete))
 
 
 def _one_of(*values: str) -> Callable[[str], list[str]]:
@@ -66,7 +68,13 @@ NumNodes = Annotated[
         help="machines of one run; start it with torchrun, or --launcher slurm",
     ),
 ]
-Precision = Annotated[str, typer.Option(help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true")]
+Precision = Annotated[
+    str,
+    typer.Option(
+        help="32-true, 16-mixed, bf16-mixed, bf16-true or 64-true",
+        autocompletion=_one_of("32-true", "16-mixed", "bf16-mixed", "bf16-true", "64-true"),
+    ),
+]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
 Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="also write TensorBoard events")]
@@ -74,8 +82,8 @@ LauncherName = Annotated[
     str,
     typer.Option(
         "--launcher",
-        help="local, slurm or ray",
-        autocompletion=_one_of("local", "slurm", "ray"),
+        help="local or slurm",
+        autocompletion=_one_of("local", "slurm"),
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
@@ -125,7 +133,7 @@ def parse_order_options(words: list[str]) -> dict[str, int | str]:
         if name in found:
             raise ValueError(f"--option should have one value for {name}, but got {' and '.join(words)}")
         plain = {"true": True, "false": False}.get(value, value)
-        found[name] = int(value) if value.isascii() and value.isdigit() else plain
+        found[name] = int(value) if re.fullmatch(r"-?[0-9]+", value) else plain
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -228,7 +227,7 @@ def _end(start: int, stop: int | None, known: int) -> int:
 
 
 def _print(name: str, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    from replenish.lab.show.table import Column, Table, print_table
+    from replenish.lab.show.table import Table, print_table
 
-    columns = [Column(head, itemgetter(at), numeric=head not in ("class", "file")) for at, head in enumerate(heads)]
-    print_table(Table(name, title, columns, [(row[0], row) for row in rows], caption=caption.strip()), output())
+    words = [at for at, head in enumerate(heads) if head in ("class", "file")]
+    print_table(Table.of_rows(name, title, heads, rows, caption.strip(), words=words), output())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,28 +133,18 @@ class RecentBatches:
     def __init__(self, order: Order) -> None:
         self.order = order
         self._lock = ForkSafeLock()
-        self._kept: dict[int, Int64Array] = {}
+        self._kept: deque[Int64Array] = deque(maxlen=KEPT_STEPS)
+        self._next = 0  # the step after the last one kept
 
     def __getitem__(self, step: int) -> Int64Array:
         with self._lock.lock:
-            if step not in self._kept:
-                self._draw(step)
-            return self._kept[step]
+            if not self._next - len(self._kept) <= step < self._next + KEPT_STEPS:
+                self._kept.clear()
+                self._next = max(0, step - KEPT_STEPS // 2)  # others may ask for steps just before
+            while self._next <= step:
+                self._kept.append(checks.read_only(self.order.batch(self._next)))  # many readers have the same one
+                self._next += 1
+            return self._kept[step - self._next]
 
-    def _draw(self, step: int) -> None:
-        newest = next(reversed(self._kept), -1)
-        if not newest < step <= newest + KEPT_STEPS:
-            self._kept.clear()
-            newest = max(-1, step - KEPT_STEPS // 2)  # others may ask for steps just before the first one asked for
-        for each in range(newest + 1, step + 1):
-            batch = self.order.batch(each)
-            batch.flags.writeable = False  # many readers have the same one
-            self._kept[each] = batch
-        while len(self._kept) > KEPT_STEPS:
-            del self._kept[next(iter(self._kept))]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"order": self.order}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["order"])  # type: ignore[misc]
+    def __reduce__(self) -> Any:
+        return type(self), (self.order,)

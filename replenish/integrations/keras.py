@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -90,7 +91,6 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self.order = order
         self.start = None if start is None else checks.step(start, "start")
         self.callback = _BeginWhereTheModelIs(self)
-        self._looks = 0
 
     @property
     def steps_per_epoch(self) -> int:
@@ -103,14 +103,17 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
         return
 
     def __getitem__(self, index: int) -> Any:
-        start = self.callback.begun_at if self.start is None else self.start + self.callback.counted_before
+        start = self.callback.begun_at
+        if start is None and self.start is not None:
+            start = self.start + self.callback.counted
         if start is None:
             # Keras looks at one batch to build a model, before it calls a callback.
-            self._looks += 1
-            if index or self._looks > 1:
+            self.callback.looks += 1
+            if index or self.callback.looks > 1:
                 raise ValueError(
                     "callbacks should have dataset.callback, which finds the batches that the model was trained on, or "
-                    "start should be given, but the dataset got neither"
+                    "start should be given (also to build a model with steps_per_execution), but the dataset got "
+                    "neither"
                 )
             start = 0
         indices = self.order.batch(start + index)
@@ -120,29 +123,33 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
 
 class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
-    """Finds the step at which a `fit` begins, and counts its batches if the user gave the start.
+    """Finds the step at which a `fit` begins, and counts its batches.
 
     Attributes:
-        begun_at: The step at which the running `fit` began; None if none is running.
-        counted_before: The batches of the fits before the running one.
+        begun_at: The step of the first item of the running `fit`; None if none is running.
+        counted: The batches of all fits.
+        looks: The items that were asked for since a fit began.
     """
 
     def __init__(self, dataset: OrderDataset) -> None:
         super().__init__()
         self.begun_at: int | None = None
-        self.counted_before = 0
-        self._dataset, self._counted = dataset, 0
+        self.counted = self.looks = 0
+        self._dataset = dataset
+        self._trained: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches, by model
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Find the step. Keras asks the dataset for items from now on."""
+        start = self._dataset.start
         if self.params["steps"] is None:
             raise ValueError(
                 f"steps_per_epoch should be given, since the stream has no end, but got None; "
                 f"{self._dataset.steps_per_epoch} steps are an effective epoch"
             )
-        self.counted_before = self._counted
-        if self._dataset.start is None:
-            self.begun_at = batches_trained(self.model)
+        self.looks = 0
+        self.begun_at = batches_trained(self.model) if start is None else start + self.counted
+        self._offset = self.begun_at - self.counted
+        self._check_optimizer(self._trained.get(self.model, 0))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Note the first batch of an execution, which may have several."""
@@ -150,12 +157,25 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Count the batches of an execution."""
-        self._counted += batch - self._first + 1
+        self.counted += batch - self._first + 1
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Check that the optimizer had every batch, as it has not in a model with optimizers of its own."""
+        self._trained[self.model] = self._offset + self.counted
+        self._check_optimizer(self._offset + self.counted)
+
+    def _check_optimizer(self, trained: int) -> None:
+        """Raise if the next `fit` would begin before the batches that the model was trained on."""
+        if self._dataset.start is None and batches_trained(self.model) < trained:
+            raise ValueError(
+                f"start should be given, since the model was trained on {trained} batches and its optimizer had "
+                f"{batches_trained(self.model)}, as after a new compile or in a model with optimizers of its own; give "
+                f"start=, the batches trained"
+            )
 
     def on_train_end(self, logs: Any = None) -> None:
         """Forget the step: the next `fit` may be of another model."""
         self.begun_at = None
-        self.counted_before = self._counted
 
 
 class SRSDataset(OrderDataset):

@@ -57,8 +57,11 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         self._passes_begin = False  # whether the loaders are about to begin the passes of an epoch
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Refuse `overfit_batches`, which trains on the same batches in every epoch."""
-        if stage == "fit" and trainer.overfit_batches:
+        """Seek, since workers begin before the training; refuse `overfit_batches`, which repeats the same batches."""
+        if stage != "fit":
+            return
+        self._seek()
+        if trainer.overfit_batches:
             raise ValueError(
                 f"overfit_batches should be 0, since a sampler has other batches in every epoch, but got "
                 f"{trainer.overfit_batches}; to overfit, train on a Subset of the data"

@@ -12,7 +12,7 @@ from replenish.torch.step_sampler import StepSampler
 
 
 class StatefulSampler(Sampler[Any]):
-    """A sampler for `StatefulDataLoader`, around one of `replenish.torch`.
+    """A sampler for `StatefulDataLoader` or `torchdata.nodes.SamplerWrapper`, around one of `replenish.torch`.
 
     Its state is the position of the batches *drawn*. The loader keeps that state with every batch, and saves the one of
     the last batch *delivered*, so its workers may prefetch.
@@ -32,6 +32,7 @@ class StatefulSampler(Sampler[Any]):
         if not isinstance(sampler, StepSampler):
             raise TypeError(f"sampler should be a sampler of replenish.torch, but got a {type(sampler).__name__}")
         self.sampler = sampler
+        self._loaded: int | None = None  # the step of the last state
 
     def __len__(self) -> int:
         return len(self.sampler)  # type: ignore[arg-type]
@@ -40,7 +41,18 @@ class StatefulSampler(Sampler[Any]):
         return iter(self.sampler)
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass begin at the start of `epoch`; the rest of an epoch that a state restored is kept."""
+        """Let the next pass begin at the start of `epoch`; the rest of an epoch that a state restored is kept.
+
+        Raises:
+            ValueError: That epoch was restored by a state, and was drawn to its end since.
+        """
+        end = (epoch + 1) * self.sampler.steps_per_epoch
+        if self._loaded is not None and self._loaded < end <= self.sampler.step_drawn:
+            raise ValueError(
+                f"epoch should be at least {epoch + 1}, since the loader's state at step {self._loaded} continued "
+                f"epoch {epoch}, which was drawn to its end, but got {epoch}: save the loader's state after the end of "
+                f"an epoch, not with its last batch"
+            )
         self.sampler.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, int | str]:
@@ -62,3 +74,4 @@ class StatefulSampler(Sampler[Any]):
                 f"sampler.state_dict(step) instead of the loader's state"
             )
         self.sampler.load_state_dict(state_dict)
+        self._loaded = step

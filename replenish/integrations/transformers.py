@@ -20,9 +20,9 @@ except ModuleNotFoundError as error:
         "replenish.integrations.transformers needs Hugging Face transformers: pip install 'replenish[transformers]'"
     ) from error
 
-from replenish import state
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
+from replenish.state import load, save
 from replenish.torch.progress import sampler_of
 from replenish.torch.samplers import OrderBatchSampler
 from replenish.torch.stream import PooledIterableDataset
@@ -92,7 +92,7 @@ class _KeepPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-
         """Write the position beside the Trainer's state."""
         folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
         if state.is_world_process_zero and folder.is_dir():
-            (folder / STATE_FILE).write_text(json.dumps(self._trainer.position(state.global_step)))
+            (folder / STATE_FILE).write_text(json.dumps(save(self._trainer._order, state.global_step)))
 
 
 class SRSTrainerMixin:
@@ -144,10 +144,6 @@ class SRSTrainerMixin:
         options = {name: getattr(theirs, name) for name in LOADER_OPTIONS}
         return DataLoader(theirs.dataset, batch_sampler=batch_sampler, **options)
 
-    def position(self, step: int) -> state.State:
-        """Return the position before `step` as plain ints and strings."""
-        return state.save(self._order, step)
-
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """Train as the Trainer does. `get_train_dataloader` checks that the checkpoint has the same order."""
         folder = resume_from_checkpoint
@@ -169,8 +165,15 @@ class SRSTrainerMixin:
         if self.args.auto_find_batch_size:  # the Trainer's own loader has the size that it found
             micro_batch = super().get_train_dataloader().total_batch_size  # type: ignore[misc]
         self._order = self.make_order(num_samples, micro_batch * parts)
+        last = getattr(self._order, "last_batch_size", 0)
+        varies = getattr(self._order, "batch_sizes_vary", False)
+        if parts > 1 and (varies or last % (parts * world)):
+            raise ValueError(
+                f"gradient_accumulation_steps should be 1 for an order with batches that do not divide into equal "
+                f"parts on {world} processes, but got {parts} for {self._order!r}; or give the order drop_last=True"
+            )
         if self._resumed_from and (saved := Path(self._resumed_from, STATE_FILE)).is_file():
-            state.load(self._order, json.loads(saved.read_text()))
+            load(self._order, json.loads(saved.read_text()))
         return self.make_loader(MicroBatches(self._order, parts, world, rank, lambda: self.state.global_step))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from replenish.deferred import attributes as _attributes
 
 if TYPE_CHECKING:
-    from replenish.lab.comparing.data import Comparison as Comparison
+    from replenish.lab.comparing.answer import Answer as Answer
     from replenish.lab.comparing.data import compare as compare
     from replenish.lab.comparing.function import compare_trainings as compare_trainings
     from replenish.lab.config import Hardware as Hardware
@@ -21,7 +21,7 @@ else:
     __getattr__, __dir__, __all__ = _attributes(
         __name__,
         {
-            "Comparison": "comparing.data",
+            "Answer": "comparing.answer",
             "Hardware": "config",
             "RunConfig": "config",
             "compare": "comparing.data",

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from replenish import checks
 from replenish.draws import derived_seed
 from replenish.orders import ORDERS, Order, build_order
-from replenish.theory import sorted_data_warning
 
 #: The paper trains for 200 effective epochs and drops the learning rate at these (section 3.1).
 PAPER_EPOCHS = 200
@@ -188,8 +187,11 @@ class RunConfig:
         if "labels" in ORDERS[self.order].needs:
             options["labels"] = labels
         order = build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
-        if self.sequence == "identity" and labels is not None and (message := sorted_data_warning(order, labels)):
-            warnings.warn(message, stacklevel=2)
+        if self.sequence == "identity" and labels is not None:
+            from replenish.theory import sorted_data_warning  # of which other runs need nothing
+
+            if message := sorted_data_warning(order, labels):
+                warnings.warn(message, stacklevel=2)
         return order
 
     def steps_per_epoch(self, num_samples: int) -> int:

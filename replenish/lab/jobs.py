@@ -19,7 +19,7 @@ class Execution:
 
     Attributes:
         runs: The folder of the runs' folders.
-        launcher: "local", "slurm" or "ray".
+        launcher: "local" or "slurm".
         parallel: How many runs at once.
         hardware: The hardware of each run.
         budget: Seconds for all runs together; None for no limit.

@@ -9,7 +9,7 @@ stops as soon as there is a verdict, it rests on an interval that is valid at al
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -52,9 +52,12 @@ class Rule:
     def __post_init__(self) -> None:
         if self.margin is not None:
             object.__setattr__(self, "margin", checks.real("margin", self.margin, positive=True))
-        low, high = self.possible
+        try:
+            low, high = map(float, self.possible)
+        except (TypeError, ValueError):
+            low = high = math.nan
         if not low < high:  # also if either is NaN
-            raise ValueError(f"possible should be the least and the greatest value, but got {self.possible}")
+            raise ValueError(f"possible should be the least and the greatest value, but got {self.possible!r}")
 
     @property
     def level(self) -> float:
@@ -123,14 +126,14 @@ class Verdict:
     @property
     def warning(self) -> str | None:
         """What makes the numbers doubtful, if anything."""
-        n = self.difference.n
+        n, pair = self.difference.n, f"{self.first} and {self.second}"
         if 0 < n < FEWEST_SEEDS:
             pairs = "a single pair of runs decides" if n == 1 else f"{n} pairs of runs decide"
             return f"{pairs} nothing: take at least {FEWEST_SEEDS} seeds"
         if n and self.difference.error == 0:
             if self.difference.mean == 0:
-                return "both gave the same value at every seed: the metric may be saturated or too coarse"
-            return "the difference was the same at every seed: the metric may not be random at all"
+                return f"{pair} gave the same value at every seed: the metric may be saturated or too coarse"
+            return f"{pair} differ by the same at every seed: the metric may not be random at all"
         return None
 
     @property
@@ -140,12 +143,9 @@ class Verdict:
         if mean is None:
             return f"Undecided between {first} and {second}: no seed has ended with both."
         unit = f" {rule.unit}" if rule.unit else ""
-        size = self.number(mean)
-        if size.startswith("0"):
-            size = f"level on average ({size}{unit})"
-        else:
-            size = f"{size[1:]}{unit} {'higher' if mean > 0 else 'lower'}"
-        found = f"{size} ({self._interval_words()})"
+        sign, size = self.number(mean)[0], self.number(mean)[1:]
+        apart = "level on average" if sign == "0" else f"{size}{unit} {'higher' if mean > 0 else 'lower'}"
+        found = f"{apart} ({self._interval_words()})"
         if self.outcome == "equivalent":
             return f"{first} and {second} are equivalent within {rule.margin:g}{unit}: {first} {found}."
         if self.outcome != "undecided":
@@ -212,11 +212,13 @@ def decide(
     names: tuple[str, str] = ("the first", "the second"),
     *,
     adjusted_p: float | None = None,
+    adjusted_equivalence_p: float | None = None,
     together: int = 1,
 ) -> Verdict:
     """Return the verdict on a difference.
 
-    - *equivalent*: the interval lies within the margin. A difference that is certain but smaller than what matters is
+    - *equivalent*: the interval lies within the margin, and the adjusted p-value of that, if there is one, is small
+      enough. A difference that is certain but smaller than what matters is
       equivalent too, and `sign` still says which way it goes.
     - *better* or *worse*: the interval excludes 0, and the adjusted p-value, if there is one, is below 0.05.
     - *undecided*: neither.
@@ -226,6 +228,7 @@ def decide(
         rule: How it is judged; by default a lower value is better, and there is no margin.
         names: The names of the two.
         adjusted_p: The p-value after Holm's method, if several comparisons are judged together by it.
+        adjusted_equivalence_p: The p-value of equivalence after Holm's method.
         together: How many comparisons are judged together.
 
     Example:
@@ -245,7 +248,8 @@ def decide(
         outcome = "undecided"
     within = rule.interval(difference, rule.equivalence_coverage)
     if rule.margin is not None and within is not None and max(-within.low, within.high) < rule.margin:
-        outcome = "equivalent"
+        survives = adjusted_equivalence_p is None or adjusted_equivalence_p < (1 - within.coverage) / 2
+        outcome = "equivalent" if survives else outcome
     return Verdict(outcome, *names, difference, interval, sign, rule, adjusted_p, together)
 
 
@@ -254,17 +258,36 @@ def decide_together(
 ) -> list[Verdict]:
     """Return the verdicts on differences that are looked at together, with p-values adjusted by Holm's method.
 
-    A rule that widens its intervals for several comparisons, or for several looks, needs no other adjustment.
+    The tests of a difference and those of equivalence are two families. A rule that widens its intervals for several
+    comparisons, or for several looks, needs no other adjustment.
     """
     judged = [decide(*each) for each in zip(differences, rules, names, strict=True)]
-    p_values = {place: each.difference.p_value for place, each in enumerate(judged) if each.interval is not None}
-    adjusted = holm(p_value for p_value in p_values.values() if p_value is not None)
-    for place, p_value in zip(p_values, adjusted, strict=True):
+    tested = [place for place, each in enumerate(judged) if each.interval is not None]
+    of_difference = _adjusted({place: differences[place].p_value for place in tested})
+    of_equivalence = _adjusted({place: _equivalence_p(differences[place], rules[place]) for place in tested})
+    for place in tested:
         if not rules[place].anytime and rules[place].comparisons == 1:
             judged[place] = decide(
-                differences[place], rules[place], names[place], adjusted_p=p_value, together=len(adjusted)
+                differences[place],
+                rules[place],
+                names[place],
+                adjusted_p=of_difference[place],
+                adjusted_equivalence_p=of_equivalence.get(place),
+                together=len(tested),
             )
     return judged
+
+
+def _equivalence_p(difference: Difference, rule: Rule) -> float | None:
+    """Return the larger p-value of the two one-sided tests against the margin; None without a margin."""
+    assert difference.mean is not None
+    return None if rule.margin is None else difference.p_above(rule.margin - abs(difference.mean))
+
+
+def _adjusted(p_values: Mapping[int, float | None]) -> dict[int, float]:
+    """Return the p-values that there are, by place, after Holm's method."""
+    known = {place: p_value for place, p_value in p_values.items() if p_value is not None}
+    return dict(zip(known, holm(known.values()), strict=True))
 
 
 def signed(value: float | None, unit: str = "points") -> str:

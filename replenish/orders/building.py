@@ -103,12 +103,9 @@ def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
         raise TypeError(f"config should be a dict that config() returned, but got a {type(config).__name__}")
     by_class = {entry.order_class.__name__: entry for entry in ORDERS.values()}
     kind = config.get("order")
-    if kind in COMPOSED:
-        order = COMPOSED[str(kind)](config, facts)
-    elif kind in by_class:
-        order = _listed(by_class[str(kind)], config, facts)
-    else:
+    if not isinstance(kind, str) or kind not in {*COMPOSED, *by_class}:
         raise ValueError(f"order should be the name of one of replenish's orders, but the config has {kind!r}")
+    order = COMPOSED[kind](config, facts) if kind in COMPOSED else _listed(by_class[kind], config, facts)
     if "loader_last_batch_size" in config:  # as `exec` and `reorder` fit it to a loader
         order = FittedOrder(order, int(config["steps"]), int(config["loader_last_batch_size"]))
     for name, value in order.config().items():

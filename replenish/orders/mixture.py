@@ -243,6 +243,8 @@ def _checked_weights(name: str, weights: Any, count: int) -> Weights:
 
 
 def _checked_stages(stages: Any, count: int) -> tuple[tuple[int, Weights], ...]:
+    if stages is not None and not isinstance(stages, (list, tuple)):
+        raise ValueError(f"stages should list pairs (until_step, weights), but got {stages!r}")
     checked: list[tuple[int, Weights]] = []
     for number, stage in enumerate(stages or ()):
         if not isinstance(stage, (list, tuple)) or len(stage) != 2:

@@ -183,6 +183,11 @@ def make_sequence(sequence: str | npt.ArrayLike, num_samples: int, seed: int) ->
                     f'{num_samples}; take sequence="identity"'
                 )
             return (ShuffledSequence if sequence == "shuffled" else ReshuffledSequence)(num_samples, seed)
+    return ListedSequence(_checked_indices(sequence, num_samples), num_samples)
+
+
+def _checked_indices(sequence: str | npt.ArrayLike, num_samples: int) -> Int64Array:
+    """Return the indices of a listed sequence, or raise."""
     indices = checks.array("sequence", sequence)
     if indices.ndim == 0:
         raise ValueError(
@@ -200,7 +205,7 @@ def make_sequence(sequence: str | npt.ArrayLike, num_samples: int, seed: int) ->
                 f"sequence should hold indices in [0, {num_samples}), num_samples being {num_samples}, "
                 f"but got {extreme}"
             )
-    return ListedSequence(indices.astype(np.int64), num_samples)
+    return indices.astype(np.int64)
 
 
 def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:

@@ -85,10 +85,10 @@ class Quotas:
 
 
 def even_turn(circle: int) -> int:
-    """Return by how much to turn on a circle of so many points, to come to all of them and to spread evenly on the way.
+    """Return by how much to turn on a circle of so many points, to reach all of them and to spread evenly on the way.
 
-    A turn spreads the more evenly, the smaller the quotients of Euclid's algorithm are, of which the golden section has
-    only ones. Of the turns next to it that share no divisor with the circle, this is the one whose largest is smallest.
+    The smaller the quotients of Euclid's algorithm, the more evenly a turn spreads; those of the golden section are all
+    1. Of the turns near it that share no divisor with the circle, this one's largest quotient is the smallest.
 
     Example:
         >>> even_turn(56), even_turn(782)

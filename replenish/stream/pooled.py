@@ -236,18 +236,19 @@ class PooledStream(Iterator[list[T]], Generic[T]):
                 f"but it is False and the source is a {type(self._opener.source).__name__}; set store_items=True, or "
                 f"give a callable start -> iterable"
             )
-        saved: dict[str, Any] = dict(state.save(self, self._step))
-        saved["length"] = self._reader.length or 0
-        if self._probe:
-            saved["sought"] = 1  # nothing was read there yet: the source may have ended before
-        if self._items is not None and self.store_items:
-            saved["items"] = self._items
-        elif self.store_items and not (self.seekable and self._pool is None):  # after seek() none are held yet
-            saved["items"] = self._items_held()
-        seen = self._checksum if self._pool is None else self._checksum_of_pool()
-        if seen is not None and "items" not in saved:
-            saved["checksum"] = seen
-        return saved
+        with self._lock.lock:
+            saved: dict[str, Any] = dict(state.save(self, self._step))
+            saved["length"] = self._reader.length or 0
+            if self._probe:
+                saved["sought"] = 1  # nothing was read there yet: the source may have ended before
+            if self._items is not None and self.store_items:
+                saved["items"] = self._items
+            elif self.store_items and not (self.seekable and self._pool is None):  # after seek() none are held yet
+                saved["items"] = self._items_held()
+            seen = self._checksum if self._pool is None else self._checksum_of_pool()
+            if seen is not None and "items" not in saved:
+                saved["checksum"] = seen
+            return saved
 
     def _checksum_of_pool(self) -> int | None:
         """Return a checksum of items that a resumed stream reads again, or None if there are none."""
@@ -298,11 +299,12 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         if items is not None and not (isinstance(items, Mapping) and set(items) >= ITEM_FIELDS):
             raise ValueError(f"items in state should be what state_dict() put there, but got a {type(items).__name__}")
         self._check_position(step)
-        self._reader.length = length or self._opener.length
         seen = state_dict.get("checksum")
-        self._begin_at(step, items)
-        self._checksum = None if seen is None or items is not None else int(seen)
-        self._probe = bool(state_dict.get("sought")) and self._reader.length is None
+        with self._lock.lock:
+            self._reader.length = length or self._opener.length
+            self._begin_at(step, items)
+            self._checksum = None if seen is None or items is not None else int(seen)
+            self._probe = bool(state_dict.get("sought")) and self._reader.length is None
 
     def seek(self, step: int) -> None:
         """Go to `step` of a seekable source, without drawing the batches before.
@@ -317,8 +319,9 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             )
         step = checks.step(step)
         self._check_position(step)
-        self._begin_at(step)
-        self._probe = self._reader.length is None
+        with self._lock.lock:
+            self._begin_at(step)
+            self._probe = self._reader.length is None
 
     def _check_position(self, step: int) -> None:
         last = (MAX_POSITION - self.pool_size) // self.batch_size - 1

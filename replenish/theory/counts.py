@@ -40,7 +40,7 @@ def configurations_without_replacement(num_samples: int, batch_size: int, epochs
 
 
 def configurations_with_replacement(num_samples: int, batch_size: int, epochs: int = 1) -> int:
-    """Count them for as many steps of batched replacement, or of SRS (equation 3): n_E * n_B * C(N, B).
+    """Count the mini-batches of as many steps of batched replacement, or of SRS (equation 3): n_E * n_B * C(N, B).
 
     >>> configurations_with_replacement(5, 2)
     30
@@ -50,7 +50,7 @@ def configurations_with_replacement(num_samples: int, batch_size: int, epochs: i
 
 
 def configurations_conventional(num_samples: int, batch_size: int, epochs: int = 1) -> int:
-    """Count them for independent draws, n_E * n_B * C(N+B-1, B) (section 2, for contrast): multisets of B."""
+    """Count the multisets of B samples in as many steps of independent draws: n_E * n_B * C(N+B-1, B) (section 2)."""
     n, b, steps = _training(num_samples, batch_size, epochs)
     return steps * math.comb(n + b - 1, b)
 
@@ -79,7 +79,7 @@ def term_ratio(num_samples: int, batch_size: int, k: int) -> Fraction:
 
 
 def log10_configurations_without_replacement(num_samples: int, batch_size: int, epochs: int = 1) -> float:
-    """Return log10 of `configurations_without_replacement`: equation 3 less the ratio, both as logarithms.
+    """Return log10 of `configurations_without_replacement`: equation 3 minus the ratio, both as logarithms.
 
     This and the other logarithms are right to 1e-9, or to 1e-14 of their value where that is more.
 

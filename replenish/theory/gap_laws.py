@@ -78,8 +78,8 @@ class ListedGaps(GapLaw):
 def epoch_gaps(num_samples: int, batch_size: int, steps: int, effective_epoch: float | None = None) -> GapLaw:
     """Return the gaps of independent permutations, of which `steps` batches are used each.
 
-    From a place in one epoch to an independent one in the next; with a share of the samples left out, past any
-    number of epochs that leave the sample out. An effective epoch is of N/B steps unless another length is given.
+    A gap runs from a place in one epoch to an independent place in the next. Where a share of the samples is left out,
+    it may pass any number of epochs without the sample. An effective epoch has N/B steps, or the length that is given.
     """
     sizes = np.full(steps, batch_size)
     sizes[-1] = min(batch_size, num_samples - (steps - 1) * batch_size)
@@ -96,7 +96,7 @@ def palindrome_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
     """Return the gaps of a permutation and its reverse, of which `steps` batches are used each."""
     cuts = np.arange(0, num_samples + 1, batch_size)
     edges = np.unique(np.concatenate([cuts, num_samples - cuts, [num_samples]]))
-    lengths, places = np.diff(edges), edges[:-1]  # runs of places with the same batch, forth and back
+    lengths, places = np.diff(edges), edges[:-1]  # runs of places that share a batch in both passes
     forth, back = places // batch_size, steps + (num_samples - 1 - places) // batch_size
     has_forth, has_back = forth < steps, back < 2 * steps
     first, last = np.where(has_forth, forth, back), np.where(has_back, back, forth)
@@ -146,7 +146,7 @@ class PoolGaps(GapLaw):
         """Return V(x) and -V'(x)."""
         k = self._k
         # The integrand has a kink at the phase of a sample that is inserted just as the window ends, and falls off
-        # over k behind it and behind 0: panels of at most 4k on either side.
+        # over a distance k beyond it and beyond 0: panels of at most 4k on either side.
         panels = math.ceil(max(1.0, 0.25 / k))
         places = ((np.arange(panels)[:, None] + (_NODES + 1) / 2) / panels).ravel()
         kink = 1 - x[:, None] % 1
@@ -169,7 +169,7 @@ class PoolGaps(GapLaw):
 
 
 def _whole_steps(epochs: ArrayLike, steps: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return how many whole steps so many epochs are; a hair under a whole number is that number."""
+    """Return the number of whole steps in so many epochs; a value just below a whole number is rounded up."""
     whole = np.floor(checks.reals("epochs", epochs) * steps + 1e-9)
     return np.minimum(whole, 2.0**62).astype(np.int64)
 

@@ -105,9 +105,9 @@ class WhiteNoise(NoiseLaw):
 class MixtureNoise(NoiseLaw):
     """Independent sources with fixed shares of each batch, each in its own order: S/S0 = sum of w S_i/S0_i.
 
-    A source with the share w of a batch of B gives w B samples per step, like a training with that batch size. Left
-    out are the steps in which a source gives one sample more or less than w B, and the distance of the mixture's mean
-    from the mean of all samples, which is intended.
+    A source with the share w of a batch of B gives w B samples per step, like a training with that batch size. This
+    leaves out the steps in which a source gives one sample more or less than w B, and the distance of the mixture's
+    mean from the mean of all samples, which is intended.
     """
 
     parts: tuple[tuple[float, NoiseLaw], ...]  # the share of each source, and its law at its own batch size
@@ -133,7 +133,7 @@ class MixtureNoise(NoiseLaw):
 
 @dataclass(frozen=True)
 class EpochsNoise(NoiseLaw):
-    """Epochs of equal numbers of steps; a subclass has their dependence on each other."""
+    """Epochs of equal numbers of steps; a subclass says how they depend on each other."""
 
     steps: int  # of an epoch
     # The mean over an epoch's batches of B / (size of the batch): 1 where no batch is short.
@@ -173,8 +173,8 @@ class EpochNoise(EpochsNoise):
 class PalindromeNoise(EpochsNoise):
     """A permutation, then its reverse, each cut into batches from its own beginning: flip-flop.
 
-    Pairs of epochs are independent. With N = wB + r, batch i of the way forth and batch j of the way back share B - r
-    samples if i + j = w - 1, and r if i + j = w; a short batch lies within the first of the other way.
+    Pairs of epochs are independent. With N = wB + r, batch i of the permutation and batch j of its reverse share B - r
+    samples if i + j = w - 1, and r if i + j = w; a short batch lies within the first batch of the other epoch.
     """
 
     epochs_per_block = 2
@@ -197,12 +197,12 @@ class PalindromeNoise(EpochsNoise):
         return self.finite_size * (at_rest + again / self.steps + self.share * both_ways)
 
     def _meetings(self) -> list[tuple[float, int, int]]:
-        """Return (B times the coincidence, first lag, count) of the lags first, first + 2, ... from forth to back."""
+        """Return (B times the coincidence, first lag, count) of the lags first, first + 2, ... to the reverse epoch."""
         whole, rest = divmod(self.num_samples, self.batch_size)
         part = rest / self.batch_size
         if self.steps == whole:  # no batch is short: there is no rest, or it is dropped
             return [(1 - part, 1, whole), (part, 2, whole - 1)]
-        if whole == 0:  # one batch of all samples, forth and back
+        if whole == 0:  # one batch of all samples in each epoch
             return [(1 / part, 1, 1)]
         return [(1 - part, 2, whole), (part, 3, whole - 1), (1.0, 1, 1), (1.0, 2 * whole + 1, 1)]
 
@@ -224,7 +224,7 @@ class PairedEpochsNoise(PalindromeNoise):
 
 @dataclass(frozen=True)
 class RepeatedEpochNoise(EpochsNoise):
-    """One epoch that is repeated for ever, its batches and all: shuffle once.
+    """One epoch, repeated for ever with the same batches: shuffle once.
 
     The noise is periodic, so all its power is in lines at m / steps. On average over permutations all have the same
     power, (B/steps) N/(N-1) [mean of 1/b], except the one at 0, which is the lasting distance of the batches from the

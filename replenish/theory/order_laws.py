@@ -66,8 +66,8 @@ def noise_spectrum(order: Order, frequencies: ArrayLike, *, values: ArrayLike | 
 
     It is that of x_t, the mean over batch t of any number that a fixed sample has (a component of its gradient),
     averaged over all ways to hand out the numbers to the samples. Where batches have random sizes (Poisson draws, balls
-    in bins) it is the sum over the batch divided by the batch size B that was asked for, as private SGD takes it: the
-    mean over as many samples as came varies more.
+    in bins) it is the sum over the batch divided by the batch size B that was asked for, as private SGD takes it. The
+    mean over the samples that came varies more.
 
     Args:
         order: One of the library's orders with a law.
@@ -136,7 +136,7 @@ def _require_whole_batches(order: orders.Order) -> None:
         raise NoLawError("batch_size should divide num_samples for a law, but got one that does not")
 
 
-# ---- Steps that know nothing of each other ----
+# ---- Independent steps ----
 
 
 def _batched_noise(order: orders.BatchedReplacement) -> NoiseLaw:
@@ -147,8 +147,8 @@ def _batched_noise(order: orders.BatchedReplacement) -> NoiseLaw:
 def _weighted_noise(order: orders.WeightedDraws) -> NoiseLaw:
     """Draws with probabilities p_i coincide with probability sum p^2, and the mean that they aim at is another.
 
-    So the level is N/(N-1) (1 - sum p^2), and a line at frequency 0 has the power B N/(N-1) (sum p^2 - 1/N): what the
-    weighted mean is off the plain one, squared.
+    So the level is N/(N-1) (1 - sum p^2), and a line at frequency 0 has the power B N/(N-1) (sum p^2 - 1/N), the
+    squared distance of the weighted mean from the plain one.
     """
     n, b = order.num_samples, order.batch_size
     shares = order.weights / order.weights.max()
@@ -186,7 +186,7 @@ def _paired_noise(order: orders.PairedReversal) -> NoiseLaw:
     return PairedEpochsNoise(*_sizes(order), tuple(order._arranged(np.arange(order.num_samples), epoch=1).tolist()))
 
 
-# ---- A step of its epoch, any equally likely ----
+# ---- Any step of the epoch, equally likely ----
 
 
 def _even_sizes(order: orders.Order) -> tuple[int, int, int]:

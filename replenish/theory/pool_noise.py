@@ -21,7 +21,7 @@ class PoolNoise(NoiseLaw):
     """A pool of M slots, of which B are drawn per step and refilled by any sequence, long after the start.
 
     A copy stays a geometric number of steps, whose characteristic function phi(w) has |phi|^2 = p^2 / (p^2 + 2q (1 -
-    cos w)), p = B/M, q = 1 - p. Did copies leave independently of each other, two copies of a sample inserted d steps
+    cos w)), p = B/M, q = 1 - p. If copies left independently of each other, two copies of a sample inserted d steps
     apart would contribute e^(iwd) |phi|^2, and
 
         S = (1 - |phi|^2) + |phi|^2 S_sequence ,
@@ -206,7 +206,7 @@ class BufferNoise(EpochsNoise):
     phi_i(w) its characteristic function, S/S0 = N/(N-1) [1 - mean |phi_i|^2], and there are lines at m/T, T steps an
     epoch, of power N/(N-1) mean |phi_i|^2 / T: between reshuffling, where all phi_i are the same and vanish there,
     and shuffle once, where |phi_i| = 1. A sample that enters before draw e leaves at a geometric time, until N - M
-    draws are done; if it is there still, it leaves at one of the last M, uniformly.
+    draws are done; if it is still there, it leaves at one of the last M, uniformly.
     """
 
     buffer_size: int  # M
@@ -232,19 +232,19 @@ class BufferNoise(EpochsNoise):
         n, b, m, q = self.num_samples, self.batch_size, self.buffer_size, 1 - 1 / self.buffer_size
         drained = n - m  # draws before the buffer is emptied
         turn = np.exp(-2j * np.pi * np.asarray(frequencies, dtype=np.float64))
-        # The last m draws, each as likely: the part of each step that they are.
+        # The last m draws are equally likely: each step's share of them.
         last = np.array([min((s + 1) * b, n) - max(s * b, drained) for s in range(drained // b, self.steps)]) / m
         tail = sum(part * turn ** (drained // b + s) for s, part in enumerate(last.tolist()))
         # One sample enters with the last draw before that, and all do if there is none.
         total = np.abs(tail) ** 2 * (1 if drained else m)
-        # Backwards over the steps in which samples enter; `later` is phi of one that is there when the step ends.
+        # Backwards over the steps in which samples enter; `later` is phi of a sample still there when the step ends.
         later = tail
         for step in reversed(range(-(-drained // b))):
             end = min((step + 1) * b, drained)
             h = q ** np.arange(end - step * b, 0, -1, dtype=np.float64)  # entering before each draw of the step
             counts = np.ones(len(h))
             if step == 0:
-                counts[0] = m  # the first m are there from the start
+                counts[0] = m  # the first m are in the buffer from the start
             now, change = turn**step, later - turn**step
             total += np.abs(now) ** 2 * counts.sum() + 2 * np.real(now * np.conj(change)) * (counts @ h)
             total += np.abs(change) ** 2 * (counts @ h**2)

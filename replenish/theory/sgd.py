@@ -22,7 +22,7 @@ from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import NoLawError, noise_law
 
 _DOUBLE_POLE = 1e-4  # how near, in parts, two poles are taken as this far apart
-_MOST_NUMBERS = 2**23  # in columns of one number per sample, one column per class: of more classes, some are looked at
+_MOST_NUMBERS = 2**23  # at most, one column of N numbers per class; with more classes, only some are examined
 
 
 def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0, *, values: ArrayLike | None = None) -> Floats:
@@ -100,7 +100,7 @@ differs between classes, not 0.50: take sequence="shuffled"
 
 
 def equivalent_learning_rate(order: Order, other: Order, kappa: float, momentum: float = 0.0) -> float:
-    """Return the factor on the learning rate that gives `order` the variance that `other` has without it.
+    """Return the factor on `order`'s learning rate that gives it the variance of `other`.
 
     Example:
         >>> from replenish import RandomReshuffling, SequencedReplacement
@@ -136,11 +136,11 @@ class OrdersDiffer:
 
     Attributes:
         kappa_per_curvature: kappa is this times the curvature: effective learning rate times N/B.
-        smallest_kappa: That of a direction with no curvature but weight decay; 0 without it.
+        smallest_kappa: kappa of a direction whose only curvature is weight decay; 0 without weight decay.
         largest_difference: The most by which SRS's variance exceeds reshuffling's, as a share of independent draws'.
-        at_curvature: The curvature of the loss where it does.
+        at_curvature: The curvature of the loss where that is.
         same_above: The curvature of the loss above which the difference is less than `noticeable`.
-        noticeable: That share.
+        noticeable: The smallest difference that counts, as a share of independent draws' variance.
         variance_ratio: SRS's variance over reshuffling's in the flattest direction, at `smallest_kappa`.
         learning_rate_ratio: The factor on reshuffling's learning rate that would make up for it there.
     """

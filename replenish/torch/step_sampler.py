@@ -93,34 +93,31 @@ class StepSampler(Sampler[Item], Generic[Item]):
     @property
     def epoch_set(self) -> int | None:
         """The epoch that `set_epoch` set for the next pass, or None if something else set the position."""
-        with self._lock.lock:
-            return None if self._set_by != "set_epoch" else (self._next or 0) // self.steps_per_epoch
+        return self.epoch if self._set_by == "set_epoch" else None
 
     @property
     def step_drawn(self) -> int:
         """The step after the last one that was drawn, for loaders that keep it with each batch.
 
         Raises:
-            ValueError: A step was drawn in part, or it is not known from which pass the loader draws.
+            ValueError: A step was drawn in part, or a pass is drawn from that began before the position was set.
         """
-        with self._lock.lock:
-            latest = self._latest
-            if self._next is not None and (self._undrawn or (latest is not None and latest.exhausted)):
-                step, rest = self._next, self._offset
-            elif latest is not None and self._set_by is None:
-                steps, rest = divmod(latest.drawn, latest.items_per_step)
-                step = latest.start + steps
-            else:
-                raise ValueError("set_epoch and seek should be called between passes, but a pass is under way")
+        latest = self._latest
+        if latest is None or self._set_by:
+            return int(self.state_dict()["step"])
+        steps, rest = divmod(latest.drawn, self.items_per_step)
         if rest:
             raise ValueError(
                 f"batch_size should be the sampler's share of a step, so that a batch is one step, but {rest} of "
-                f"{self.items_per_step} samples of step {step} were drawn"
+                f"{self.items_per_step} samples of step {latest.start + steps} were drawn"
             )
-        return step
+        return latest.start + steps
 
     def seek(self, step: int) -> None:
-        """Let the next pass begin at `step`, counted from the start of the run. To resume, give the steps trained."""
+        """Let the next pass begin at `step`, counted from the start of the run. To resume, give the steps trained.
+
+        A pass that is still under way raises at its next item, unless it began at `step` or ends there.
+        """
         self._restore(checks.step(step))
 
     def set_epoch(self, epoch: int) -> None:
@@ -131,21 +128,20 @@ class StepSampler(Sampler[Item], Generic[Item]):
         their workers were given the first batches, which belong to another epoch then.
 
         Raises:
-            ValueError: The epoch begins and ends before the restored step.
+            ValueError: The position was set to a later epoch, and no pass has begun there.
         """
         epoch = checks.integer("epoch", epoch, minimum=0)
         start = checks.step(epoch * self.steps_per_epoch, "the first step of epoch")
-        end = start + self.steps_per_epoch
         if self.ignores_set_epoch:
             return
         with self._lock.lock:
-            if self._set_by == "seek" and self._next is not None and (start, 0) < (self._next, self._offset):
-                if self._next < end:
+            if self._set_by and self._next is not None and start <= self._next:
+                if self._next < start + self.steps_per_epoch:
                     return
                 raise going_back(epoch, self._next // self.steps_per_epoch, self._next, self.steps_per_epoch)
             latest = self._latest
-            if latest is not None and not latest.exhausted and not start <= latest.start < end:
-                latest.overtaken_by = epoch
+            if latest is not None and not start <= latest.start < start + self.steps_per_epoch:
+                latest.overtaken_by = f"set_epoch({epoch})"
             self._next, self._offset, self._set_by, self._undrawn = start, 0, "set_epoch", True
 
     def state_dict(self, step: int | None = None) -> dict[str, int | str]:
@@ -161,7 +157,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         with self._lock.lock:
             latest = self._latest
             if step is None:
-                if not self._undrawn or self._next is None:
+                if not self._undrawn or self._next is None or self._offset:
                     raise ValueError(
                         "step should be the number of steps trained, since batches were drawn and a loader may have "
                         "prefetched some of them, but got None; call state_dict(step), or use the framework's adapter "
@@ -169,12 +165,17 @@ class StepSampler(Sampler[Item], Generic[Item]):
                     )
                 return state.save(self.order, self._next)
             step = checks.step(step)
-            if latest is not None and self._set_by is None:
-                highest = latest.start - (-latest.drawn // latest.items_per_step)
+            if latest is not None and not self._set_by:
+                highest = latest.start - (-latest.drawn // self.items_per_step)
                 # A loop may also call the epoch finished before its end.
                 if not self._lowest <= step <= highest and step != latest.end:
                     raise not_drawn(step, self._lowest, highest, self.steps_per_epoch)
                 self._lowest = step
+            elif latest is not None and latest.overtaken_by and self._set_by == "seek" and step != self._next:
+                raise ValueError(
+                    f"step should be {self._next}, to which the position was set, until a new pass begins, but got "
+                    f"{step}; leave the loop over the loader and call iter(loader) again after seek or load_state_dict"
+                )
             return state.save(self.order, step)
 
     def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
@@ -198,6 +199,9 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     def _restore(self, step: int, offset: int = 0) -> None:
         with self._lock.lock:
+            latest = self._latest
+            if latest is not None and step not in (latest.start, latest.end):
+                latest.overtaken_by = f"seek({step})"
             self._next, self._offset, self._set_by, self._undrawn = step, offset, "seek", True
 
     def _begin(self, new: Pass[Item]) -> Iterator[Item]:
@@ -209,7 +213,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
                     "the position is unknown, since the last pass was left before its end: call set_epoch(epoch) "
                     "before each pass, or seek(step) with the steps trained"
                 )
-            new.start, new.drawn, new.items_per_step = self._next, self._offset, self.items_per_step
+            new.start, new.drawn = self._next, self._offset
             new.end = (self._next // self.steps_per_epoch + 1) * self.steps_per_epoch
             check_start(new.start, self.expected_start, new.drawn)
             if self._latest is None or not self._latest.exhausted or self._latest.end != new.start:
@@ -253,16 +257,14 @@ class Pass(Iterator[Item], Generic[Item]):
         start: The step at which it began.
         end: The step at which it ends.
         drawn: The number of items drawn since that step.
-        items_per_step: The number of items that make a step.
         exhausted: Whether it was drawn to its end.
-        overtaken_by: The epoch for which `set_epoch` was called while this pass, of another epoch, was under way.
+        overtaken_by: The call that set the position elsewhere while this pass was under way.
     """
 
     def __init__(self, sampler: StepSampler[Item]) -> None:
         self.start = self.end = self.drawn = 0
-        self.items_per_step = 1
         self.exhausted = False
-        self.overtaken_by: int | None = None
+        self.overtaken_by: str | None = None
         self._sampler: StepSampler[Item] = sampler
         self._lock = ForkSafeLock()
         self._items: Iterator[Item] | None = None
@@ -276,18 +278,18 @@ class Pass(Iterator[Item], Generic[Item]):
         with self._lock.lock:
             if self._items is None:
                 self._items = self._sampler._begin(self)
-            if self.overtaken_by is not None:
-                raise RuntimeError(
-                    f"set_epoch({self.overtaken_by}) was called while a pass that began at step {self.start} was under "
-                    f"way: call set_epoch before iter(loader), or use the adapter from replenish.integrations for the "
-                    f"framework that calls it"
-                )
             try:
                 item = next(self._items)
             except StopIteration:
                 if not self.exhausted:
                     self._sampler._finish(self)
                 raise
+            if self.overtaken_by is not None:
+                raise RuntimeError(
+                    f"{self.overtaken_by} was called while a pass that began at step {self.start} was under way: call "
+                    f"it before iter(loader), or use the adapter from replenish.integrations for the framework that "
+                    f"calls it"
+                )
             self.drawn += 1
             self._sampler._undrawn = False
             return item
@@ -297,11 +299,11 @@ class Pass(Iterator[Item], Generic[Item]):
 
 
 def going_back(epoch: int, current: int, step: int, steps_per_epoch: int | None) -> ValueError:
-    """Return the error for a `set_epoch` that goes back behind a restored step."""
+    """Return the error for a `set_epoch` that goes back behind the position that was set."""
     return ValueError(
-        f"epoch should be at least {current}, the epoch of the restored step {step}, but got {epoch}; resume the loop "
-        f"at epoch step // {steps_per_epoch}, use the framework's adapter from replenish.integrations, or call "
-        f"seek(step) to go back"
+        f"epoch should be at least {current}, that of step {step}, to which the position was set and where no pass has "
+        f"begun, but got {epoch}; resume the loop at epoch step // {steps_per_epoch}, use the framework's adapter from "
+        f"replenish.integrations, or call seek(step) to go back"
     )
 
 

@@ -93,15 +93,17 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self.steps_per_epoch = None if self.batches_of_workers is None else sum(self.batches_of_workers)
         self.ignores_set_epoch = False
         self.expected_start: Callable[[], int] | None = None
-        self._set_by: str | None = None  # "set_epoch", "seek", or None if it is the start or the end of a pass
+        self._is_set = False  # whether a call set the position, not the end of a pass
         self._lowest = 0  # the first step that a state may name
         self._latest: StreamPass[T] | None = None  # in this process
         self._iterator_read = False
         self._epoch = self._within = 0  # the epoch, and the step in it, at which the next pass begins
         self._moves = 1  # how often that was set
-        # For each worker, `_moves` at its latest pass, and a checksum of its first items. It is shared, since a worker
-        # has a copy of everything else, made with the loader's iterator.
+        # Two tensors are shared with the workers, which have copies of everything else.
+        # For each worker: `_moves` at its latest pass, and a checksum of its first items.
         self._passes = torch.zeros(max(1, self.num_workers), 2, dtype=torch.int64)
+        # The position that was set last, in one number, so that no worker reads a half of it; see `_position_set`.
+        self._position = torch.zeros(1, dtype=torch.int64)
         self._share()
 
     def __iter__(self) -> Iterator[list[T]]:
@@ -128,10 +130,10 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         """Let the next pass begin at the start of `epoch`.
 
         A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it. A
-        pass of another epoch that is still under way without workers raises at its next batch.
+        pass of another epoch that is still under way raises at its next batch.
 
         Raises:
-            ValueError: The epoch ends before the restored step.
+            ValueError: The position was set to a later epoch, and no pass has begun there.
         """
         epoch = checks.integer("epoch", epoch, minimum=0, maximum=2**40)
         if self.ignores_set_epoch:
@@ -141,21 +143,21 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
                 f"steps_per_epoch should be given for set_epoch with repeat=True, where a pass has no end, but it is "
                 f"None and epoch is {epoch}"
             )
-        if self._set_by == "seek" and not self._has_begun() and epoch <= self._epoch:
+        if self._is_set and not self._has_begun() and epoch <= self._epoch:
             if epoch == self._epoch:
                 return
             raise going_back(epoch, self._epoch, self._step_of(self._epoch, self._within), self.steps_per_epoch)
-        if self._latest is not None and epoch != self._latest.epoch:
-            self._latest.overtaken_by = epoch
-        self._set(epoch, 0, "set_epoch")
+        self._set(epoch, 0, sought=False)
 
     def seek(self, step: int) -> None:
         """Let the next pass begin at `step`, in batches of this process counted from the start of the run.
 
+        A pass that is still under way raises at its next batch, unless it began at `step` or ends there.
+
         Raises:
             ValueError: The steps of an epoch are not known, or the source cannot begin at a position.
         """
-        self._set(*self._place_of(checks.step(step)), "seek")
+        self._set(*self._place_of(checks.step(step)), sought=True)
 
     def state_dict(self, step: int | None = None) -> dict[str, int | str]:
         """Return the position as plain ints and strings, a few hundred bytes.
@@ -193,7 +195,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         """
         if isinstance(state_dict, Mapping) and set(state_dict) == {"epoch"}:  # as early versions saved it
             epoch = checks.integer("epoch in state", state_dict["epoch"], minimum=0, maximum=2**40)
-            self._set(epoch, 0, "seek")
+            self._set(epoch, 0, sought=True)
         else:
             self.seek(state.load(self, state_dict))
 
@@ -215,15 +217,27 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self._share()
 
     def _share(self) -> None:
-        """Put the tensor that the workers write in shared memory; in a worker it is there already."""
-        self._passes.share_memory_()  # type: ignore[no-untyped-call]
+        """Put the tensors in shared memory; in a worker they are there already."""
+        for shared in (self._passes, self._position):
+            shared.share_memory_()  # type: ignore[no-untyped-call]
 
-    def _set(self, epoch: int, within: int, by: str) -> None:
-        self._set_by, self._lowest = by, self._step_of(epoch, within)
-        self._move(epoch, within)
+    def _set(self, epoch: int, within: int, *, sought: bool) -> None:
+        self._is_set, self._lowest = True, self._step_of(epoch, within)
+        self._move(epoch, within, sought)
 
-    def _move(self, epoch: int, within: int) -> None:
+    def _move(self, epoch: int, within: int, sought: bool = False) -> None:
         self._epoch, self._within, self._moves = epoch, within, self._moves + 1
+        known = self.steps_per_epoch is not None or self.options["repeat"]
+        place = self._step_of(epoch, within) if known else epoch
+        self._position[0] = ~place if sought else place
+
+    def _position_set(self) -> tuple[int, int, bool]:
+        """Return the epoch that was set last, in any process, the step in it, and whether `seek` set it."""
+        place = int(self._position[0])
+        sought, place = place < 0, max(place, ~place)
+        if self.steps_per_epoch is not None:
+            return *divmod(place, self.steps_per_epoch), sought
+        return (0, place, sought) if self.options["repeat"] else (place, 0, sought)
 
     def _has_begun(self) -> bool:
         """Whether a pass has begun since the position was set."""

@@ -31,37 +31,33 @@ class StreamPass(Iterator[list[T]], Generic[T]):
 
     Attributes:
         epoch: The epoch of the pass.
-        overtaken_by: The epoch for which `set_epoch` was called while this pass, of another epoch, was under way.
         drawn: The step within the epoch after the batches drawn, where one consumer gives them all.
     """
 
     def __init__(self, dataset: PooledIterableDataset[T]) -> None:
         self.epoch = self.drawn = 0
-        self.overtaken_by: int | None = None
         self._dataset = dataset
         self._lock = ForkSafeLock()
         self._worker = 0  # the worker whose part of the source this is; after `seek`, not always this process's own
         self._moves = 0  # the dataset's `_moves` when the pass began; 0 before it begins
+        self._place = (0, 0)  # the dataset's position when the pass began, or when a state was loaded
         self._stream: PooledStream[T] | None = None  # None if there are no items
         self._end: int | None = None  # the step of the stream at which the pass ends
-        self._is_over = self._is_taken = self._is_before_place = False
+        self._is_over = self._is_taken = False
+        self._is_before_place = False  # whether a state of the pass before the one that was set was loaded
 
     def __next__(self) -> list[T]:
         with self._lock.lock:
             if not self._moves:
                 self._begin()
+            if self._is_over:
+                raise StopIteration
             if self._is_before_place:
                 raise ValueError(
                     f"set_epoch should be called with epoch {self.epoch} of the loader's state first, since the loader "
                     f"was saved before it reached the end of that pass, but got {self.epoch + 1}"
                 )
-            if self._is_over:
-                raise StopIteration
-            if self.overtaken_by is not None:
-                raise RuntimeError(
-                    f"set_epoch({self.overtaken_by}) was called while a pass of epoch {self.epoch} was under way: call "
-                    f"set_epoch before iter(loader)"
-                )
+            self._check_position()
             try:
                 if self._stream is None or (self._end is not None and self._stream.step >= self._end):
                     raise StopIteration
@@ -72,10 +68,21 @@ class StreamPass(Iterator[list[T]], Generic[T]):
             self.drawn += 1
             return batch
 
+    def _check_position(self) -> None:
+        """Raise if a later pass has begun, or if the position was set within this one or to another epoch."""
+        epoch, within, sought = self._dataset._position_set()
+        known = [self._place, (self.epoch + 1, 0)]  # adapters seek to the start and to the end of a pass
+        is_known = (epoch, within) in known if sought else epoch in (self.epoch, self._place[0])
+        if self._is_taken or not is_known:
+            raise RuntimeError(
+                f"the position was set to epoch {epoch}, step {within} of it, while a pass of epoch {self.epoch} was "
+                f"under way: call set_epoch, seek or load_state_dict before iter(loader)"
+            )
+
     def take_stream(self, worker: int) -> PooledStream[T] | None:
-        """End this pass, and return its stream for a later pass that continues the same worker's part."""
+        """Leave the stream to a later pass that continues the same worker's part."""
         with self._lock.lock:
-            self._is_over = self._is_taken = True
+            self._is_taken = True
             stream, self._stream = self._stream, None
             return stream if worker == self._worker else None
 
@@ -114,6 +121,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
                 f"or with the next if it was over, but got {place}"
             )
         self.epoch, self._worker, self._end, self._stream, self._moves = epoch, worker, end, stream, moves
+        self._place = (dataset._epoch, dataset._within)
         if is_set and place != epoch:
             self._is_before_place = True  # a loader that knows that this pass was over begins another one
             return
@@ -148,15 +156,15 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         self._mark_as_begun(own, moves)
         dataset._latest = self
         self.epoch, self._worker, self._end, self._stream = epoch, worker, end, stream
-        self.drawn, self._moves = within, moves
+        self.drawn, self._moves, self._place = within, moves, (epoch, within)
 
     def _finish(self) -> None:
         """End the pass. In the main process the next epoch follows, unless the position was set meanwhile."""
         self._is_over = True
         dataset = self._dataset
-        set_again = dataset._set_by == "set_epoch" and (dataset._epoch, dataset._latest) == (self.epoch, self)
+        set_again = (dataset._epoch, dataset._latest) == (self.epoch, self) and dataset._position[0] >= 0
         if get_worker_info() is None and (dataset._moves == self._moves or set_again):
-            dataset._set_by = None
+            dataset._is_set = False
             dataset._move(self.epoch + 1, 0)
 
     def _number(self) -> int:

@@ -15,25 +15,25 @@ _KAPPAS = np.geomspace(0.05, 16, 80)
 def chart_of(results: Results, rate: float) -> Chart:
     """Return the chart of a learning rate: points with the seeds' 95 % intervals, and the laws as thin lines."""
     series = []
-    for arm, told in ARMS.items():
-        if arm == WHITE:
+    for name, arm in ARMS.items():
+        if name == WHITE:
             continue
-        values = results.values(rate, arm)
+        values = results.values(rate, name)
         ends = [(value.law, value.excess.interval) for value in values]
         series.append(
             Series(
-                told.label,
+                arm.label,
                 [value.kappa for value in values],
                 [value.measured for value in values],
                 [None if each is None else max(law + each.low, 0.0) for law, each in ends],
                 [None if each is None else law + each.high for law, each in ends],
                 kind="points",
-                order=told.order,
+                order=arm.order,
                 whiskers=True,
             )
         )
-        law = results.law(arm, _KAPPAS.tolist()).tolist()
-        series.append(Series(f"{told.label}, law", _KAPPAS.tolist(), law, like=told.label, thin=True))
+        law = results.law(name, _KAPPAS.tolist()).tolist()
+        series.append(Series(f"{arm.label}, law", _KAPPAS.tolist(), law, like=arm.label, thin=True))
     label = "κ: learning rate times curvature, per epoch"
     return Chart(f"rate-{rate:g}", label, f"learning rate {rate:g}", tuple(series), log=True)
 

@@ -130,7 +130,9 @@ def read_results(folder: Path, name: str) -> Results:
     """Return the records of an experiment; refuses none, and records of different settings."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{name.replace('/', '-')}-seed*.json"))]
     if not records:
-        raise ValueError(f"{folder} has no record of {name}; make them with: replenish run {name} --runs {folder}")
+        raise ValueError(
+            f"{folder} has no record of {name}; make them with: python -m study noise {name} --runs {folder}"
+        )
     if any(record["setting"] != records[0]["setting"] for record in records):
         raise ValueError(f"{folder} has records of different settings of {name}; keep those of one")
     return Results({record["seed"]: record for record in sorted(records, key=lambda record: record["seed"])})

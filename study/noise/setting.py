@@ -14,7 +14,7 @@ from replenish.orders import Order, build_order
 
 @dataclass(frozen=True)
 class Setting:
-    """One experiment, but for the seed."""
+    """One experiment, except for its seed."""
 
     # Constant, without momentum. At the same kappa a lower one has directions that are sharper.
     learning_rates: tuple[float, ...] = (0.2, 0.05)

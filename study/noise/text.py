@@ -20,7 +20,7 @@ def results_table(results: Results, rate: float) -> Table:
         Column("kappa", lambda band: f"{band[0]:.2g} to {band[1]:.2g}", numeric=False),
         Column("directions", lambda band: str(_known(results.value(rate, WHITE, band)).directions)),
     ]
-    columns += [Column(told.label, partial(_cell, results, rate, arm)) for arm, told in ARMS.items() if arm != WHITE]
+    columns += [Column(arm.label, partial(_cell, results, rate, name)) for name, arm in ARMS.items() if name != WHITE]
     subjects = [(f"{band[0]:g}", band) for band in results.bands() if results.value(rate, WHITE, band) is not None]
     return Table(f"rate-{rate:g}", f"Learning rate {rate:g}", columns, subjects)
 

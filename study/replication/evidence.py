@@ -72,7 +72,7 @@ class Evidence:
             for what in _ALIKE:
                 # A diverged run stops early; its steps are no choice of ours.
                 if what != "steps" or "diverged" not in (run.status, runs[0].status):
-                    _same(what, *((each.path, _told(each, what)) for each in (runs[0], run)))
+                    _same(what, *((each.path, _recorded(each, what)) for each in (runs[0], run)))
 
     def difference(self, first: str, second: str, seeds: int, reading: Reading) -> Difference:
         """Return first minus second for every seed below `seeds` that has ended in both.
@@ -110,12 +110,12 @@ def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> 
     return Evidence({name: ArmRuns(arm, found[name]) for name, arm in arms.items()}, tuple(left_out))
 
 
-def _told(run: RunRecord, what: str) -> Any:
-    """Return what a result says; of the versions those of others, since our code is named by its commit."""
-    told = run.told(what)
-    if what == "versions" and told:
-        return {name: version for name, version in told.items() if name != "replenish"}
-    return told
+def _recorded(run: RunRecord, what: str) -> Any:
+    """Return an entry of a result; of the versions without our own, since a run names our code by its commit."""
+    value = run.told(what)
+    if what == "versions" and value:
+        return {name: version for name, version in value.items() if name != "replenish"}
+    return value
 
 
 def _same(what: str, first: tuple[str, Any], second: tuple[str, Any]) -> None:

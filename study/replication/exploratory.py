@@ -5,17 +5,19 @@ Nobody asked these questions before the runs. Where one of them matters, part K 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from replenish.lab.report.text import p_words
-from replenish.lab.show import NOTHING, Column, Table
+from replenish.lab.show import Column, Table
 from replenish.lab.statistics import Difference, paired_difference
 from study.replication.evidence import Evidence
 from study.replication.judgement import difference_of_differences
 from study.replication.plan import COMPARISONS, PRIMARY
+from study.replication.text import interval_words, with_decimals
 from study.replication.training_loss import metric_by_epoch
 
+_three_decimals = partial(with_decimals, decimals=3)
 SRS, RESHUFFLING, REPLACEMENT = PRIMARY.first, PRIMARY.second, "rates/replacement-paper"
 ORIGINAL_UNIT = "unit/reshuffling"
 
@@ -90,18 +92,12 @@ def exploratory_table(evidence: Evidence) -> Table:
         Column("difference", lambda finding: finding.label, numeric=False),
         Column("in", lambda finding: finding.unit, numeric=False),
         Column("n", lambda finding: str(finding.effect.n)),
-        Column("mean", lambda finding: _signed(finding.effect.mean)),
-        Column("95 % interval", lambda finding: interval_text(finding.effect, _signed)),
+        Column("mean", lambda finding: _three_decimals(finding.effect.mean)),
+        Column("95 % interval", lambda finding: interval_words(finding.effect, show=_three_decimals)),
         Column("p, uncorrected", lambda finding: p_words(finding.effect.p_value)),
     )
     rows = [(finding.label + finding.unit, finding) for finding in findings(evidence)]
     return Table("exploratory", "Not asked, and found", columns, rows)
-
-
-def interval_text(effect: Difference, show: Callable[[float], str]) -> str:
-    """Return the ends of an effect's 95 % interval."""
-    interval = effect.interval()
-    return NOTHING if interval is None else f"{show(interval.low)} to {show(interval.high)}"
 
 
 def _difference(evidence: Evidence, first: str, second: str, name: str, seeds: int) -> Difference:
@@ -114,7 +110,3 @@ def _difference(evidence: Evidence, first: str, second: str, name: str, seeds: i
         for arm in (first, second)
     )
     return paired_difference(*sides)
-
-
-def _signed(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:+.3f}".replace("-", "\u2212")

@@ -18,13 +18,9 @@ from replenish.lab.statistics import Difference, paired_difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, NOT_OBSERVED, OBSERVED, UNDECIDED
 from study.replication.evidence import Evidence
-from study.replication.exploratory import (
-    clean_loss,
-    interval_text,
-    original_minus_after,
-    srs_minus_replacement,
-)
+from study.replication.exploratory import clean_loss, original_minus_after, srs_minus_replacement
 from study.replication.judgement import Judgement
+from study.replication.text import interval_words
 from study.replication.training_loss import loss_differences
 
 NOT_TESTED = "not tested"
@@ -229,7 +225,7 @@ def _published(first: str, second: str) -> str:
 def _effect(row: PaperClaim) -> str:
     if row.effect is None or row.effect.mean is None:
         return NOTHING
-    return f"{signed(row.effect.mean)} ({interval_text(row.effect, signed)}){' nats' if row.show_nats else ''}"
+    return f"{signed(row.effect.mean)} ({interval_words(row.effect)}){' nats' if row.show_nats else ''}"
 
 
 def _cost(row: PaperClaim) -> str:

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 
 from replenish.lab.report.text import duration, p_words, percent
-from replenish.lab.show import NOTHING, Cell, Column, Origin, Table
+from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
@@ -32,7 +32,7 @@ def comparisons_table(judgement: Judgement) -> Table:
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
         Column("n", _n),
-        Column("effect", lambda judged: _told(judged.effect)),
+        Column("effect", lambda judged: _mean(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("90 % interval", lambda judged: _between(judged.effect, 0.9)),
         Column("sd of pairs", lambda judged: _deviation(judged.effect)),
@@ -51,8 +51,8 @@ def second_reading_table(first: Judgement, second: Judgement) -> Table:
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
         Column("n", _n),
-        Column("test images", lambda judged: _told(first[judged.comparison.name].effect)),
-        Column("images not used", lambda judged: _told(judged.effect)),
+        Column("test images", lambda judged: _mean(first[judged.comparison.name].effect)),
+        Column("images not used", lambda judged: _mean(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("sd of pairs", lambda judged: _deviation(judged.effect)),
         Column("it would say", lambda judged: judged.verdict, numeric=False),
@@ -74,31 +74,34 @@ def arms_table(evidence: Evidence) -> Table:
         Column("time", _time, "of a run, median"),
     )
     ended = [run for arm in evidence.arms.values() for run in arm.runs.values()]
-    origins = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
+    made = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
+    made_by = "; ".join(f"{command} at commit {commit} ({n} runs)" for (command, commit), n in sorted(made.items()))
     return Table(
         "arms",
         "What was run",
         columns,
         list(evidence.arms.items()),
-        remarks=[f"Left out, since its seed was not stated: {path}" for path in evidence.left_out],
-        origins=[Origin(command, commit, count) for (command, commit), count in sorted(origins.items())],
+        remarks=[
+            *(f"Left out, since its seed was not stated: {path}" for path in evidence.left_out),
+            f"Made by {made_by}.",
+        ],
     )
 
 
 def _claim_effect(claim: Claim, judgement: Judgement) -> str:
-    told = []
+    effects = []
     for name in claim.comparisons:
         judged = judgement[name]
         if judged.complete and judged.effect is not None:
-            told.append(f"{signed(judged.effect.mean)} ({interval_words(judged.effect)})")
-    return "; ".join(told) or NOTHING
+            effects.append(f"{signed(judged.effect.mean)} ({interval_words(judged.effect)})")
+    return "; ".join(effects) or NOTHING
 
 
 def _n(judged: Judged) -> str:
     return str(judged.pairs) if judged.complete else f"{judged.pairs} of {judged.comparison.seeds}"
 
 
-def _told(effect: Difference | None) -> str:
+def _mean(effect: Difference | None) -> str:
     return NOTHING if effect is None else signed(effect.mean)
 
 

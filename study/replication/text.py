@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from replenish.lab.show import NOTHING
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED
@@ -72,10 +75,15 @@ def effect_words(judged: Judged) -> str:
     return "nothing yet" if effect is None else f"{signed(effect.mean)} points ({_between(effect)})"
 
 
-def interval_words(effect: Difference, coverage: float = 0.95) -> str:
+def interval_words(effect: Difference, coverage: float = 0.95, show: Callable[[float], str] = signed) -> str:
     """Return an interval: "−0.10 to +0.34"."""  # noqa: RUF002
     interval = effect.interval(coverage)
-    return "no interval" if interval is None else f"{signed(interval.low)} to {signed(interval.high)}"
+    return "no interval" if interval is None else f"{show(interval.low)} to {show(interval.high)}"
+
+
+def with_decimals(value: float | None, decimals: int) -> str:
+    """Return a number with its sign and so many decimals."""
+    return NOTHING if value is None else f"{value:+.{decimals}f}".replace("-", "−")  # noqa: RUF001
 
 
 def _place(effect: Difference) -> str:

@@ -8,14 +8,17 @@ taken of all images at once, with dropout off, so that no order can bend it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from replenish.lab.show import NOTHING, Column, Table
 from replenish.lab.statistics import Difference, paired_difference
 from replenish.lab.verdict import signed
 from study.replication.evidence import ArmRuns, Evidence
 from study.replication.plan import PRIMARY
+from study.replication.text import interval_words, with_decimals
 
 ARMS = (PRIMARY.first, PRIMARY.second)
+_loss = partial(with_decimals, decimals=4)
 #: The learning rate first drops at 36; 35 is the last measurement before it.
 LAST_LARGE, EPOCHS = 35, (20, 35, 60)
 
@@ -35,7 +38,7 @@ class LossDifference:
 
 
 def loss_differences(evidence: Evidence) -> tuple[LossDifference, ...]:
-    """Return the paired differences at the epochs that are told."""
+    """Return the paired differences at the epochs of the table."""
     found = []
     for epoch in EPOCHS:
         online, clean, error = (_by_arm(evidence, name, epoch) for name in ("train_loss", "clean_loss", "clean_error"))
@@ -56,8 +59,8 @@ def losses_sentence(evidence: Evidence) -> str:
     online, clean = (_direction(effect) for effect in (row.online, row.clean))
     found = (
         f"At effective epoch {row.epoch}, the last measurement before the learning rate drops, the loss of SRS was "
-        f"{online} online ({_told(row.online)}) and {clean} clean ({_told(row.clean)}), n = {row.online.n} pairs, "
-        "with 95 % intervals."
+        f"{online} online ({_with_interval(row.online)}) and {clean} clean ({_with_interval(row.clean)}), "
+        f"n = {row.online.n} pairs, with 95 % intervals."
     )
     if row.online.n < PRIMARY.seeds:
         return f"So far, with {row.online.n} of {PRIMARY.seeds} pairs: {found} Nothing is concluded before the last."
@@ -76,9 +79,9 @@ def losses_table(evidence: Evidence) -> Table:
     columns = (
         Column("effective epoch", lambda row: str(row.epoch)),
         Column("n", lambda row: str(row.online.n if row.online else 0)),
-        Column("online loss", lambda row: _told(row.online), "95 % interval"),
-        Column("clean loss", lambda row: _told(row.clean), "95 % interval"),
-        Column("online minus clean", lambda row: _told(row.bias), "95 % interval"),
+        Column("online loss", lambda row: _with_interval(row.online), "95 % interval"),
+        Column("clean loss", lambda row: _with_interval(row.clean), "95 % interval"),
+        Column("online minus clean", lambda row: _with_interval(row.bias), "95 % interval"),
         Column(
             "clean error", lambda row: NOTHING if row.clean_error is None else signed(row.clean_error.mean), "points"
         ),
@@ -107,13 +110,7 @@ def _direction(effect: Difference) -> str:
     return "lower" if interval.high < 0 else "higher"
 
 
-def _told(effect: Difference | None) -> str:
+def _with_interval(effect: Difference | None) -> str:
     if effect is None:
         return NOTHING
-    interval = effect.interval()
-    ends = "no interval" if interval is None else f"{_loss(interval.low)} to {_loss(interval.high)}"
-    return f"{_loss(effect.mean)}, {ends}"
-
-
-def _loss(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:+.4f}".replace("-", "\u2212")
+    return f"{_loss(effect.mean)}, {interval_words(effect, show=_loss)}"

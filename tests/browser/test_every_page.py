@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from made_runs import experiments, mini_config, write_run, write_table3
 
+from replenish.lab.comparing.answer import make_answer
+from replenish.lab.comparing.page import write_page
+from replenish.lab.comparing.question import Outcomes, Question
 from replenish.lab.explain import pages as explain
 from replenish.lab.inspect import Inspection, inspect_orders
 from replenish.lab.inspect.page import figures
@@ -17,12 +20,24 @@ from replenish.lab.inspect.page import page as inspection_page
 from replenish.lab.report import write_report
 from replenish.measure.trace import compute_trace
 
-PAGES = ("explorer", "large explorer", "noise", "inspection", "report", "few runs")
+PAGES = ("explorer", "large explorer", "noise", "inspection", "report", "few runs", "comparison")
 
 
 @pytest.fixture(scope="module")
 def inspection() -> Inspection:
     return inspect_orders(2000, 20, epochs=8)
+
+
+def write_comparison(path: Path) -> None:
+    """Write an undecided comparison of three orders, with a long command and paths without spaces."""
+    orders, command = ("reshuffling", "srs", "block-reshuffling"), "replenish compare --command 'python train.py'" * 4
+    outcomes = Outcomes(Question(orders, 6, metric="validation_perplexity_of_the_average", ask_again=command))
+    for seed in range(6):
+        for place, order in enumerate(orders):
+            outcomes.add(order, seed, 30.0 + math.sin(seed + place))
+    outcomes.fail("srs", 6, f"the run in {'a_folder_with_a_long_name/' * 6} ended")
+    proofs = [("srs", 0, f"loader over {'TensorDataset' * 6}: replaced by srs, seed 0")]
+    write_page(make_answer(outcomes, proofs=proofs, page=path), "A command of your own", (command,), command=command)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +64,7 @@ def paths(inspection: Inspection, tmp_path_factory: pytest.TempPathFactory) -> d
     for order in ("srs", "replacement"):
         write_run(few, mini_config(order=order), 20.0, result=result)
     write_report(few, folder / "few runs.html", experiments={})
+    write_comparison(folder / "comparison.html")
     return {name: folder / f"{name}.html" for name in PAGES}
 
 

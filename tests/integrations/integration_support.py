@@ -1,4 +1,4 @@
-"""What the tests of the integrations share: the golden vector, the examples' stream, and running scripts."""
+"""What the tests of the integrations share: the golden vector, models that record, and running scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+import torch
 from contracts import as_lists
 from golden_vectors import GOLDEN
 
@@ -32,6 +34,53 @@ def golden_order() -> SequencedReplacement:
 def stream(start: int, stop: int) -> list[list[int]]:
     """The stream of all examples: 1,000 samples, batches of 40, seed 3; an epoch has 25 steps."""
     return as_lists(SequencedReplacement(1000, 40, seed=3).batches(start, stop))
+
+
+def lightning_module() -> Any:
+    """Return a Lightning module that keeps what it was trained on."""
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(()))
+            self.seen: list[Any] = []
+
+        def training_step(self, batch: Any) -> Any:
+            self.seen.append(batch)
+            return self.weight * 1.0
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=1e-9)
+
+    return Module()
+
+
+def hugging_face_trainer(kind: Any, folder: Path, data: Any = 40, callbacks: Any = (), **options: Any) -> Any:
+    """Return a Trainer over `data` (a dataset, or a number of rows), whose model keeps what it was trained on."""
+    from transformers import TrainingArguments
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(()))
+            self.seen: list[list[int]] = []
+
+        def forward(self, index: torch.Tensor, labels: torch.Tensor) -> Any:
+            if self.training:
+                self.seen.append(index.tolist())
+            return {"loss": self.weight + labels.sum()}
+
+    defaults = {
+        "data_seed": 3, "use_cpu": True, "report_to": "none", "disable_tqdm": True, "dataloader_pin_memory": False,
+        "logging_strategy": "no", "save_strategy": "no", "per_device_train_batch_size": 4, "max_steps": 22,
+    }  # fmt: skip
+    if "save_steps" in options:
+        defaults["save_strategy"] = "steps"
+    arguments = TrainingArguments(output_dir=str(folder), **{**defaults, **options})
+    if isinstance(data, int):
+        data = [{"index": torch.tensor(number), "labels": torch.tensor(0)} for number in range(data)]
+    return kind(model=Model(), args=arguments, train_dataset=data, callbacks=list(callbacks))
 
 
 def joined(shares: Iterable[Iterable[list[int]]]) -> list[list[int]]:

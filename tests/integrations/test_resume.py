@@ -6,8 +6,8 @@ import itertools
 import json
 import logging
 import os
+import random
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,12 +18,13 @@ from typing import Any
 import histories
 import pytest
 import torch
-from integration_support import environment, joined
+from integration_support import hugging_face_trainer, joined, lightning_module
 from torch.utils.data import DataLoader
 from trainings import DATA, TRAININGS, from_a_thread, one_ahead, stream
 from ways import exact, lost, refused, warned
 
-from replenish.torch import SRSBatchSampler, SRSSampler
+from replenish import RandomReshuffling
+from replenish.torch import PooledIterableDataset, Progress, SRSBatchSampler, SRSSampler
 
 HISTORIES = 80
 NEEDS = {
@@ -33,7 +34,6 @@ NEEDS = {
     "torchdata": "torchdata.stateful_dataloader",
     "Hugging Face Trainer": "transformers",
     "Keras": "keras",
-    "streams": "torchdata.stateful_dataloader",
 }
 # Lightning counts some epochs as finished that are not, after two resumes or without validation.
 MAY_BE_REFUSED = {"Lightning Trainer": "the Trainer continues with batch .* batches would be left out or repeated"}
@@ -60,7 +60,7 @@ def need(stack: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stack", [stack for stack in TRAININGS if stack != "streams"])
+@pytest.mark.parametrize("stack", TRAININGS)
 def test_histories(stack: str, tmp_path: Path) -> None:
     """Exceptions within a step, looks, epochs left early, prefetchers, workers, options: exact, or an error."""
     need(stack)
@@ -75,20 +75,6 @@ def test_histories(stack: str, tmp_path: Path) -> None:
             continue
         exact(stack, *ways, seen=seen, whole=expected, where=seed)
     assert errors <= HISTORIES // 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stack", TRAININGS)
-def test_kill_minus_nine(stack: str) -> None:
-    need(stack)
-    command = [sys.executable, "-W", "ignore", histories.__file__, stack, "3"]
-    folder = Path(histories.__file__).parent
-    path = ":".join(map(str, (folder.parent.parent, folder.parent / "helpers")))
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=600, env=environment(PYTHONPATH=path)
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["kills"] >= 3
 
 
 def srs(**options: Any) -> tuple[SRSBatchSampler, DataLoader[Any]]:
@@ -154,6 +140,21 @@ class TestPyTorch:
         resumed.load_state_dict(sampler.state_dict(step=4))  # four updates of two batches each
         way = "optimizer steps of accumulated gradients given as the step"
         lost("PyTorch", way, seen=seen + list(again), whole=stream(0, 10))
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_a_checkpoint_loaded_within_a_pass(self, workers: int) -> None:
+        """A loop that goes back to a checkpoint, or that loads it after iter(loader)."""
+        sampler, loader = srs(num_workers=workers)
+        state = sampler.state_dict(3)
+        batches = iter(loader)
+        next(batches)
+        sampler.load_state_dict(state)
+        way = "`seek` or `load_state_dict` within a pass"
+        with refused(
+            "PyTorch", way, error=RuntimeError, match=r"seek\(3\) was called while a pass that began at step 0"
+        ):
+            next(batches)
+        assert list(loader) == stream(3, 10)
 
     def test_cycle_keeps_the_first_pass(self) -> None:
         whole = list(islice(itertools.cycle(srs()[1]), 20))
@@ -232,26 +233,6 @@ class TestPyTorch:
         lost("PyTorch", "`in_order=False`, within an epoch", seen=sorted(first[:3] + rest), whole=sorted(stream(0, 10)))
 
 
-def recorder() -> Any:
-    """Return a Lightning module that keeps what it was trained on."""
-    import lightning
-
-    class Module(lightning.LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(()))
-            self.seen: list[Any] = []
-
-        def training_step(self, batch: Any) -> Any:
-            self.seen.append(batch)
-            return self.weight * 1.0
-
-        def configure_optimizers(self) -> Any:
-            return torch.optim.SGD(self.parameters(), lr=1e-9)
-
-    return Module()
-
-
 class TestLightning:
     @pytest.fixture(autouse=True)
     def _needs(self) -> None:
@@ -267,7 +248,7 @@ class TestLightning:
             accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
             use_distributed_sampler=False, callbacks=[*kept, *callbacks], **{"enable_checkpointing": False, **options},
         )  # fmt: skip
-        module = recorder()
+        module = lightning_module()
         source = (
             {"datamodule": loaders}
             if isinstance(loaders, lightning.LightningDataModule)
@@ -363,6 +344,26 @@ class TestLightning:
             "Lightning Trainer", way, match="ckpt_path should be a checkpoint that was saved with SamplerCheck"
         ):
             self.fit(loader, sampler, checkpoint=tmp_path / "c.ckpt", max_epochs=3)
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_a_tuner(self, workers: int) -> None:
+        """It trains without the callback, and leaves a pass early."""
+        import lightning
+        from lightning.pytorch.tuner import Tuner
+
+        from replenish.integrations.lightning import SamplerCheckpoint
+
+        sampler, loader = srs(num_workers=workers)
+        trainer = lightning.Trainer(
+            accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
+            use_distributed_sampler=False, callbacks=[SamplerCheckpoint(sampler)], max_epochs=1,
+        )  # fmt: skip
+        module = lightning_module()
+        module.lr = 1e-9
+        Tuner(trainer).lr_find(module, loader, num_training=4)
+        module.seen.clear()
+        trainer.fit(module, loader)
+        exact("Lightning Trainer", "`Tuner.lr_find` before `fit`", seen=module.seen, whole=stream(0, 10))
 
     def test_a_stateful_loader(self) -> None:
         need("torchdata")
@@ -461,6 +462,25 @@ class TestAccelerate:
         seen = list(accelerator.skip_first_batches(loader, 4))
         exact("Accelerate", "`skip_first_batches`, after `set_epoch`", seen=seen, whole=stream(4, 10))
 
+    def test_the_documented_resume_without_the_adapter(self) -> None:
+        """Accelerate sets the epoch to the number of passes in this process."""
+        from accelerate import Accelerator
+
+        accelerator = Accelerator(cpu=True)
+
+        def start() -> Any:
+            sampler, loader = srs()
+            return sampler, accelerator.skip_first_batches(accelerator.prepare(loader), 3)
+
+        _, loader = start()
+        way = "without the adapter: `skip_first_batches` in a later epoch, without `set_epoch`"
+        lost("Accelerate", way, seen=list(loader), whole=stream(13, 20))
+        sampler, loader = start()
+        sampler.set_epoch(1)
+        way = "without the adapter: `skip_first_batches` in a later epoch, after `set_epoch`"
+        with refused("Accelerate", way, match="epoch should be at least 1, .* but got 0"):
+            next(iter(loader))
+
     def test_without_the_adapter(self, tmp_path: Path) -> None:
         from accelerate import Accelerator, DataLoaderConfiguration
 
@@ -554,6 +574,31 @@ class TestTorchdata:
         sampler.set_epoch(1)
         exact("torchdata", "`set_epoch` with the epoch of the state", seen=list(loader), whole=stream(14, 20))
 
+    @pytest.mark.parametrize("stop", [3, 10, 13])
+    def test_nodes(self, stop: int) -> None:
+        """A node counts epochs by itself: saved with an epoch's last batch, it says that the next one is this one."""
+        nodes = pytest.importorskip("torchdata.nodes")
+        from replenish.integrations.torchdata import StatefulSampler
+
+        def start() -> Any:
+            node = nodes.SamplerWrapper(StatefulSampler(SRSBatchSampler(DATA, 4, seed=3)))
+            return nodes.Loader(nodes.Prefetcher(node, prefetch_factor=3))
+
+        loader, seen = start(), list[list[int]]()
+        while len(seen) < stop:
+            seen += islice(loader, stop - len(seen))
+        resumed = start()
+        resumed.load_state_dict(loader.state_dict())
+        seen += list(resumed)
+        if stop == 10:
+            way = "`torchdata.nodes`: the same, saved with an epoch's last batch"
+            with refused("torchdata", way, match="epoch should be at least 2, .* at step 10 continued epoch 1"):
+                list(resumed)
+        else:
+            seen += list(resumed)
+            way = "`torchdata.nodes`: `SamplerWrapper(StatefulSampler(sampler))`"
+            exact("torchdata", way, seen=seen, whole=stream(0, len(seen)))
+
     def test_a_prefetcher_around_the_loader(self) -> None:
         _, loader = self.start()
         batches = one_ahead(iter(loader))
@@ -569,39 +614,13 @@ class TestTorchdata:
             loader.state_dict()
 
 
-def hugging_face_model() -> Any:
-    """Return a model that keeps what it was trained on."""
-
-    class Model(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(()))
-            self.seen: list[list[int]] = []
-
-        def forward(self, index: torch.Tensor, labels: torch.Tensor) -> Any:
-            if self.training:
-                self.seen.append(index.tolist())
-            return {"loss": self.weight + labels.sum()}
-
-    return Model()
-
-
 class TestHuggingFace:
     @pytest.fixture(autouse=True)
     def _needs(self) -> None:
         need("Hugging Face Trainer")
 
-    def train(
-        self, kind: Any, folder: Path, resume: Any = None, callbacks: Any = (), **options: Any
-    ) -> list[list[int]]:
-        from transformers import TrainingArguments
-
-        arguments = TrainingArguments(
-            output_dir=str(folder), data_seed=3, use_cpu=True, report_to="none", disable_tqdm=True,
-            dataloader_pin_memory=False, logging_strategy="no", per_device_train_batch_size=4, max_steps=22, **options,
-        )  # fmt: skip
-        rows = [{"index": torch.tensor(number), "labels": torch.tensor(0)} for number in range(40)]
-        trainer = kind(model=hugging_face_model(), args=arguments, train_dataset=rows, callbacks=list(callbacks))
+    def train(self, kind: Any, folder: Path, resume: Any = None, **options: Any) -> list[list[int]]:
+        trainer = hugging_face_trainer(kind, folder, **options)
         trainer.train(resume_from_checkpoint=resume)
         return trainer.model.seen
 
@@ -639,6 +658,30 @@ class TestHuggingFace:
         with refused("Hugging Face Trainer", "`group_by_length`", match="train_sampling_strategy should be 'random'"):
             self.train(SRSTrainer, tmp_path, **by_length)
 
+        class Reshuffled(SRSTrainer):
+            def make_order(self, num_samples: int, batch_size: int) -> Any:
+                return RandomReshuffling(num_samples, batch_size, seed=3)
+
+        assert self.train(Reshuffled, tmp_path, data=43) == stream(0, 22, RandomReshuffling(43, 4, seed=3))
+        way = "gradient accumulation over an order whose batches do not divide into equal parts"
+        with refused("Hugging Face Trainer", way, match="gradient_accumulation_steps should be 1 for .* but got 2"):
+            self.train(
+                Reshuffled, tmp_path, data=43, per_device_train_batch_size=2, gradient_accumulation_steps=2
+            )  # the last batch of 3 would be three parts
+
+    def test_a_checkpoint_of_another_stream(self, tmp_path: Path) -> None:
+        from replenish.integrations.transformers import SRSTrainer
+
+        self.train(SRSTrainer, tmp_path, save_steps=5, max_steps=5)
+        saved = json.loads((tmp_path / "checkpoint-5" / "replenish.json").read_text())
+        assert (saved["step"], saved["batch_size"]) == (5, 4)
+        for options, message in [
+            ({"data_seed": 4}, "seed is 3 in the state but 4 here"),
+            ({"per_device_train_batch_size": 2}, "batch_size is 4 in the state but 2 here"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                self.train(SRSTrainer, tmp_path, True, **options)
+
     def test_without_the_adapter(self, tmp_path: Path) -> None:
         """The Trainer sets the epoch and skips what was trained of it, by counts of whole epochs."""
         from transformers import Trainer
@@ -646,15 +689,15 @@ class TestHuggingFace:
         kind = self.with_a_loader(Trainer)
         assert self.train(kind, tmp_path / "a", save_steps=7) == stream(0, 22)
         for step in (7, 14):
-            rest = self.train(kind, tmp_path / "b", str(tmp_path / "a" / f"checkpoint-{step}"), save_strategy="no")
+            rest = self.train(kind, tmp_path / "b", str(tmp_path / "a" / f"checkpoint-{step}"))
             way = "without the adapter: a loader with our sampler"
             exact("Hugging Face Trainer", way, seen=rest, whole=stream(step, 22))
         resumed = str(tmp_path / "a" / "checkpoint-7")
-        rest = self.train(kind, tmp_path / "b", resumed, save_strategy="no", ignore_data_skip=True)
+        rest = self.train(kind, tmp_path / "b", resumed, ignore_data_skip=True)
         way = "without the adapter: the same, with `ignore_data_skip=True`"
         lost("Hugging Face Trainer", way, seen=rest, whole=stream(7, 22))
         whole = self.train(kind, tmp_path / "c", callbacks=[self.cut()], save_steps=7)
-        rest = self.train(kind, tmp_path / "b", str(tmp_path / "c" / "checkpoint-7"), save_strategy="no")
+        rest = self.train(kind, tmp_path / "b", str(tmp_path / "c" / "checkpoint-7"))
         way = "without the adapter: the same, after an epoch that was cut short"
         lost("Hugging Face Trainer", way, seen=rest, whole=whole[7:])
 
@@ -720,6 +763,20 @@ class TestKeras:
         way = "a `LossScaleOptimizer` without `start=`"
         with refused("Keras", way, match="start should be given with a LossScaleOptimizer"):
             scaled.fit(data, steps_per_epoch=2, callbacks=[data.callback], shuffle=False, verbose=0)
+        way = "optimizers of your own, or a new `compile`, without `start=`"
+        data, model = self.dataset(), self.model()
+        options = {"steps_per_epoch": 2, "callbacks": [data.callback], "shuffle": False, "verbose": 0}
+        model.fit(data, **options)
+        model.compile(keras.optimizers.SGD(1e-9), loss="mse")
+        with refused("Keras", way, match="was trained on 2 batches and its optimizer had 0"):
+            model.fit(data, **options)
+        other = self.model()  # another model begins anew with the same dataset
+        other.fit(data, **options)
+        assert other.seen == stream(0, 2)
+        other = self.model()
+        other.train_step = lambda data: {"loss": keras.ops.sum(other(data[0]))}  # as a GAN has two optimizers
+        with refused("Keras", way, match="was trained on 2 batches and its optimizer had 0"):
+            other.fit(data, **options)
 
     def test_a_torch_loader(self) -> None:
         """Keras looks at a batch before it trains."""
@@ -728,3 +785,113 @@ class TestKeras:
         loader = DataLoader(data, batch_sampler=SRSBatchSampler(data, 4, seed=3))
         with refused("Keras", "a torch `DataLoader`", error=RuntimeError, match="position is unknown"):
             self.model().fit(loader, epochs=1, shuffle=False, verbose=0)
+
+
+def pooled(workers: int = 0, **options: Any) -> tuple[PooledIterableDataset[int], DataLoader[Any]]:
+    data = PooledIterableDataset(
+        range(1000), batch_size=10, pool_size=50, steps_per_epoch=10, seed=3, num_workers=workers
+    )
+    return data, DataLoader(data, batch_size=None, num_workers=workers, **{"collate_fn": list, **options})
+
+
+def batches_of_pooled(workers: int, epochs: int) -> list[list[int]]:
+    found = []
+    for epoch in range(epochs):
+        data, loader = pooled(workers)
+        data.set_epoch(epoch)
+        found += list(loader)
+    return found
+
+
+class TestStreams:
+    """The adapters take a `PooledIterableDataset` in place of a sampler."""
+
+    @pytest.mark.parametrize(("workers", "histories"), [(0, 10), (2, 2)])
+    def test_accelerate(self, workers: int, histories: int, tmp_path: Path) -> None:
+        need("Accelerate")
+        from accelerate import Accelerator
+
+        from replenish.integrations.accelerate import prepare
+
+        whole = batches_of_pooled(workers, 4)
+        for seed in range(histories):
+            seen: list[list[int]] = []
+            for stop in sorted(random.Random(seed).sample(range(1, 40), 3)):
+                accelerator = Accelerator(cpu=True)
+                loader, progress = prepare(accelerator, pooled(workers)[1])
+                if seen:
+                    accelerator.load_state(str(tmp_path / str(seed)))
+                assert progress.step == len(seen)
+                while len(seen) < stop:
+                    progress.set_epoch(progress.epoch)
+                    for batch in loader:
+                        seen.append(batch)
+                        progress.step += 1
+                        if len(seen) == stop:
+                            break
+                accelerator.save_state(str(tmp_path / str(seed)))
+            exact("streams", "Accelerate, `prepare` and `Progress`", seen=seen, whole=whole[: len(seen)])
+
+    def test_a_loop_that_forgets_to_count(self) -> None:
+        data, _ = pooled()
+        progress = Progress(data)
+        list(data)
+        way = "a loop with `Progress` that does not count"
+        with refused("streams", way, error=RuntimeError, match="progress is at step 0"):
+            next(iter(data))
+        assert progress.step == 0
+
+    @pytest.mark.parametrize(("workers", "parts"), [(0, 1), (0, 2), (2, 1)])
+    def test_the_hugging_face_trainer(self, workers: int, parts: int, tmp_path: Path) -> None:
+        need("Hugging Face Trainer")
+        from transformers import Trainer
+
+        from replenish.integrations.transformers import SRSTrainer, StreamPosition
+
+        def collate(items: list[int]) -> dict[str, torch.Tensor]:
+            return {"index": torch.tensor(items), "labels": torch.zeros(len(items))}
+
+        def train(resume: Any = None, **options: Any) -> list[list[int]]:
+            data, loader = pooled(workers, collate_fn=collate)
+
+            class OverAStream(Trainer):  # type: ignore[misc, unused-ignore]
+                def get_train_dataloader(self) -> Any:
+                    return loader
+
+            options = {"ignore_data_skip": True, "max_steps": 25 // parts, **options}
+            trainer = hugging_face_trainer(
+                options.pop("kind", OverAStream), tmp_path, data, options.pop("callbacks", [StreamPosition(data)]),
+                gradient_accumulation_steps=parts, **options,
+            )  # fmt: skip
+            trainer.train(resume_from_checkpoint=resume)
+            return trainer.model.seen
+
+        expected = batches_of_pooled(workers, 3)[: 25 // parts * parts]
+        assert train(save_steps=2) == expected
+        for step in (step for step in (4, 10, 12) if step * parts < len(expected)):
+            rest, whole = train(str(tmp_path / f"checkpoint-{step}")), expected[step * parts :]
+            exact("streams", "Hugging Face Trainer, `StreamPosition`", seen=rest, whole=whole, where=step)
+        if parts == 1 and not workers:
+            way = "the same without `ignore_data_skip=True`"
+            with refused("streams", way, match="ignore_data_skip should be True"):
+                train(ignore_data_skip=False)
+            way = "a stream as the dataset of `SRSTrainer`"
+            with refused("streams", way, match="DataLoader with IterableDataset"):
+                train(kind=SRSTrainer, callbacks=[], ignore_data_skip=False)
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_the_lightning_trainer(self, workers: int, tmp_path: Path) -> None:
+        need("Lightning Trainer")
+        from lightning.pytorch.callbacks import ModelCheckpoint
+
+        keep = ModelCheckpoint(dirpath=tmp_path, save_top_k=-1, filename="{step}", every_n_train_steps=3)
+        fit = TestLightning().fit
+        data, loader = pooled(workers)
+        seen, _ = fit(loader, data, callbacks=[keep], enable_checkpointing=True, max_epochs=3)
+        expected = batches_of_pooled(workers, 3)
+        assert seen == expected
+        for step in (3, 12, 27):
+            data, loader = pooled(workers)
+            rest, _ = fit(loader, data, checkpoint=tmp_path / f"step={step}.ckpt", max_epochs=3)
+            way = "Lightning Trainer, `SamplerCheckpoint(dataset)`, checkpoints every n steps"
+            exact("streams", way, seen=rest, whole=expected[step:], where=step)

@@ -24,7 +24,6 @@ from torch.utils.data import DataLoader, TensorDataset
 from replenish import RandomReshuffling, SequencedReplacement
 from replenish.torch import (
     OrderBatchSampler,
-    PooledIterableDataset,
     Progress,
     ReshufflingBatchSampler,
     SRSBatchSampler,
@@ -380,46 +379,23 @@ def torchdata() -> Training:
             state = loader.state_dict()
             next(iter(loader))
             loader.load_state_dict(state)
-        until_the_end(loader, every, path, diary, lambda batch: batch[0].tolist())
+        trained = 0
+        if path.exists():
+            saved = torch.load(path, weights_only=False)
+            trained = saved["trained"]
+            loader.load_state_dict(saved["loader"])
+        diary.begin(trained)
+        while trained < 25:
+            for (batch,) in islice(loader, 25 - trained):
+                diary.train(batch.tolist())
+                trained += 1
+                if trained % every == 0:
+                    replace(path, {"trained": trained, "loader": loader.state_dict()})
         rows = {"the loader's own state", "an exception within a step"}
         rows |= {"a look at the data, then the state before it"} if looks else set()
         return stream(0, 25), rows | ({"workers"} if loader.num_workers else set())
 
     return train
-
-
-def streams() -> Training:
-    """A stream in torchdata's loader: a source that can seek, or one whose pool is in the state."""
-    from torchdata.stateful_dataloader import StatefulDataLoader
-
-    def train(draw: random.Random, folder: Path, diary: Diary) -> Any:
-        seekable = draw.random() < 0.6
-        source: Any = range(100) if seekable else dict.fromkeys(range(100))
-        ends = draw.choice([{"repeat": False}, {"steps_per_epoch": 8}])
-        dataset = PooledIterableDataset(source, batch_size=10, pool_size=30, seed=3, store_items=not seekable, **ends)
-        loader = StatefulDataLoader(dataset.stateful(), batch_size=None)
-        until_the_end(loader, draw.randint(1, 4), folder / "checkpoint.pt", diary, list)
-        return None, set()
-
-    return train
-
-
-def until_the_end(loader: Any, every: int, path: Path, diary: Diary, as_list: Callable[[Any], list[int]]) -> None:
-    """Train to step 25, with the loader's own state in every checkpoint."""
-    trained = 0
-    if path.exists():
-        saved = torch.load(path, weights_only=False)
-        trained = saved["trained"]
-        loader.load_state_dict(saved["loader"])
-    diary.begin(trained)
-    while trained < 25:
-        for batch in loader:
-            diary.train(as_list(batch))
-            trained += 1
-            if trained % every == 0:
-                replace(path, {"trained": trained, "loader": loader.state_dict()})
-            if trained == 25:
-                break
 
 
 def transformers() -> Training:
@@ -551,5 +527,4 @@ TRAININGS: dict[str, Callable[[], Training]] = {
     "torchdata": torchdata,
     "Hugging Face Trainer": transformers,
     "Keras": keras,
-    "streams": streams,
 }

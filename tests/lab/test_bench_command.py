@@ -56,10 +56,10 @@ def test_json() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--n", "0"], "replenish: n should be at least 1, but got 0\n"),
+        (["--n", "0"], "replenish: --n should be at least 1, but got 0\n"),
         (["--n", "10"], "replenish: batch_size should be at most 10, but got 64\n"),
-        (["--batch-size", "0"], "replenish: batch_size should be at least 1, but got 0\n"),
-        (["--rounds", "1"], "replenish: rounds should be at least 2, but got 1\n"),
+        (["--batch-size", "0"], "replenish: --batch-size should be at least 1, but got 0\n"),
+        (["--rounds", "1"], "replenish: --rounds should be at least 2, but got 1\n"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], sentence: str) -> None:

@@ -120,15 +120,15 @@ def test_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--html", "x.html", "--open"], "--html and --open should not be given together"),
         (["--html", "x.txt"], "--html should be the name of a .html file, but got x.txt"),
         (["--html", "no/such/folder/x.html"], "--html should be in a folder that is there"),
-        (["--html", "x.html", "--n", "401"], "num_samples should be at most 400 for a page"),
-        (["--html", "x.html", "--pool-size", "500"], "pool_size should be at most 400 for a page"),
-        (["--open", "--steps", "2001"], "steps should be at most 2000 for a page"),
-        (["--open", "--n", "400", "--batch-size", "100", "--steps", "2000"], "steps should be at most 889"),
-        (["--html", "x.html", "--batch-size", "-30"], "batch_size should be at least 1, but got -30"),
-        (["--batch-size", "6"], "batch_size should be at most pool_size"),
-        (["--steps", "0"], "steps should be at least 1"),
-        (["--sequence", "sorted"], 'sequence should be "shuffled", "identity"'),
-        (["--seed", "-1"], "seed should be at least 0"),
+        (["--html", "x.html", "--n", "401"], "--n should be at most 400 for a page"),
+        (["--html", "x.html", "--pool-size", "500"], "--pool-size should be at most 400 for a page"),
+        (["--open", "--steps", "2001"], "--steps should be at most 2000 for a page"),
+        (["--open", "--n", "400", "--batch-size", "100", "--steps", "2000"], "--steps should be at most 889"),
+        (["--html", "x.html", "--batch-size", "-30"], "--batch-size should be at least 1, but got -30"),
+        (["--batch-size", "6"], "--batch-size should be at most pool_size"),
+        (["--steps", "0"], "--steps should be at least 1"),
+        (["--sequence", "sorted"], '--sequence should be "shuffled", "identity"'),
+        (["--seed", "-1"], "--seed should be at least 0"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -195,7 +195,7 @@ def run(tmp_path: Path) -> tuple[Path, RunConfig]:
 
 @pytest.mark.parametrize(("command", "named"), [("what", "step"), ("when", "sample")])
 def test_a_negative_number_is_no_option(command: str, named: str) -> None:
-    assert refused(command, -5, *SRS) == f"replenish: {named} should be at least 0, but got -5"
+    assert refused(command, -5, *SRS) == f"replenish: {named} should not be negative, but got -5"
 
 
 @pytest.mark.parametrize("name", ["order.json", "config.json"])

@@ -51,16 +51,14 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pa
 
 
 @pytest.mark.slow
-def test_demo_shows_table_3_and_names_the_report(demonstration: tuple[Path, str]) -> None:
+def test_demo_teaches_its_lesson_and_names_the_report(demonstration: tuple[Path, str]) -> None:
     runs, output = demonstration
-    assert "Table 3" in output
-    assert "│ SRS " in output
     assert "1 seed says: " in " ".join(output.split())
     assert "from the record that comes with this package: SRS and reshuffling" in " ".join(output.split())
     assert "Three seeds can lie to you." in output
     assert (runs / "report.html").stat().st_size > 10_000
     assert str(runs / "report.html") in output.replace("\n", "")
-    assert len(list(runs.rglob("result.json"))) == 4
+    assert len(list(runs.rglob("result.json"))) == 2
 
 
 def test_the_demonstrations_record_is_of_one_commit_and_has_both_arms_of_every_seed() -> None:

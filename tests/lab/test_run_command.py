@@ -116,9 +116,8 @@ def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch
         ),
         (("table3", "--precision", "8"), "precision should be one of"),
         (("table3", "--accelerator", "abacus"), "accelerator should be one of auto, cpu, cuda"),
-        (("table3", "--launcher", "k8s"), "--launcher should be one of local, slurm, ray, but got 'k8s'"),
+        (("table3", "--launcher", "k8s"), "--launcher should be one of local, slurm, but got 'k8s'"),
         (("table3", "--num-nodes", "2"), "num_nodes=2 needs a process on each machine, but this one was started alone"),
-        (("table3", "--launcher", "ray", "--devices", "2"), "on Ray each run has one process, but got devices=2"),
         (("table3", "--scale", "mini"), "replenish data get cifar100"),
         pytest.param(
             ("table3", "--scale", "digits", "--accelerator", "cuda"),

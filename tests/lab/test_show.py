@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from replenish.lab.show import (
-    NOTHING,
     Cell,
     Chart,
     Column,
@@ -22,7 +21,7 @@ from replenish.lab.show import (
     Series,
     Table,
 )
-from replenish.lab.show.chart import common_reach, values_table
+from replenish.lab.show.chart import common_reach
 from replenish.lab.show.markdown import page_markdown
 from replenish.lab.show.page import page_html
 from replenish.lab.show.svg import chart_svg, finding_svg, swatch
@@ -39,7 +38,7 @@ KINDS = (
     Series(NASTY, [0, 1, 2], [1.0, 1.5, 2.0], order="reshuffling", kind="steps"),
     Series("dots", [0, 1], [0.5, 0.25], kind="points"),
     Series("law", [0, 1, 2], [1.0, 2.0, 3.0], kind="law"),
-    Series("stray", [0, 1], [9.0, 1e9], kind="stray", like="srs runs"),
+    Series("as the first", [0, 1], [3.0, 2.0], like="srs runs", thin=True),
 )
 CHART = Chart("all", "step", "height", KINDS, (Reference(4.5, f"level {NASTY}"), Reference(1.0, upright=True)))
 FIGURE = Figure("figure", f"A figure {NASTY}", "Its caption.", (CHART,))
@@ -54,7 +53,7 @@ def test_a_figure_as_a_file_of_its_own() -> None:
     ElementTree.fromstring(svg)
     assert NASTY not in svg
     assert "prefers-color-scheme:dark" in svg
-    assert all(f">{each.name}<" in svg for each in KINDS if each.kind != "stray" and each.name != NASTY)
+    assert all(f">{each.name}<" in svg for each in KINDS if each.name != NASTY)
 
 
 def test_a_forest_holds_its_rows_within_one_axis() -> None:
@@ -76,15 +75,13 @@ def test_a_forest_holds_its_rows_within_one_axis() -> None:
     assert all(text in svg for text in ("A question", "not run yet (0 of 10)", "\u22124", "points"))
 
 
-def test_the_axes_hold_all_but_strays() -> None:
+def test_the_axes_hold_all() -> None:
     low, high, step = CHART.y_ends
     assert (low, high, step) == (0, 8, 2)
     assert CHART.x_ends == (0, 3)  # a step has a length
     below = Chart("below", "x", "y", (Series("a", [5], [-3.0]),))
     assert below.y_ends[0] <= -3
     assert below.y_ends[1] >= 0
-    alone = Chart("alone", "x", "y", (Series("stray", [1, 2], [3.0, 40.0], kind="stray"),), from_zero=False)
-    assert alone.y_ends[:2] == (0, 40)
     same = Chart("same", "x", "y", (Series("a", [1, 2], [7.0, 7.0]),), from_zero=False)
     assert same.y_ends[0] < 7 < same.y_ends[1]
     empty = Chart("empty", "x", "y", (Series("a", [], []),))
@@ -96,7 +93,7 @@ def test_an_order_keeps_its_colour_and_its_lines_differ_in_dashes() -> None:
     looks = CHART.looks
     assert looks["srs runs"] == (look_of("srs"), 0)
     assert looks["the other srs"] == (look_of("srs"), 1)
-    assert looks["stray"] == looks["srs runs"]
+    assert looks["as the first"] == looks["srs runs"]
     assert looks["law"] == (None, 0)
     assert looks["dots"][0] not in (look_of("srs"), look_of("reshuffling"))
     elsewhere = Chart("other", "x", "y", (Series("x", [0], [1.0], order="replacement"), KINDS[0]))
@@ -106,7 +103,7 @@ def test_an_order_keeps_its_colour_and_its_lines_differ_in_dashes() -> None:
 def test_every_kind_is_drawn_and_text_is_escaped() -> None:
     svg = drawn(CHART)
     assert svg.count('class="line"') == 3
-    assert svg.count('class="band"') == svg.count('class="law"') - 1 == svg.count('class="stray"') == 1
+    assert svg.count('class="band"') == svg.count('class="law"') - 1 == svg.count('class="line thin"') == 1
     assert "<b>" not in svg
     assert svg.count("level &lt;/script&gt;") == 1
     assert "h0 d1" in svg
@@ -134,7 +131,6 @@ def test_names_along_join_pairs() -> None:
     assert heights[0] == heights[2] != heights[1] == heights[3]
     figure = Figure("pairs", "Pairs", "", (chart,))
     assert [series.name for series in figure.legend] == ["srs"]
-    assert [row.texts for row in values_table(figure).rows] == [("srs", "3"), (NASTY, "2")]
 
 
 def found(*differences: float, first: str = NASTY, paper: float | None = None) -> Finding:
@@ -156,16 +152,6 @@ def test_findings_are_drawn_on_one_scale() -> None:
     zero, five = ticks["0"], ticks["\u22125"]
     assert float(mean) == pytest.approx(zero + (five - zero) * 1.5 / 5, abs=0.1)
     assert common_reach([found()]) == 1
-
-
-def test_values_are_all_in_the_table_or_a_few() -> None:
-    table = values_table(FIGURE)
-    assert [column.title for column in table.columns] == ["Step", *(s.name for s in KINDS if s.kind != "stray")]
-    assert table.rows[0].texts[1] == "3 (2 to 4)"
-    assert table.rows[1].texts[1] == NOTHING
-    many = Chart("many", "epoch", "y", (Series("a", range(200), [1.0] * 200),), (Reference(77, upright=True),))
-    few = values_table(Figure("many", "", "", (many,)), few=True)
-    assert [row.name for row in few.rows] == ["0", "40", "77", "80", "119", "159", "199"]
 
 
 @pytest.fixture

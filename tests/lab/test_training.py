@@ -349,6 +349,18 @@ def test_other_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
         train(TINY, tmp_path, model=Plain, dataset=blobs(seed=1))
 
 
+def test_another_network_of_your_own_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(training.Stopped):
+        train(TINY, tmp_path, model=Plain, dataset=blobs(), watch=interrupting("epoch", signal.SIGINT))
+    refused = pytest.raises(ValueError, match=r"holds a run of the network Plain@\w{8}, but the network is now Plain@")
+    with refused:
+        train(TINY, tmp_path, model=dropping, dataset=blobs())
+    result = train(TINY, tmp_path, model=Plain, dataset=blobs())
+    assert train(TINY, tmp_path, model=lambda: Plain(), dataset=blobs()) == result
+    with refused:
+        train(TINY, tmp_path, model=dropping, dataset=blobs())
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_run_that_was_stopped_on_a_gpu_resumes_here(tmp_path: Path, named: bool) -> None:
     """Its generator's state has another size there, so dropout starts a new stream; the batches stay the same."""
@@ -367,13 +379,28 @@ def test_a_run_that_was_stopped_on_a_gpu_resumes_here(tmp_path: Path, named: boo
     assert (result["hardware"]["device"], result["earlier_hardware"]) == ("cpu", [gpu])
 
 
-def test_a_network_too_large_for_the_device_is_one_sentence(tmp_path: Path) -> None:
-    class Large(Plain):
-        def forward(self, images: Tensor) -> Tensor:
-            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+class Large(Plain):
+    def forward(self, images: Tensor) -> Tensor:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 
+
+class Vast(Plain):
+    def forward(self, images: Tensor) -> Tensor:
+        return images.new_empty(1 << 60)
+
+
+def full_device(*arguments: object) -> torch.optim.Optimizer:
+    raise RuntimeError("CUDA error: out of memory")
+
+
+@pytest.mark.parametrize("model", [Large, Vast, Plain])
+def test_a_network_too_large_for_the_device_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Callable[[], nn.Module]
+) -> None:
+    if model is Plain:  # before the first step
+        monkeypatch.setattr(training.loop, "build_optimizer", full_device)
     with pytest.raises(ValueError, match="with batches of .* does not fit into the memory of cpu: use precision"):
-        train(TINY, tmp_path, model=Large, dataset=blobs())
+        train(TINY, tmp_path, model=model, dataset=blobs())
 
 
 def test_a_checkpoint_of_another_release_is_refused(tmp_path: Path) -> None:
@@ -417,7 +444,8 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, step: int, value
     assert RunFolder(tmp_path).result() == result
     assert seen.events[-1] == {"event": "end", "result": result}
     assert result["best_epoch"] is None if step < 4 else result["best_epoch"] is not None
-    assert train(TINY, tmp_path, model=Plain, dataset=blobs()) == result  # that is how it ended
+    again = train(TINY, tmp_path, model=lambda: BreaksAt(step, value), dataset=blobs())
+    assert again == result  # that is how it ended
 
 
 def refuse_constant(name: str) -> Any:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from replenish import Order
 from replenish.lab import compare_trainings
+from replenish.lab.comparing.page import draw_card
 from replenish.lab.comparing.question import parse_duration
 
 
@@ -104,9 +106,28 @@ def test_warnings_come_first() -> None:
     assert answer.warnings == (
         "all seeds gave the same value with reshuffling and with srs: the training may not use its seed and its order, "
         "or the metric may be saturated or too coarse",
-        "both gave the same value at every seed: the metric may be saturated or too coarse",
+        "srs and reshuffling gave the same value at every seed: the metric may be saturated or too coarse",
     )
     assert str(answer).startswith("Warning: all seeds gave the same value with reshuffling and with srs")
+    assert answer.advice == ""  # more seeds of a constant decide nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "higher_is_better", "warning"),
+    [
+        ("val_acc", False, "a smaller val_acc was taken as better; if that is wrong, ask again with higher_is_better"),
+        ("loss", True, "a larger loss was taken as better; if that is wrong, ask again without higher_is_better"),
+        ("val_acc", True, None),
+        ("loss", False, None),
+        ("space", False, None),
+        ("recall loss", False, None),
+    ],
+)
+def test_a_direction_that_contradicts_the_metrics_name(name: str, higher_is_better: bool, warning: str | None) -> None:
+    answer = compare_trainings(
+        lambda order, seed: {name: seed, "other": 0}, 100, 10, metric=name, higher_is_better=higher_is_better
+    )
+    assert (warning in answer.warnings) == (warning is not None)
 
 
 @pytest.mark.parametrize(
@@ -125,14 +146,21 @@ def test_warnings_come_first() -> None:
         (made_up(0), {"orders": ("srs", "sorted")}, "order should be one of"),
         (made_up(0), {"margin": -1}, "margin should be positive and finite"),
         (made_up(0), {"seeds": 0}, "seeds should be at least 1"),
-        (made_up(0), {"until_decided": True, "seeds": [1, 2]}, "seeds should be left out with until_decided"),
+        (made_up(0), {"seeds": 2.5}, "seeds should be an int, but got 2.5"),
+        (made_up(0), {"until_decided": True, "seeds": 3}, "seeds should be left out with until_decided"),
+        (made_up(0), {"max_seeds": 9}, "max_seeds should be left out without until_decided"),
+        (made_up(0), {"possible": (0, 1)}, "possible should include every value of the metric, but got 0 to 1 and the"),
+        (made_up(0), {"possible": (100, 0)}, "possible should be the least and the greatest value"),
+        (made_up(0), {"possible": 100}, "possible should be the least and the greatest value, but got 100"),
+        (made_up(0), {"budget": math.nan}, "budget should be positive and finite, but got nan"),
+        (made_up(0), {"budget": -3}, "budget should be positive and finite, but got -3"),
         (made_up(0), {"until_decided": True, "max_seeds": 2}, "max_seeds should be at least 3"),
         (made_up(0), {"batch_size": 2000}, "batch_size should be at most pool_size"),
     ],
 )
 def test_wrong_arguments(train: Any, options: dict[str, Any], message: str) -> None:
     sizes = {"num_samples": 1000, "batch_size": 50, **options}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         compare_trainings(train, **sizes)
 
 
@@ -170,6 +198,21 @@ def test_a_training_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Pa
     assert tuple(int.from_bytes(card[at : at + 4], "big") for at in (16, 20)) == (1200, 630)
 
 
+@pytest.mark.parametrize(
+    "orders", [("reshuffling", "srs"), ("block-reshuffling", "srs", "shuffle-buffer", "paired-reversal", "replacement")]
+)
+def test_the_card_cuts_no_text(orders: tuple[str, ...]) -> None:
+    answer = compare_trainings(made_up(0.0, 1e-4), 1000, 50, seeds=8, orders=orders)
+    canvas = draw_card(answer, "A training function of your own")
+    canvas.draw_without_rendering()
+    for text in canvas.findobj(Text):
+        if text.get_text() and text.get_visible():
+            box = text.get_window_extent()
+            assert box.x0 >= 0 <= box.y0, text
+            assert box.x1 <= 1200, text
+            assert box.y1 <= 630, text
+
+
 def test_what_fails_always_ends_the_comparison_and_names_order_and_seed() -> None:
     def broken(order: Order, seed: int) -> float:
         raise KeyError("weights")
@@ -189,24 +232,11 @@ def test_an_interrupt_leaves_what_has_ended_on_the_page(tmp_path: Path) -> None:
     assert "stopped: it was interrupted" in (tmp_path / "answer.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"possible": (0, 1)}, "possible should include every value of the metric, but got 0 to 1 and the value"),
-        ({"possible": (100, 0)}, "possible should be the least and the greatest value"),
-        ({"budget": math.nan}, "budget should be positive and finite, but got nan"),
-        ({"budget": -3}, "budget should be positive and finite, but got -3"),
-    ],
-)
-def test_ranges_and_budgets_that_are_none(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        compare_trainings(made_up(0.0), 1000, 50, seeds=3, **options)
-
-
 def test_an_undecided_answer_says_how_to_ask_again_and_what_the_intervals_assume() -> None:
     answer = compare_trainings(made_up(0.0), 1000, 50, seeds=10)
     assert answer.verdicts[0].outcome == "undecided"
-    assert "at every look: the same call with until_decided=True and margin=M" in answer.advice
+    assert "at every look, where M is the largest difference that does not matter:" in answer.advice
+    assert answer.next_command == "until_decided=True, margin=M"
     assert "strikes 26 % of an order's runs still leaves 10 runs without one" in answer.assumption
     (differences,) = [line for line in answer.lines() if line.startswith("srs minus reshuffling by seed: ")]
     assert differences.count(",") == 9

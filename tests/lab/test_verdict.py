@@ -70,7 +70,7 @@ def test_too_little_is_said() -> None:
     same = verdict(0.0, 0.0, 0.0, margin=1.0)
     assert same.outcome == "undecided"
     assert "saturated or too coarse" in str(same.warning)
-    assert same.sentence == "Undecided between srs and rr: srs level on average (0) (n = 3 seeds, paired)."
+    assert same.sentence == "Undecided between srs and rr: srs level on average (n = 3 seeds, paired)."
     assert "the same at every seed" in str(verdict(1.0, 1.0, 1.0).warning)
 
 
@@ -111,6 +111,11 @@ def test_verdicts_that_are_looked_at_together() -> None:
     assert one.sentence.endswith(
         f"; by itself worse, but not among the 2 comparisons made together (p = {2 * found.p_value:.3f} after Holm)."
     )
+    # Equivalence by one of two tests is adjusted too.
+    near = pairs(0.3, -0.25, 0.35, -0.1, 0.05)
+    close = Rule(0.33, equivalence_coverage=0.9)
+    assert [each.outcome for each in decide_together([near], [close], [names])] == ["equivalent"]
+    assert [each.outcome for each in decide_together([near, near], [close] * 2, [names] * 2)] == ["undecided"] * 2
     # An interval that is widened for several comparisons, or several looks, is not corrected again.
     wide = Rule(comparisons=2)
     assert decide_together([found, found], [wide, wide], [names, names])[0].adjusted_p is None
@@ -121,7 +126,7 @@ def test_verdicts_that_are_looked_at_together() -> None:
 
 
 def test_a_level_mean_is_neither_higher_nor_lower() -> None:
-    assert "srs level on average (0.00 points)" in verdict(1.0, -1.0, 0.0, unit="points").sentence
+    assert "srs level on average (95 % interval" in verdict(1.0, -1.0, 0.0, unit="points").sentence
     assert [signed(value) for value in (0.004, -0.004, 1.0, -12.345)] == ["0.00", "0.00", "+1.00", "\u221212.35"]
     assert signed(-0.001, "") == "\u22120.001"
 

@@ -141,6 +141,7 @@ def test_a_config_file_by_hand(tmp_path: Any) -> None:
         ({"weights": [1, -1]}, "weights should be finite and not negative, but got -1"),
         ({"stages": [(5, [1, 1]), (5, [1, 2])]}, "stages should end at ascending steps, but got until_step=5 after 5"),
         ({"stages": [5]}, r"stages should be pairs \(until_step, weights\), but got 5"),
+        ({"stages": 5}, r"stages should list pairs \(until_step, weights\), but got 5"),
         ({"orders": [None]}, "orders should list an order or None for each of the 2 sources"),
         ({"orders": [None, SequencedReplacement(9, 2)]}, r"orders\[1\] should have the 20 samples .* num_samples=9"),
         ({"orders": [None, PoissonDraws(20, 2)]}, "batches of one size, but those of PoissonDraws"),

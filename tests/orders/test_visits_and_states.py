@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -241,8 +242,9 @@ def test_what_is_missing_or_wrong_is_named() -> None:
         order_from_config(config, labels=[0, 1] * 48 + [0])
     with pytest.raises(ValueError, match="lengths should not be given for Stratified"):
         order_from_config(config, lengths=FACTS["lengths"])
-    with pytest.raises(ValueError, match="the config has 'Own'"):
-        order_from_config({"order": "Own"})
+    for name in ("Own", ["Mixture"]):
+        with pytest.raises(ValueError, match=re.escape(f"the config has {name!r}")):
+            order_from_config({"order": name})
     with pytest.raises(ValueError, match="batch_size should be in the config"):
         order_from_config({"order": "FlipFlop", "num_samples": 4})
     with pytest.raises(ValueError, match="stream is 'v2' in the config"):

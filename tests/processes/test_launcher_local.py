@@ -214,7 +214,7 @@ def test_sigterm_with_two_at_once_saves_and_is_exit_code_143(tmp_path: Path) -> 
         process.terminate()
         _, complaint = process.communicate(timeout=300)
     assert process.returncode == 143
-    assert "stopped; every run has saved where it stands, so give the same command again" in complaint
+    assert "stopped; every run has saved, so give the same command again" in complaint
     assert "Traceback" not in complaint
     assert "\x1b" not in complaint
     assert len(list(tmp_path.glob("runs/*/*/checkpoint.pt"))) == 2

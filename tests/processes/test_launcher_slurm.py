@@ -173,7 +173,7 @@ def interrupting(jobs: list[Job]) -> None:
     """Stop waiting for jobs as Ctrl-C does, as soon as somebody waits for them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(slurm._SlurmJob, "over", lambda self: signal.raise_signal(signal.SIGINT))
-        with pytest.raises(KeyboardInterrupt, match="the jobs go on on the cluster.*scancel 17_0 17_1"):
+        with pytest.raises(KeyboardInterrupt, match="the jobs continue on the cluster.*scancel 17_0 17_1"):
             run_on_slurm(jobs, 1, Heard())
 
 

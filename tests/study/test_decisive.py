@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from replenish.lab.config import RunConfig
-from replenish.lab.experiments import decisive_configs, find, names, stage_of
+from replenish.lab.experiments import SCALES, decisive_configs, digits, find, names, stage_of
 from replenish.lab.experiments.costs import known_data, run_cost
 from replenish.lab.report.grouping import Group
 from replenish.lab.runs import RunRecord
@@ -119,7 +119,8 @@ def test_only_the_runs_of_the_experiment_count() -> None:
     assert settle_runs([*runs, other], "mini").state == "waiting"
 
 
-def test_from_the_command_to_the_verdict_on_digits(tmp_path: Path) -> None:
+def test_from_the_command_to_the_verdict_on_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SCALES, "digits", lambda config: digits(config).for_epochs(4))  # of twenty
     done = CliRunner().invoke(app, ["run", "decisive", "--scale", "digits", "--runs", str(tmp_path)])
     assert done.stderr.startswith("Stage 1 of 2: one pair.")
     assert "2 runs have ended" in done.stdout, done.stderr

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from replenish.lab.data import DataError, load
-from study import faults
+from replenish.lab.data import load
 from study.networks import overlapping
+from study.second import faults
 
 
 @pytest.fixture(scope="module")
-def data():
-    try:
-        return load("cifar100")
-    except (FileNotFoundError, DataError) as error:
-        pytest.skip(f"CIFAR-100 is not here: {error}")
+def data(real_cifar100):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REPLENISH_DATA", str(real_cifar100))
+        yield load("cifar100")
 
 
 def test_the_faults_differ_from_the_honest_run_in_what_they_say():

@@ -11,8 +11,10 @@ import pytest
 
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
-from replenish.lab.report import make_report, read_runs
+from replenish.lab.report import read_runs, report_page
 from replenish.lab.report.findings import read_rules
+from replenish.lab.show.markdown import page_markdown
+from replenish.lab.show.page import page_html
 from study import pages
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +24,8 @@ REPORT = ROOT / "results" / "report.html"
 
 
 def test_the_pages_hold_what_the_records_say() -> None:
-    table, said = pages.table3(pages.groups(RESULTS)), pages.sentences(RESULTS)
+    found = pages.groups(RESULTS)
+    table, said = pages.table3(found), pages.sentences(found)
     again = "run `python -m study pages`"
     page = (ROOT / "docs" / "what_we_found.md").read_text()
     assert table in page, again
@@ -85,21 +88,22 @@ def numbers(text: str) -> list[str]:
 
 def test_the_report_is_that_of_the_records() -> None:
     """Numbers and table rows of the committed report are those that the records make now."""
-    report = make_report(
-        read_runs(REPORT.parent), {scale: configs(scale) for scale in SCALES}, rules=read_rules(REPORT.parent)
+    report = report_page(
+        read_runs(REPORT.parent), {scale: configs(scale) for scale in SCALES}, read_rules(REPORT.parent)
     )
+    html = page_html(report)
     again = "run `python -m study pages`"
     committed = REPORT.with_suffix(".md").read_text()
-    assert numbers(committed) == numbers(report.markdown), again
+    assert numbers(committed) == numbers(page_markdown(report, REPORT.name)), again
     page = REPORT.read_text()
-    assert re.findall(r'data-row="[^"]*"', page) == re.findall(r'data-row="[^"]*"', report.html), again
+    assert re.findall(r'data-row="[^"]*"', page) == re.findall(r'data-row="[^"]*"', html), again
     data = r'<script type="application/json" class="data">(.*?)</script>'
     drawn, now = (
         [
             [(series["x"], series["y"]) for chart in json.loads(figure)["charts"] for series in chart["series"]]
             for figure in re.findall(data, source)
         ]
-        for source in (page, report.html)
+        for source in (page, html)
     )
     assert drawn
     assert drawn == now, again

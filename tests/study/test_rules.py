@@ -9,8 +9,8 @@ import pytest
 from replenish import RandomReshuffling, SequencedReplacement
 from replenish.lab.runs import read_runs
 from replenish.theory import equivalent_learning_rate
-from study import rules
-from study.second import EQUAL_VARIANCE_RATE, FULL_EQUAL_VARIANCE_RATE, PARTS
+from study.second import rules
+from study.second.arms import EQUAL_VARIANCE_RATE, FULL_EQUAL_VARIANCE_RATE, PARTS
 
 RECORDS = Path(__file__).parents[2] / "study" / "records"
 
@@ -32,8 +32,19 @@ def test_without_a_margin_nothing_is_equivalent():
     assert rules.paired([1.0, 1.1, 0.9], [1.0, 1.2, 1.1]).p_equivalent is None
 
 
-def test_holm_keeps_the_order_and_never_falls():
-    assert rules.holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "c": 0.06, "b": 0.06})
+def test_holm_counts_what_is_not_judged_yet_with_1():
+    adjusted = rules.holm({"K3": 0.005, "K4": 0.04})
+    assert adjusted == pytest.approx({"K3": 0.025, "K4": 0.16, "K4, equivalence": 1, "E1": 1, "E2": 1})
+    with pytest.raises(ValueError, match="names from"):
+        rules.holm({"K2": 0.01})
+
+
+@pytest.mark.parametrize(
+    ("p", "p_equivalent", "verdict"), [(0.04, 0.9, "better"), (0.2, 0.9, "undecided"), (0.04, 0.01, "equivalent")]
+)
+def test_a_secondary_verdict_is_what_holm_leaves(p, p_equivalent, verdict):
+    judged = rules.paired([1.0, 1.1, 0.9], [2.0, 2.2, 2.1], margin=0.03)
+    assert rules.corrected("K4", judged, {"K4": p, "K4, equivalence": p_equivalent}) == verdict
 
 
 def test_k1_is_small_for_the_predicted_order_and_large_for_the_reverse():

@@ -10,30 +10,33 @@ from typing import Any
 import pytest
 
 from replenish.lab.runs import RunRecord
-from study.rules import PREDICTED_ORDER
-from study.second import PARTS
-from study.second_page import PICTURE, by_arm, clean_loss, doses, parts, picture
+from study.second import dose, fault_page, full_images
+from study.second.arms import FEW_EPOCHS, FIRST_SEED, PARTS
+from study.second.page import parts, pictures
+from study.second.records import PartRecords
+from study.second.rules import FEW_EPOCHS_ORDER, PREDICTED_ORDER, holm
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "study" / "records"
 
 
-def made_doses(losses: dict[str, float], *, diverged: str = "", **result: Any) -> list[RunRecord]:
-    """Return runs of part K whose clean losses are `losses`; log-losses and errors follow them, and seeds wobble."""
+def made_runs(part: str, losses: dict[str, float], *, diverged: str = "", **result: Any) -> list[RunRecord]:
+    """Return runs of a part whose losses are `losses`; log-losses and errors follow them, and seeds wobble."""
     runs = []
-    for place, (arm, config) in enumerate(PARTS["K"].arms.items(), 1):
-        for seed in range(100, 120):
+    for place, (arm, config) in enumerate(PARTS[part].arms.items(), 1):
+        for seed in range(FIRST_SEED, FIRST_SEED + PARTS[part].seeds):
             own, gone = config.with_seed(seed), arm == diverged and seed == 103
             loss = None if gone else losses[arm] + 0.01 * math.sin(seed * place)
             told = {
                 "status": "diverged" if gone else "finished",
                 "test_error": None if loss is None else 80 + loss,
                 "test_loss": None if loss is None else 4.5 + loss / 10,
+                "train_loss": loss,
                 "seconds": 90.0,
                 "started_at": "2026-11-19T04:00:00+00:00",
                 "ended_at": "2026-11-19T04:01:30+00:00",
                 "commit": "abc1234",
-                "command": "python -m study.second K",
+                "command": f"python -m study.second {part}",
             }
             metrics = tuple({"epoch": epoch, "clean_loss": loss} for epoch in range(1, 61))
             runs.append(RunRecord(f"{own.slug}/seed{seed}", own, metrics, {**told, **result}))
@@ -41,45 +44,91 @@ def made_doses(losses: dict[str, float], *, diverged: str = "", **result: Any) -
 
 
 RISING = {arm: 0.2 * place for place, arm in enumerate(PREDICTED_ORDER)} | {"reshuffling-equal-variance": 0.6}
+FULL = {"reshuffling": 0.0, "srs": 0.05, "reshuffling-equal-variance": 0.05}
+FEW = {
+    f"{order}-{epochs}": 2.0 * place / epochs for place, order in enumerate(FEW_EPOCHS_ORDER) for epochs in FEW_EPOCHS
+}
+
+
+def made_dose(losses: dict[str, float], **options: Any) -> PartRecords:
+    return PartRecords("K", made_runs("K", losses, **options))
+
+
+def dose_parts(records: PartRecords) -> dict[str, str]:
+    return dose.parts(records, holm(dose.secondary(records)))
 
 
 def test_nothing_is_said_before_the_last_run() -> None:
-    runs = by_arm(made_doses(RISING)[:-1])
-    said = parts(runs)
+    records = PartRecords("K", made_runs("K", RISING)[:-1])
+    said = dose_parts(records)
     assert said["dose-headline"] == "139 of the 140 runs of part K have ended. Nothing is judged before the last one."
     assert {text for name, text in said.items() if name != "dose-headline"} == {""}
-    assert picture(runs) is None
+    assert dose.picture(records) is None
+    full = full_images.full_parts(PartRecords("F", []))
+    assert full["full-headline"].startswith("0 of the 48 runs of part F have ended.")
 
 
 def test_a_law_that_holds_is_said_to_hold_and_one_that_fails_to_fail() -> None:
-    held = parts(by_arm(made_doses(RISING)))["dose-headline"]
+    held = dose_parts(made_dose(RISING))["dose-headline"]
     assert "K1, our law (primary): held." in held
     assert "are ordered as predicted" in held
     assert "K2, test log-loss (co-primary): equivalent.** SRS minus reshuffling: +0.020 (+0." in held
-    runs = by_arm(made_doses({arm: 1 - loss for arm, loss in RISING.items()}))
-    failed = parts(runs)["dose-headline"]
+    reverse = made_dose({arm: 1 - loss for arm, loss in RISING.items()})
+    failed = dose_parts(reverse)["dose-headline"]
     assert "K1, our law (primary): did not hold." in failed
     assert "not exactly as predicted" in failed
-    ElementTree.fromstring(picture(runs) or "")
+    ElementTree.fromstring(dose.picture(reverse) or "")
 
 
 def test_a_run_that_diverged_keeps_the_loss_of_guessing_and_is_counted() -> None:
-    runs = by_arm(made_doses(RISING, diverged="srs-four"))
-    assert clean_loss(runs)["srs-four"][3] == pytest.approx(math.log(100))
-    assert "| SRS, k = 4 | 20 | 1 |" in parts(runs)["dose-arms"]
+    records = made_dose(RISING, diverged="srs-four")
+    assert dose.clean_loss(records)["srs-four"][3] == pytest.approx(math.log(100))
+    assert "| SRS, k = 4 | 20 | 1 |" in dose_parts(records)["dose-arms"]
 
 
 def test_a_record_without_the_number_is_refused() -> None:
     with pytest.raises(ValueError, match="should have a test_loss after its last epoch"):
-        parts(by_arm(made_doses(RISING, test_loss=None)))
+        dose_parts(made_dose(RISING, test_loss=None))
+
+
+def test_part_f_says_what_both_predictions_were() -> None:
+    said = full_images.full_parts(PartRecords("F", made_runs("F", FULL)))
+    assert "F1, test error (primary): equivalent.** SRS minus reshuffling: +0.05 (" in said["full-headline"]
+    assert "| reshuffling, rate 0.177 | 16 | 0 |" in said["full-arms"]
+    assert said["full-verdicts"].count("\n") == 5
+    better = full_images.full_parts(PartRecords("F", made_runs("F", {**FULL, "srs": -7.0})))
+    assert "F1, test error (primary): better." in better["full-headline"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "first", "second"),
+    [(FEW, "held", "it shrank"), ({arm: -loss for arm, loss in FEW.items()}, "did not hold", "it grew")],
+)
+def test_part_e_says_whether_its_predictions_held(losses: dict[str, float], first: str, second: str) -> None:
+    records = PartRecords("E", made_runs("E", losses))
+    said = full_images.few_parts(records, holm(full_images.secondary(records)))
+    assert f"E1, the order after one epoch (ours): {first}." in said["few-headline"]
+    assert f"after four epochs against after one: {second}." in said["few-headline"]
+    assert said["few-arms"].count("\n") == 1 + len(FEW_EPOCHS)
+
+
+def test_the_faults_are_shown_when_all_have_been_scored() -> None:
+    scores = {
+        name: {str(seed): 50.0 - 5 * place + 0.1 * seed**0.5 * (place + 1) for seed in range(100, 103)}
+        for place, name in enumerate(("honest", *fault_page.PREDICTIONS))
+    }
+    shown = fault_page.parts(scores)["faults"].splitlines()
+    assert len(shown) == 2 + 1 + len(fault_page.PREDICTIONS)
+    assert shown[2].startswith("| honest | ")
+    assert shown[3].startswith("| augmentation drawn once |")  # the lowest error here
+    del scores["top-2 counted"]["102"]
+    assert fault_page.parts(scores)["faults"].startswith("8 of the 9 faults have been scored.")
 
 
 def test_the_committed_page_is_that_of_the_records() -> None:
     page = (ROOT / "docs" / "second_study.md").read_text()
-    runs = doses(RECORDS)
-    for name, text in parts(runs).items():
+    for name, text in parts(RECORDS).items():
         begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
         assert page.split(begin)[1].split(end)[0].strip() == text.strip(), f"run `python -m study pages`: {name}"
-    drawn = picture(runs)
-    if drawn is not None:
-        assert (ROOT / "docs" / PICTURE).read_text() == drawn
+    for name, drawn in pictures(RECORDS).items():
+        assert (ROOT / "docs" / name).read_text() == drawn

@@ -62,7 +62,7 @@ class TestSetEpoch:
     def test_never_goes_back_behind_a_restored_step(self, sampler: Any, step: int, epoch: int) -> None:
         sampler.seek(step)
         with pytest.raises(
-            ValueError, match=f"epoch should be at least {step // STEPS}.*restored step {step}, but got"
+            ValueError, match=f"epoch should be at least {step // STEPS}, that of step {step}, .* but got {epoch};"
         ):
             sampler.set_epoch(epoch)
         assert list(sampler) == steps(sampler, step, (step // STEPS + 1) * STEPS), "a refusal changes nothing"
@@ -78,6 +78,15 @@ class TestSetEpoch:
         ):
             next(running)
         assert list(sampler) == steps(sampler, 30, 40)
+
+    def test_never_goes_back_behind_an_epoch_set_before(self, sampler: Any) -> None:
+        """Accelerate and Fabric count the passes of this process: a resumed loop sets epoch 1, and they set epoch 0."""
+        sampler.set_epoch(1)
+        with pytest.raises(ValueError, match="epoch should be at least 1, that of step 10, .* but got 0;"):
+            sampler.set_epoch(0)
+        assert list(sampler) == steps(sampler, 10, 20)
+        sampler.set_epoch(0)
+        assert list(sampler) == steps(sampler, 0, 10)
 
     def test_does_nothing_where_an_adapter_says_so(self, sampler: Any) -> None:
         sampler.ignores_set_epoch = True
@@ -103,12 +112,25 @@ class TestAPassLeftEarly:
         assert list(first) == steps(sampler, 2, 10)
         assert list(sampler) == steps(sampler, 10, 20)
 
-    def test_a_pass_that_ends_after_the_position_was_set_moves_nothing(self, sampler: Any) -> None:
+    @pytest.mark.parametrize("step", [3, 17])
+    def test_raises_if_the_position_is_set_within_it(self, sampler: Any, step: int) -> None:
+        """A loop that goes back to a checkpoint, or loads one after iter(loader), would train on other steps."""
+        first = take(sampler, 5)
+        sampler.seek(step)
+        with pytest.raises(RuntimeError, match=rf"seek\({step}\) was called while a pass that began at step 0"):
+            next(first)
+        with pytest.raises(ValueError, match=f"step should be {step}, .* until a new pass begins, but got {step + 1}"):
+            sampler.state_dict(step + 1)  # trained on what workers had prefetched
+        assert sampler.state_dict(step)["step"] == step
+        assert list(sampler) == steps(sampler, step, (step // STEPS + 1) * STEPS)
+
+    @pytest.mark.parametrize("step", [0, 10])
+    def test_continues_if_the_position_is_set_to_its_start_or_end(self, sampler: Any, step: int) -> None:
+        """The Trainer of Lightning begins a pass before its callbacks seek."""
         first = take(sampler, 2)
-        sampler.seek(33)
+        sampler.seek(step)
         assert list(first) == steps(sampler, 2, 10)
-        assert sampler.epoch == 3
-        assert list(sampler) == steps(sampler, 33, 40)
+        assert list(sampler) == steps(sampler, step, step + 10)
 
 
 class TestState:

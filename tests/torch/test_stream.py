@@ -136,6 +136,13 @@ class TestBatches:
         assert list(first) == []
         with pytest.raises(RuntimeError, match="this pass has ended and a later one continues its pool"):
             first.state_dict()
+        data.set_epoch(2)
+        second: Any = iter(data)
+        next(second)
+        data.set_epoch(2)
+        next(iter(data))
+        with pytest.raises(RuntimeError, match="while a pass of epoch 2 was under way"):
+            next(second)
 
     def test_an_iterator_is_read_once(self) -> None:
         """A second pass would lose what the first one's pool held, unless it continues the pool."""
@@ -219,12 +226,27 @@ class TestPositions:
         with pytest.raises(ValueError, match="persistent_workers should be False"):
             first_error(batches)
 
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_a_position_set_within_a_pass_ends_it(self, workers: int) -> None:
+        """A loop that goes back to a checkpoint would train on the batches after it."""
+        for move in (lambda data: data.seek(3), lambda data: data.set_epoch(1)):
+            data = dataset(range(900), workers, steps_per_epoch=100)
+            batches: Any = iter(loader(data, workers))
+            list(islice(batches, 6))
+            move(data)
+            with pytest.raises(
+                RuntimeError, match="the position was set to epoch .* while a pass of epoch 0 was under"
+            ):
+                list(batches)
+            if workers:
+                batches._shutdown_workers()
+
     def test_set_epoch_keeps_a_restored_step_of_its_epoch(self) -> None:
         data = dataset(range(90), steps_per_epoch=10)
         data.seek(13)
         data.set_epoch(1)
         assert data.state_dict()["step"] == 13
-        with pytest.raises(ValueError, match="epoch should be at least 1, the epoch of the restored step 13, but got"):
+        with pytest.raises(ValueError, match="epoch should be at least 1, that of step 13, .* but got"):
             data.set_epoch(0)
         data.set_epoch(2)
         assert data.state_dict()["step"] == 20
@@ -385,6 +407,18 @@ class TestStatefulDataLoader:
             seen=seen + list(resumed),
             whole=whole,
         )
+
+    @pytest.mark.parametrize("stop", [3, 5, 8, 10])
+    def test_without_set_epoch(self, stop: int) -> None:
+        whole = passes(range(50), 0, 3, steps_per_epoch=5)
+        first, seen = self.resumable(range(50), steps_per_epoch=5), list[list[int]]()
+        while len(seen) < stop:
+            seen += islice(first, stop - len(seen))
+        resumed = self.resumable(range(50), steps_per_epoch=5)
+        resumed.load_state_dict(first.state_dict())
+        while len(seen) < 15:
+            seen += resumed
+        assert seen == list(chain(*whole))
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_a_state_and_an_epoch_that_contradict_each_other(self, workers: int) -> None:

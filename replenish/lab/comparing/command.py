@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -15,10 +16,11 @@ from typing import Any
 from replenish import checks
 from replenish.exec.records import RunRecords
 from replenish.lab.atomic_files import held
+from replenish.lab.comparing.answer import Answer, digits, make_answer
 from replenish.lab.comparing.command_job import CommandJob, split_command
 from replenish.lab.comparing.metric import JsonMetric, Metric
 from replenish.lab.comparing.page import optional_stopping, write_page, write_record
-from replenish.lab.comparing.question import Answer, Outcomes, Question, digits, make_answer
+from replenish.lab.comparing.question import Outcomes, Question
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import Execution
 from replenish.lab.launch import LAUNCHERS, launch
@@ -26,6 +28,8 @@ from replenish.lab.stopping import GivenUpError, OutOfTimeError, Stopped, handli
 from replenish.orders.building import check_fittable, is_file, read_order
 
 PAGE = "report.html"
+#: Words that only a shell understands.
+SHELL_ONLY = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"))
 
 
 class FailedError(GivenUpError):
@@ -40,7 +44,7 @@ def compare_commands(
     *,
     check: bool = True,
     tell: Callable[[str], None] | None = None,
-) -> tuple[Answer, Path]:
+) -> Answer:
     """Run a command with several orders over several seeds, and report which is better.
 
     Every run is made as by `replenish exec`, in its own folder with its output, exit code, seconds and metric.
@@ -60,7 +64,7 @@ def compare_commands(
         tell: Called with a line for every run that has ended.
 
     Returns:
-        The answer, and the path of its page.
+        The answer, with the path of its page.
 
     Raises:
         ChildProcessError: The first run failed, or most of them did.
@@ -80,21 +84,26 @@ def compare_commands(
         comparison = _Comparison(command, metric, question, execution, home, tell or (lambda line: None))
         comparison.run(check and len(question.seeds) > 1)
     answer = comparison.answer()
-    title, paragraphs = "A command of your own", (f"Command: {command}",)
-    path = write_page(answer, home / PAGE, title, paragraphs, command=execution.command)
-    write_record(answer, path, command=command)
-    return answer, path
+    write_page(answer, "A command of your own", (f"Command: {command}",), command=execution.command)
+    write_record(answer, command=command)
+    return answer
 
 
 def _check(command: str, metric: Metric, parallel: int) -> None:
     try:
-        split_command(command)
+        words = split_command(command)
     except ValueError as error:
         raise ValueError(f"command should be one that a shell could read, but got {command!r}: {error}") from None
     if "{seed}" not in command:
         raise ValueError(
             f"command should have {{seed}} where the script takes its seed, or the runs of all seeds would be equal, "
             f"but got {command!r}"
+        )
+    odd = [word for place, word in enumerate(words) if word in SHELL_ONLY or (not place and re.match(r"\w+=", word))]
+    if odd:
+        raise ValueError(
+            f"command should be a program and its arguments, since no shell runs it, but got {odd[0]}; for a line of a "
+            f"shell write sh -c '...'"
         )
     if isinstance(metric, JsonMetric) and metric.is_shared and parallel > 1:
         raise ValueError(
@@ -133,10 +142,10 @@ class _Comparison:
             for name in [_folder_name(order)]
             for seed in question.seeds
         }
-        #: The first run, and the same with another {seed}.
+        #: The first run, and the same with the next {seed}: it is the same run however many seeds there are.
         self._first = self._jobs[question.orders[0], question.seeds[0]]
-        folder = home / "seed-check" / f"{_folder_name(self._first.order)}-seed{self._first.seed}"
-        self._again = dataclasses.replace(self._first, folder=folder, script_seed=max(question.seeds) + 1)
+        folder = home / "seed-check" / f"{_folder_name(self._first.order)}-seed{self._first.seed}-as-next"
+        self._again = dataclasses.replace(self._first, folder=folder, script_seed=self._first.seed + 1)
 
     def run(self, check_seed: bool) -> None:
         """Execute what has not ended."""
@@ -225,13 +234,14 @@ class _Comparison:
             first.setdefault(job.order, job)
         return make_answer(
             self.outcomes,
-            besides={"Seconds a run": seconds},
+            besides={"Seconds per run": seconds},
             warnings=[
                 *self.warnings,
                 *_leftovers({job: record.get("leftovers", []) for job, record in records.items()}),
                 *optional_stopping(self.question, sorted(pairs), self.home / PAGE),
             ],
             proofs=[(job.order, job.seed, summary) for job in first.values() for summary in loaders[job].summaries()],
+            page=self.home / PAGE,
         )
 
 

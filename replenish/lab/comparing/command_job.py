@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import shlex
 import shutil
@@ -22,7 +23,6 @@ from replenish.exec.records import RunRecords, read_records
 from replenish.exec.sources import NamedFiles, changed_sources, differing_sources, find_leftovers, read_sources
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.comparing.metric import JsonMetric, Metric, OutputMetric, filled, last_lines
-from replenish.lab.comparing.question import DivergedError
 from replenish.lab.config import Hardware
 from replenish.lab.stopping import handling, raise_stopped
 from replenish.orders.building import is_file
@@ -200,11 +200,8 @@ class CommandJob:
 
     def _measure(self, begun: float | None) -> dict[str, Any]:
         """Return the metric of the run as it is recorded: its value is None if the run diverged."""
-        try:
-            value = self.metric.read(self.folder, self.placeholders, begun)
-        except DivergedError:
-            value = None
-        return {"described": self.metric.described, "value": value}
+        value = self.metric.read(self.folder, self.placeholders, begun)
+        return {"described": self.metric.described, "value": value if math.isfinite(value) else None}
 
     def _run_process(
         self, words: list[str], environment: dict[str, str], watch: Callable[[dict[str, Any]], None]

@@ -7,30 +7,27 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish import checks
+from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.data_plan import MODEL, ORDERS, check_ended, comparison_configs, is_named, warnings_about
 from replenish.lab.comparing.page import optional_stopping, write_page, write_record
-from replenish.lab.comparing.question import Answer, Outcomes, Question, make_answer
+from replenish.lab.comparing.question import Outcomes, Question
 from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.jobs import Execution, WatchJobs, plan
 from replenish.lab.launch import launch
 from replenish.lab.machine import first_process
 from replenish.lab.report.figures import curves
 from replenish.lab.report.findings import FIELD
-from replenish.lab.report.grouping import Group, origins
+from replenish.lab.report.grouping import Group
 from replenish.lab.report.text import dataset_name, recipe_words
 from replenish.lab.runs import folder_of, read_run
 from replenish.lab.statistics import PERCENT
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from replenish.lab.verdict import Verdict
-
 
 #: What can decide: its field in a run's result, its name for people, its unit and its range.
 METRICS: dict[str, dict[str, Any]] = {
@@ -49,47 +46,8 @@ BESIDES = {
     "Training loss, online": "train_loss",
     "Training loss, clean": "clean_loss",
     "Training error, clean (%)": "clean_error",
-    "Seconds a run": "seconds",
+    "Seconds per run": "seconds",
 }
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison:
-    """What `compare` found.
-
-    Attributes:
-        answer: Verdicts, numbers and warnings; `print(found.answer)` shows them.
-        errors: Test error (in percent, after the last epoch) by order and seed.
-        runs: Where the runs' folders are.
-        page: The path of the page, with curves and every seed.
-        diverged: How many runs ended without an error, since their loss became NaN or infinite.
-    """
-
-    answer: Answer
-    errors: dict[str, dict[int, float]]
-    runs: Path
-    page: Path
-    diverged: int = 0
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """What was decided, each of the other orders against the first."""
-        return self.answer.verdicts
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The verdicts in words."""
-        return tuple(verdict.sentence for verdict in self.verdicts)
-
-    def __repr__(self) -> str:
-        return f"{self.answer}\nPage: {self.page}"
-
-    def _repr_html_(self) -> str:
-        return self.answer._repr_html_()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**self.answer.to_dict(), "diverged": self.diverged, "runs": str(self.runs), "page": str(self.page)}
 
 
 def compare(
@@ -97,11 +55,11 @@ def compare(
     *,
     model: str | Callable[[], nn.Module] = MODEL,
     orders: Sequence[str] = ORDERS,
-    seeds: int | Sequence[int] = 5,
+    seeds: int | Sequence[int] | None = None,
     metric: str = "error",
     margin: float | None = None,
     until_decided: bool = False,
-    max_seeds: int = 40,
+    max_seeds: int | None = None,
     budget: float | None = None,
     runs: str | os.PathLike[str] = "runs",
     hardware: Hardware | None = None,
@@ -109,7 +67,7 @@ def compare(
     parallel: int = 1,
     watch: WatchJobs | None = None,
     **recipe: Any,
-) -> Comparison:
+) -> Answer:
     """Train one network with several orders over several seeds, and say which is better.
 
     Runs of one seed have the same initial weights, so differences are taken seed by seed. Runs that are finished are
@@ -121,16 +79,16 @@ def compare(
         model: A network's name; the place of one's code, `module:function`, `torchvision:resnet18` or `timm:resnet18`;
             or a function that makes one of your own with fresh weights.
         orders: Names of orders; each of the others is compared with the first. See `replenish.lab.config.ORDER_NAMES`.
-        seeds: How many (the first so many), or which.
+        seeds: How many (the first so many; 5 by default), or which.
         metric: What decides, on the test images after the last epoch: "error", "balanced-error" (every class counts
             alike) or "loss".
         margin: What difference would not matter, in the metric's unit.
         until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
-        max_seeds: With `until_decided`, how many seeds at most.
+        max_seeds: With `until_decided`, how many seeds at most; 40 by default.
         budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         runs: The folder that the runs' folders are in.
         hardware: What each run is executed on.
-        launcher: Where runs are executed: "local", "slurm" or "ray". A network or data of your own in memory are in
+        launcher: Where runs are executed: "local" or "slurm". A network or data of your own in memory are in
             this process, and so are their runs.
         parallel: How many runs at once.
         watch: Told of what happens; by default a display, where there is a terminal or a notebook.
@@ -138,12 +96,15 @@ def compare(
             one that differs between orders, a dict such as `learning_rate={"srs": 0.2, "reshuffling": 0.1}`. By default
             40 effective epochs of the paper's recipe, with crops padded by an eighth of the image.
 
+    Returns:
+        The answer: its verdicts, the metric by order and seed, and the path of its page, with curves and every seed.
+
     Example:
         >>> import tempfile
         >>> from replenish.lab import compare
         >>> with tempfile.TemporaryDirectory() as runs:
         ...     found = compare("digits", seeds=2, epochs=1, orders=("reshuffling", "srs"), runs=runs)
-        >>> sorted(found.errors), found.verdicts[0].outcome
+        >>> sorted(found.values), found.verdicts[0].outcome
         (['reshuffling', 'srs'], 'undecided')
     """
     question = lab_question(
@@ -161,7 +122,7 @@ def compare(
 
 
 def lab_question(
-    orders: Sequence[str] = ORDERS, seeds: int | Sequence[int] = 5, *, metric: str = "error", **options: Any
+    orders: Sequence[str] = ORDERS, seeds: int | Sequence[int] | None = None, *, metric: str = "error", **options: Any
 ) -> Question:
     """Return a question about one of `METRICS`; the options are those of `Question`."""
     return Question(orders, seeds, **METRICS[checks.one_of("metric", metric, METRICS)], **options)
@@ -211,7 +172,7 @@ class PlannedComparison:
         if execution.budget is not None and execution.hardware.devices * execution.hardware.num_nodes > 1:
             raise ValueError(f"budget should be left out for runs of several processes, but got {execution.budget:g} s")
 
-    def run(self, watch: WatchJobs) -> Comparison:
+    def run(self, watch: WatchJobs) -> Answer:
         """Execute what is not finished, and return what was found."""
         question, execution, outcomes = self.question, self.execution, Outcomes(self.question)
 
@@ -239,14 +200,13 @@ class PlannedComparison:
             *warnings_about(self.dataset, groups),
             *optional_stopping(question, sorted(outcomes.pairs()), path),
         ]
-        answer = make_answer(outcomes, besides=besides, warnings=warnings)
+        answer = make_answer(outcomes, besides=besides, warnings=warnings, page=path)
         if first_process():
-            self._write_page(answer, groups, path)
-            write_record(answer, path, configs={config.order: config.slug for config in self.configs})
-        errors = {order: group.errors for order, group in groups.items()}
-        return Comparison(answer, errors, execution.runs, path, len(outcomes.diverged))
+            self._write_page(answer, groups)
+            write_record(answer, configs={config.order: config.slug for config in self.configs})
+        return answer
 
-    def _write_page(self, answer: Answer, groups: Mapping[str, Group], path: Path) -> None:
+    def _write_page(self, answer: Answer, groups: Mapping[str, Group]) -> None:
         recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
         differ_in = "the order of their data only"
         if len(recipes) > 1:
@@ -254,11 +214,9 @@ class PlannedComparison:
             differ_in = "the order of their data and in the recipe of each order"
         write_page(
             answer,
-            path,
             f"{dataset_name(self.configs[0])} with {self.configs[0].model}",
             recipes,
             command=self.execution.command,
-            origins=origins(groups.values()),
             figures=(curves(groups, name="curves"),),
             differ_in=differ_in,
         )

@@ -138,7 +138,8 @@ def _read(data: Any, recipe: Mapping[str, Any]) -> tuple[Dataset, str]:
 
 def _with_network(config: RunConfig, dataset: Dataset) -> RunConfig:
     """Return a config with the name of its network, or raise if the network does not fit the data."""
-    from replenish.lab.models.own_network import is_own, network_digest
+    from replenish.lab.models.network_digest import network_digest
+    from replenish.lab.models.own_network import is_own
     from replenish.lab.training import named_model
 
     make = named_model(config, dataset)
@@ -164,7 +165,7 @@ def _model_name(model: str | Callable[[], nn.Module]) -> str:
             f"model should be a network's name or make a network, as a class or a function does, but got {got}; every "
             f"run needs fresh weights"
         )
-    from replenish.lab.models.own_network import network_name
+    from replenish.lab.models.network_digest import network_name
 
     return network_name(model)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from replenish import checks
 from replenish.lab.atomic_files import check_place
+from replenish.lab.comparing.answer import Answer, make_answer
 from replenish.lab.comparing.page import write_page
-from replenish.lab.comparing.question import Answer, DivergedError, Outcomes, Question, checked_metric, make_answer
+from replenish.lab.comparing.question import Outcomes, Question, checked_metric
 from replenish.lab.statistics import ANY
 from replenish.orders.building import build_order, check_fittable
 from replenish.orders.protocol import Order
@@ -28,12 +29,12 @@ def compare_trainings(
     batch_size: int,
     *,
     orders: Sequence[str] = ("reshuffling", "srs"),
-    seeds: int | Sequence[int] = 5,
+    seeds: int | Sequence[int] | None = None,
     metric: str | None = None,
     higher_is_better: bool = False,
     margin: float | None = None,
     until_decided: bool = False,
-    max_seeds: int = 40,
+    max_seeds: int | None = None,
     budget: float | None = None,
     possible: tuple[float, float] = ANY,
     page: str | os.PathLike[str] | None = None,
@@ -54,12 +55,12 @@ def compare_trainings(
         num_samples: How many samples the training data have.
         batch_size: How many make a batch, over all processes.
         orders: Names of orders; each of the others is compared with the first.
-        seeds: How many (the first so many), or which.
+        seeds: How many (the first so many; 5 by default), or which.
         metric: Which number decides, if `train` returns several.
         higher_is_better: Whether more of it is better, as with an accuracy.
         margin: What difference would not matter, in the metric's unit.
         until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
-        max_seeds: With `until_decided`, how many seeds at most.
+        max_seeds: With `until_decided`, how many seeds at most; 40 by default.
         budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         possible: The least and the greatest value that the metric can have.
         page: Where to write the answer as a page, with every seed and the intervals; ends in `.html`.
@@ -89,16 +90,17 @@ def compare_trainings(
         check_place("page", Path(page), ".html")
     for order in question.orders:
         _order(order, num_samples, batch_size, 0)  # an order that does not fit fails before the first training
-    trainings = _Trainings(train, metric, Outcomes(question), num_samples, batch_size)
+    path = None if page is None else Path(page)
+    trainings = _Trainings(train, metric, Outcomes(question), num_samples, batch_size, path)
     outcomes = trainings.outcomes
     try:
         outcomes.run_until_decided(trainings.run, budget=budget)
     except BaseException:
         if any(outcomes.values.values()):
             outcomes.stopped = "it was interrupted"
-            trainings.answer(page)
+            trainings.answer()
         raise
-    return trainings.answer(page)
+    return trainings.answer()
 
 
 @dataclass
@@ -110,6 +112,7 @@ class _Trainings:
     outcomes: Outcomes
     num_samples: int
     batch_size: int
+    page: Path | None
     besides: dict[str, dict[str, dict[int, float]]] = field(default_factory=dict)
 
     def run(self, seeds: Sequence[int]) -> None:
@@ -127,20 +130,17 @@ class _Trainings:
             if not self.outcomes.fail(order, seed, message):
                 raise RuntimeError(f"the training of {order} with seed {seed} failed: {message}") from error
             return
-        try:
-            self.outcomes.add(order, seed, _value(found, self.metric, order, seed))
-        except DivergedError:
-            self.outcomes.add(order, seed, None)
+        self.outcomes.add(order, seed, _value(found, self.metric, order, seed))
         if isinstance(found, Mapping) and self.metric is not None:
             for name, value in found.items():
                 if name != self.metric and isinstance(value, Real) and math.isfinite(value):
                     self.besides.setdefault(str(name), {}).setdefault(order, {})[seed] = float(value)
 
-    def answer(self, page: str | os.PathLike[str] | None) -> Answer:
+    def answer(self) -> Answer:
         """Return the answer over what has ended, and write its page if there is to be one."""
-        answer = make_answer(self.outcomes, besides=self.besides)
-        if page is not None:
-            write_page(answer, page, "A training function of your own")
+        answer = make_answer(self.outcomes, besides=self.besides, page=self.page)
+        if self.page is not None:
+            write_page(answer, "A training function of your own")
         return answer
 
 

@@ -60,32 +60,32 @@ class OutputMetric:
         """Return the number of the last match in the output of a run that has ended.
 
         Raises:
-            DivergedError: It is not finite.
             ValueError: There is none, or it is not a number.
         """
         texts = [(folder / name).read_text(errors="replace") for name in ("stdout.txt", "stderr.txt")]
         for text in texts:
             if found := list(re.finditer(self.pattern, text, re.MULTILINE)):
-                self._refuse_no_number(text[found[-1].end() :], folder)
+                if (diverged := self._no_number(text[found[-1].end() :])) is not None:
+                    return diverged
                 return checked_metric(_whole_number(found[-1], folder), f"the metric of the run in {folder}")
         for text in texts:
-            self._refuse_no_number(text, folder)
+            if (diverged := self._no_number(text)) is not None:
+                return diverged
         raise ValueError(
             f"metric should be a regular expression that matches what the command prints, but {self.pattern!r} matches "
             f"nothing in {folder}/stdout.txt, which ends:\n{last_lines(folder, 'stdout.txt')}"
         )
 
-    def _refuse_no_number(self, text: str, folder: Path) -> None:
-        """Refuse an output in which nan or inf is where the number should be.
+    def _no_number(self, text: str) -> float | None:
+        """Return the nan or inf that is where the number should be; None if there is none.
 
         An expression for digits does not match these. So the number of an earlier epoch would be taken for the last.
         """
         try:
             found = re.search(NO_NUMBER.join(self._around_group()), text, re.MULTILINE | re.IGNORECASE)
         except re.error:  # such as a reference to the group
-            return
-        if found is not None:
-            checked_metric(found.group(1), f"the metric of the run in {folder}")
+            return None
+        return None if found is None else float(found.group(1))
 
     def _around_group(self) -> tuple[str, str]:
         """Return what the expression has before and after its first group."""
@@ -150,7 +150,6 @@ class JsonMetric:
             begun: When the run was started, in seconds since the epoch, if it has just ended.
 
         Raises:
-            DivergedError: It is not finite.
             ValueError: There is none, or it is not a number.
         """
         path = Path(filled(self.path, placeholders))

@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
-import os
 import textwrap
 from collections.abc import Sequence
-from itertools import zip_longest
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replenish.lab.atomic_files import write_atomically
-from replenish.lab.comparing.question import Answer, Question, digits
+from replenish.lab.comparing.answer import Answer, digits
+from replenish.lab.comparing.question import Question
 from replenish.lab.show import (
     NOTHING,
     Cell,
-    Column,
     Fact,
     Figure,
     Finding,
     Notice,
-    Origin,
     Page,
     Section,
     Table,
     pairs_figure,
 )
 from replenish.lab.show.chart import common_reach
-from replenish.lab.show.page import page_html
+from replenish.lab.show.page import page_html, unbroken
 from replenish.lab.show.svg import sides
 from replenish.lab.verdict import Verdict
 from replenish.palette import COLOURS, look_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
 
 #: The size of the card in pixels: that of a link's preview.
 WIDTH, HEIGHT = 1200, 630
-#: Verdicts that have room; a line names how many more there are.
-MOST_VERDICTS = 3
 INK, SOFT, HAIR, FAINT, SHEET, ACCENT = (
     COLOURS[name][0] for name in ("ink", "soft", "hair", "faint", "sheet", "accent")
 )
@@ -49,23 +43,22 @@ INK, SOFT, HAIR, FAINT, SHEET, ACCENT = (
 
 def write_page(
     answer: Answer,
-    path: str | os.PathLike[str],
     title: str,
     paragraphs: Sequence[str] = (),
     *,
     command: str = "",
-    origins: Sequence[Origin] = (),
     figures: Sequence[Figure | None] = (),
     differ_in: str = "the order of their data only",
-) -> Path:
-    """Write an answer as a page: the verdicts, every seed, and then what was run. Return the page's path.
+) -> None:
+    """Write an answer as its page: the verdicts, every seed, and then what was run.
 
-    A card as a PNG is written beside it, if there is a verdict to show.
+    A card as a PNG is written beside it, if there is a pair of runs to show.
     """
-    path = Path(path)
+    path = answer.page
+    assert path is not None
     path.parent.mkdir(parents=True, exist_ok=True)
     question, verdicts, card = answer.question, answer.verdicts, ""
-    if any(verdict.difference.n for verdict in verdicts):
+    if verdicts[0].difference.n:
         card = path.with_suffix(".png").name
         write_atomically(path.with_name(card), card_png(answer, title))
     kept = {order: values for order, values in answer.values.items() if values}
@@ -73,11 +66,11 @@ def write_page(
     if len(kept) > 1:
         caption = f"{question.metric} of every run; a line joins the runs of one seed."
         pairs = pairs_figure(kept, {order: order for order in kept}, question.metric, "seeds", caption)
-    shown = (pairs, _seeds_table(answer), _orders_table(answer, origins), *figures)
+    shown = (pairs, _seeds_table(answer), _orders_table(answer), *figures)
     findings = tuple(Finding(f"{each.first}-{each.second}", each, order=each.first) for each in verdicts)
     sections = [Section("verdict", "The verdict", findings=findings)]
     if answer.advice:
-        sections.append(Section("next", "What to do next", (answer.advice,)))
+        sections.append(Section("next", "What to do next", (answer.advice,), code=answer.next_command))
     blocks = tuple(block for block in shown if block is not None)
     sections.append(Section("numbers", "Seeds and means", blocks=blocks))
     proofs = (_proofs_table(answer),) if answer.proofs else ()
@@ -100,7 +93,6 @@ def write_page(
         card=card,
     )
     write_atomically(path, page_html(page).encode())
-    return path
 
 
 def _seeds_table(answer: Answer) -> Table:
@@ -113,10 +105,10 @@ def _seeds_table(answer: Answer) -> Table:
         columns[f"{verdict.first} minus {verdict.second}"] = {seed: verdict.number(value) for seed, value in found}
     seeds = sorted({seed for values in answer.values.values() for seed in values})
     rows = [(str(seed), *(by_seed.get(seed, NOTHING) for by_seed in columns.values())) for seed in seeds]
-    return _table("by-seed", "Seed by seed", ["Seed", *columns], rows, answer.question.metric)
+    return Table.of_rows("by-seed", "Seed by seed", ["Seed", *columns], rows, answer.question.metric)
 
 
-def _orders_table(answer: Answer, origins: Sequence[Origin]) -> Table:
+def _orders_table(answer: Answer) -> Table:
     """Return the means by order."""
     besides = {what: answer.means_besides(what) for what in answer.besides}
     rows: list[tuple[str | Cell, ...]] = []
@@ -129,44 +121,25 @@ def _orders_table(answer: Answer, origins: Sequence[Origin]) -> Table:
         rows.append((order, cell, *(digits(means[order]) if order in means else NOTHING for means in besides.values())))
     heads = ["Order", answer.question.metric, *besides]
     notes = ["", "mean, n, 95 % interval", *("mean" for _ in besides)]
-    return _table("orders", "The numbers", heads, rows, "Over the seeds that finished.", notes=notes, origins=origins)
+    return Table.of_rows("orders", "The numbers", heads, rows, "Over the seeds that finished.", notes=notes)
 
 
 def _proofs_table(answer: Answer) -> Table:
     """Return what the loaders of the first run of each order did."""
     caption = "What the first run of each order did to its loaders: the record that the orders were used."
     rows = [(order, str(seed), outcome) for order, seed, outcome in answer.proofs]
-    return _table("loaders", "The loaders", ["Order", "Seed", "Loader"], rows, caption, words=(0, 2))
+    return Table.of_rows("loaders", "The loaders", ["Order", "Seed", "Loader"], rows, caption, words=(0, 2))
 
 
-def _table(
-    name: str,
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[tuple[str | Cell, ...]],
-    caption: str,
-    *,
-    notes: Sequence[str] = (),
-    words: Sequence[int] = (0,),
-    origins: Sequence[Origin] = (),
-) -> Table:
-    """Return a table of rows; `notes` are beneath the headings, and the columns `words` hold no numbers."""
-    columns = [
-        Column(head, itemgetter(place), note, numeric=place not in words)
-        for place, (head, note) in enumerate(zip_longest(heads, notes, fillvalue=""))
-    ]
-    return Table(name, title, columns, [(str(row[0]), row) for row in rows], caption, origins=origins)
-
-
-def write_record(answer: Answer, page: Path, **more: Any) -> Path:
-    """Write an answer as JSON beside its page, with all looks that were taken so far, and return its path."""
-    path = page.with_suffix(".json")
+def write_record(answer: Answer, **more: Any) -> None:
+    """Write an answer as JSON beside its page, with all looks that were taken so far."""
+    assert answer.page is not None
+    path = answer.page.with_suffix(".json")
     seeds = sorted({seed for verdict in answer.verdicts for seed in verdict.difference.seeds})
     look = {"seeds": seeds, "anytime": answer.question.rule.anytime}
     looks = [*(each for each in _looks(path) if each != look), look]
-    values = {**answer.to_dict(), **more, "page": page.name, "looks": looks}
+    values = {**answer.to_dict(), **more, "page": answer.page.name, "looks": looks}
     write_atomically(path, (json.dumps(values, indent=2, allow_nan=False) + "\n").encode())
-    return path
 
 
 def optional_stopping(question: Question, seeds: Sequence[int], page: Path) -> list[str]:
@@ -195,74 +168,66 @@ def _looks(path: Path) -> list[dict[str, Any]]:
 
 
 def card_png(answer: Answer, title: str) -> bytes:
-    """Return the card: the verdicts in words, their intervals with named sides, and every seed's pair."""
-    from matplotlib.figure import Figure
-
-    verdicts = answer.verdicts[:MOST_VERDICTS]
-    canvas = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, facecolor=SHEET)
-    canvas.text(0.04, 0.935, f"Replenish · {title}", size=13, color=SOFT, va="center")
-    height, size = 0.87, 17 if len(verdicts) == 1 else 13
-    for verdict in verdicts:
-        lines = textwrap.wrap(verdict.sentence, 84 if len(verdicts) == 1 else 100)
-        canvas.text(0.04, height, "\n".join(lines), size=size, color=INK, va="top", weight="bold", linespacing=1.3)
-        height -= (0.058 if len(verdicts) == 1 else 0.044) * len(lines) + 0.018
-    height = min(height, 0.78)
-    _draw_intervals(canvas.add_axes((0.05, 0.17, 0.5, height - 0.22)), verdicts)
-    _draw_pairs(canvas.add_axes((0.64, 0.17, 0.32, height - 0.22)), answer)
-    others = len(answer.verdicts) - len(verdicts)
-    n = min(verdict.difference.n for verdict in verdicts)
-    foot = f"{answer.question.metric}, n = {n} seeds, paired. Every line on the right is one seed."
-    foot += f" {others} more verdicts are on the page." if others else ""
-    canvas.text(0.04, 0.035, foot, size=11.5, color=SOFT, va="center")
+    """Return the card as a PNG."""
     content = io.BytesIO()
-    canvas.savefig(content, format="png", dpi=100, facecolor=SHEET)
+    draw_card(answer, title).savefig(content, format="png", dpi=100, facecolor=SHEET)
     return content.getvalue()
 
 
-def _draw_intervals(axis: Axes, verdicts: Sequence[Verdict]) -> None:
-    """Draw the interval of each verdict on one axis."""
-    rule, across = verdicts[0].rule, axis.transAxes
-    several = len(verdicts) > 1  # the second order is the same for all
+def draw_card(answer: Answer, title: str) -> Picture:
+    """Draw the card: the first verdict in words, its interval with named sides, and every seed's pair."""
+    from matplotlib.figure import Figure
+
+    verdict, others = answer.verdicts[0], len(answer.verdicts) - 1
+    canvas = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, facecolor=SHEET)
+    canvas.text(0.04, 0.935, f"Replenish · {title}", size=13, color=SOFT, va="center")
+    sentence = "\n".join(textwrap.wrap(unbroken(verdict.sentence), 72))
+    canvas.text(0.04, 0.87, sentence, size=17, color=INK, va="top", weight="bold", linespacing=1.3)
+    _draw_interval(canvas.add_axes((0.05, 0.17, 0.5, 0.47)), verdict)
+    _draw_pairs(canvas.add_axes((0.64, 0.17, 0.32, 0.47)), verdict, answer)
+    foot = f"{answer.question.metric}, n = {verdict.difference.n} seeds, paired. Every line on the right is one seed."
+    foot += f" The first of {others + 1} verdicts." if others else ""
+    canvas.text(0.04, 0.035, foot, size=11.5, color=SOFT, va="center")
+    return canvas
+
+
+def _draw_interval(axis: Axes, verdict: Verdict) -> None:
+    """Draw the mean difference, its interval and the margin."""
+    rule, across, colour = verdict.rule, axis.transAxes, look_of(verdict.first).light
     if rule.margin is not None:
         axis.axvspan(-rule.margin, rule.margin, color=FAINT, zorder=0)
         axis.text(0.5, 1.02, f"grey: margin ±{rule.margin:g}", transform=across, ha="center", size=11, color=SOFT)
     axis.axvline(0, color=INK, linewidth=1)
-    for place, verdict in enumerate(verdicts):
-        colour, mean, interval = look_of(verdict.first).light, verdict.difference.mean, verdict.interval
-        if several:
-            axis.text(0, place - 0.2, verdict.first, transform=axis.get_yaxis_transform(), size=12, color=INK)
-        if interval is not None:
-            axis.hlines(place, interval.low, interval.high, color=colour, linewidth=7, alpha=0.45)
-        if mean is not None:
-            axis.plot([mean], [place], "o", color=colour, markersize=12)
-    reach = common_reach(Finding(verdict.first, verdict) for verdict in verdicts)
+    if (interval := verdict.interval) is not None:
+        axis.hlines(0, interval.low, interval.high, color=colour, linewidth=7, alpha=0.45)
+    if verdict.difference.mean is not None:
+        axis.plot([verdict.difference.mean], [0], "o", color=colour, markersize=12)
+    reach = common_reach([Finding(verdict.first, verdict)])
     axis.set_xlim(-reach, reach)
-    axis.set_ylim(len(verdicts) - 0.5, -0.6)
     axis.set_yticks([])
-    left, right = sides(dataclasses.replace(verdicts[0], first="the other order") if several else verdicts[0])
+    left, right = sides(verdict)
     axis.text(0, -0.16, f"← {left} better", transform=across, size=12, color=SOFT)
     axis.text(1, -0.16, f"{right} better →", transform=across, size=12, color=SOFT, ha="right")
     axis.text(0.5, -0.16, rule.unit, transform=across, size=12, color=SOFT, ha="center")
     _plain(axis)
 
 
-def _draw_pairs(axis: Axes, answer: Answer) -> None:
-    """Draw the value of every run, a line for each seed."""
-    orders = [order for order in answer.question.orders if answer.values[order]]
-    for seed in sorted({seed for order in orders for seed in answer.values[order]}):
-        known = [(at, answer.values[order][seed]) for at, order in enumerate(orders) if seed in answer.values[order]]
-        axis.plot(*zip(*known, strict=True), color=SOFT, linewidth=1, alpha=0.6, zorder=1)
-    for place, order in enumerate(orders):
-        values = list(answer.values[order].values())
-        axis.plot([place] * len(values), values, "o", color=look_of(order).light, markersize=8, zorder=2)
-    axis.set_xlim(-0.4, len(orders) - 0.6)
-    axis.set_xticks(range(len(orders)), orders, size=12 if len(orders) < 4 else 9, color=INK)
+def _draw_pairs(axis: Axes, verdict: Verdict, answer: Answer) -> None:
+    """Draw the values of the pairs, a line for each seed."""
+    orders = (verdict.second, verdict.first)
+    for seed in verdict.difference.seeds:
+        values = [answer.values[order][seed] for order in orders]
+        axis.plot((0, 1), values, color=SOFT, linewidth=1, alpha=0.6, zorder=1)
+        for place, order in enumerate(orders):
+            axis.plot([place], [values[place]], "o", color=look_of(order).light, markersize=8, zorder=2)
+    axis.set_xlim(-0.4, 1.4)
+    axis.set_xticks((0, 1), orders, size=12, color=INK)
     axis.set_title(answer.question.metric, size=12, color=SOFT, loc="left")
     axis.grid(axis="y", color=HAIR, linewidth=0.8)
     _plain(axis)
 
 
-def _plain(axis: Any) -> None:
+def _plain(axis: Axes) -> None:
     for side in ("top", "right", "left"):
         axis.spines[side].set_visible(False)
     axis.spines["bottom"].set_color(HAIR)

@@ -1,23 +1,20 @@
-"""A question about orders, how the trainings for it ended, and the answer."""
+"""A question about orders, and how the trainings for it ended."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
-from typing import Any
 
 from replenish import checks
-from replenish.lab.statistics import ANY, COVERAGE, Estimate, mean_with_interval, paired_difference
-from replenish.lab.verdict import FEWEST_SEEDS, MOST_SEEDS, Rule, Verdict, decide
-from replenish.notebook import html_table
+from replenish.lab.statistics import ANY, paired_difference
+from replenish.lab.verdict import FEWEST_SEEDS, Rule, Verdict, decide
 
 #: The metric by order and seed.
 Values = Mapping[str, Mapping[int, float]]
-#: How to ask again from Python.
-ASK_AGAIN = "the same call with until_decided=True and margin=M, the largest difference that does not matter"
+#: How many seeds, and how many at most with a look after every seed.
+SEEDS, MAX_SEEDS = 5, 40
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -26,54 +23,56 @@ class Question:
 
     Args:
         orders: Names of orders; each of the others is compared with the first.
-        seeds: How many (the first so many), or which.
+        seeds: How many (the first so many; 5 by default), or which.
         margin: What difference would not matter, in the metric's unit.
         until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
-        max_seeds: With `until_decided`, how many seeds at most.
+        max_seeds: With `until_decided`, how many seeds at most; 40 by default.
         higher_is_better: Whether larger values are better, as for accuracy.
         possible: The least and the greatest value that the metric can have.
         metric: The metric's name, for people.
         unit: The unit of differences, such as points.
         field: The field of a run's result that holds the metric; "" where it is read elsewhere.
-        ask_again: How to ask again and look after every seed, for an undecided answer: a command or a call.
+        ask_again: The command or the call that asks again and looks after every seed, for an undecided answer.
     """
 
     def __init__(
         self,
         orders: Sequence[str],
-        seeds: int | Sequence[int] = 5,
+        seeds: int | Sequence[int] | None = None,
         *,
         margin: float | None = None,
         until_decided: bool = False,
-        max_seeds: int = 40,
+        max_seeds: int | None = None,
         higher_is_better: bool = False,
         possible: tuple[float, float] = ANY,
         metric: str = "metric",
         unit: str = "",
         field: str = "",
-        ask_again: str = ASK_AGAIN,
+        ask_again: str = "",
     ) -> None:
         self.orders = (orders,) if isinstance(orders, str) else tuple(orders)
         if len(set(self.orders)) != len(self.orders) or len(self.orders) < 2:
             raise ValueError(
                 f"orders should be two or more different orders, but got {', '.join(self.orders) or 'none'}"
             )
-        if until_decided:
-            if not isinstance(seeds, int):
-                raise ValueError(
-                    f"seeds should be left out with until_decided, which takes the first ones, but got {seeds}"
-                )
-            if checks.integer("max_seeds", max_seeds, minimum=1) < FEWEST_SEEDS:
-                raise ValueError(f"max_seeds should be at least {FEWEST_SEEDS} to decide anything, but got {max_seeds}")
-            seeds = max_seeds
-        if isinstance(seeds, int):
-            seeds = range(checks.integer("seeds", seeds, minimum=1))
+        if until_decided and seeds is not None:
+            raise ValueError(f"seeds should be left out with until_decided; use max_seeds for a limit, but got {seeds}")
+        if not until_decided and max_seeds is not None:
+            raise ValueError(f"max_seeds should be left out without until_decided; use seeds, but got {max_seeds}")
         #: The seeds; where the rule allows for a look after every seed, the most that are run.
-        self.seeds = tuple(checks.seed(seed) for seed in seeds)
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"seeds should be one or more different seeds, but got {list(self.seeds)}")
+        self.seeds = _first_seeds(max_seeds) if until_decided else _seeds(SEEDS if seeds is None else seeds)
         self.rule = Rule(margin, higher_is_better, until_decided, len(self.orders) - 1, possible, unit=unit)
-        self.metric, self.field, self.ask_again = metric, field, ask_again
+        self.metric, self.field = metric, field
+        self.ask_again = ask_again or f"until_decided=True, margin={'M' if margin is None else margin}"
+
+    def warnings(self) -> list[str]:
+        """Return a warning if the metric's name contradicts its direction."""
+        better, flag, usual, odd = "smaller", "with", _SMALLER, _LARGER
+        if self.rule.higher_is_better:
+            better, flag, usual, odd = "larger", "without", _LARGER, _SMALLER
+        if usual.search(self.metric) or not odd.search(self.metric):
+            return []
+        return [f"a {better} {self.metric} was taken as better; if that is wrong, ask again {flag} higher_is_better"]
 
     def verdicts(self, values: Values) -> tuple[Verdict, ...]:
         """Return what the values so far decide, each of the other orders against the first."""
@@ -83,24 +82,35 @@ class Question:
         )
 
 
-class DivergedError(ValueError):
-    """A training ended with a metric that is not a finite number."""
+#: Names of metrics by the direction that is usually meant.
+_LARGER = re.compile(r"(?<![a-z])(acc|accuracy|auc|auroc|f1|bleu|rouge|map|iou|reward|recall)(?![a-z])", re.IGNORECASE)
+_SMALLER = re.compile(r"(?<![a-z])(loss|error|err|perplexity|ppl|mse|mae|rmse|nll)(?![a-z])", re.IGNORECASE)
+
+
+def _first_seeds(count: int | None) -> tuple[int, ...]:
+    """Return the seeds of a question that is asked until it is decided."""
+    count = MAX_SEEDS if count is None else checks.integer("max_seeds", count, minimum=1)
+    if count < FEWEST_SEEDS:
+        raise ValueError(f"max_seeds should be at least {FEWEST_SEEDS} to decide anything, but got {count}")
+    return tuple(range(count))
+
+
+def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the first so many seeds, or these."""
+    if not isinstance(seeds, Iterable):
+        return tuple(range(checks.integer("seeds", seeds, minimum=1)))
+    found = tuple(checks.seed(seed) for seed in seeds)
+    if not found or len(set(found)) != len(found):
+        raise ValueError(f"seeds should be one or more different seeds, but got {list(found)}")
+    return found
 
 
 def checked_metric(value: object, name: str) -> float:
-    """Return a metric as a float.
-
-    Raises:
-        DivergedError: It is infinite or NaN.
-        ValueError: It is not a number.
-    """
+    """Return a metric as a float, which is infinite or NaN if the training diverged; raise if it is not a number."""
     try:
-        number = float(value)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ValueError(f"{name} should be a number, but got {value!r:.60}") from None
-    if not math.isfinite(number):
-        raise DivergedError(f"{name} should be a finite number, but got {number}: that training diverged")
-    return number
 
 
 class Outcomes:
@@ -119,9 +129,9 @@ class Outcomes:
         self.stopped: str | None = None
 
     def add(self, order: str, seed: int, value: float | None) -> None:
-        """Record how a training ended; None if it diverged."""
+        """Record how a training ended; it diverged if the value is None or not finite."""
         low, high = self.question.rule.possible
-        if value is None:
+        if value is None or not math.isfinite(value):
             self.diverged.append((order, seed))
         elif low <= value <= high:
             self.values[order][seed] = value
@@ -192,185 +202,6 @@ class Outcomes:
         if not any(self.values.values()):
             ended = "; ".join(self.warnings()) or "none has ended"
             raise ValueError(f"no training ended with a number, so that there is nothing to compare: {ended}")
-
-
-@dataclass(frozen=True, repr=False)
-class Answer:
-    """What a comparison of trainings found.
-
-    Attributes:
-        question: What was asked.
-        values: The metric by order and seed.
-        verdicts: Each of the other orders against the first.
-        stopped: Why there are fewer seeds than asked for, if there are.
-        besides: Further numbers by their names, then by order and seed; they decide nothing.
-        warnings: What makes the numbers doubtful; printed before anything else.
-        proofs: What the loaders of the first run of each order did: order, seed and outcome of each loader. This
-            record shows that the orders were used.
-    """
-
-    question: Question
-    values: dict[str, dict[int, float]]
-    verdicts: tuple[Verdict, ...]
-    stopped: str | None
-    besides: Mapping[str, Values]
-    warnings: tuple[str, ...]
-    proofs: tuple[tuple[str, int, str], ...] = ()
-
-    def mean(self, order: str) -> Estimate | None:
-        """Return the mean of the metric over the seeds, with an interval within what is possible; None without any."""
-        found = self.values[order]
-        return mean_with_interval(found.values(), self.question.rule.possible) if found else None
-
-    def means_besides(self, what: str) -> dict[str, float]:
-        """Return the mean over the seeds of one of the further numbers, by order, with four digits."""
-        found = {order: self.besides[what].get(order, {}) for order in self.question.orders}
-        means = {order: math.fsum(by_seed.values()) / len(by_seed) for order, by_seed in found.items() if by_seed}
-        return {order: float(f"{mean:.4g}") for order, mean in means.items()}
-
-    @property
-    def advice(self) -> str:
-        """What would decide what is undecided, and how to ask for it; "" if all is decided."""
-        undecided = [verdict for verdict in self.verdicts if verdict.outcome == "undecided"]
-        if not undecided:
-            return ""
-        if not self.question.rule.anytime:
-            return (
-                "Do not add seeds here until it decides: that too often finds a difference that is not there. "
-                f"Next, with an interval that holds at every look: {self.question.ask_again}"
-            )
-        needed = [verdict.seeds_needed for verdict in undecided]
-        if None in needed:
-            return (
-                f"More than {MOST_SEEDS:,} seeds would be needed if mean and spread stay as they are. A margin, "
-                "the largest difference that does not matter, or runs that fluctuate less would help."
-            )
-        most = max(each for each in needed if each is not None)
-        return (
-            f"About {most} seeds in all would decide, if mean and spread stay as they are. A larger test set would "
-            "need fewer."
-        )
-
-    @property
-    def assumption(self) -> str:
-        """What the intervals assume, and how rare a failure could have gone unseen; "" without an interval."""
-        known = [verdict.difference.n for verdict in self.verdicts if verdict.interval is not None]
-        if not known:
-            return ""
-        n = min(known)
-        unseen = 1 - (1 - COVERAGE) ** (1 / n)  # the share of failures that leaves n runs without one in 1 of 20 cases
-        return (
-            "The intervals assume that the differences between seeds are roughly normal, without rare failures. A "
-            f"failure that strikes {100 * unseen:.0f} % of an order's runs still leaves {n} runs without one in 1 of "
-            "20 comparisons: look at every seed."
-        )
-
-    def lines(self) -> list[str]:
-        """Return the answer for people: verdicts in words, then what would help, the numbers and what they assume."""
-        found = [*self._sentences(), *filter(None, [self.advice])]
-        width = max(map(len, self.question.orders))
-        for order in self.question.orders:
-            by_seed = self.values[order]
-            listed = ", ".join(self.number(by_seed[seed]) for seed in sorted(by_seed))
-            found.append(f"{order:{width}}  {self._mean_words(order)}  by seed: {listed or 'none'}")
-        for verdict in self.verdicts:
-            if verdict.difference.n > 1:
-                listed = ", ".join(verdict.number(each) for each in verdict.difference.differences)
-                found.append(f"{verdict.first} minus {verdict.second} by seed: {listed}")
-        for what in self.besides:
-            listed = ", ".join(f"{order} {digits(mean)}" for order, mean in self.means_besides(what).items())
-            found.append(f"{what}: {listed}")
-        found += [f"Loader with {order}, seed {seed}: {outcome}" for order, seed, outcome in self.proofs]
-        return [*found, *filter(None, [self.assumption])]
-
-    def number(self, value: float) -> str:
-        """Return a value of the metric as terminal and page print it: two decimals for points, else six digits."""
-        return f"{value:.2f}" if self.question.rule.unit == "points" else digits(value)
-
-    def _mean_words(self, order: str) -> str:
-        mean = self.mean(order)
-        if mean is None:
-            return "no run"
-        if mean.interval is None:
-            return f"{self.number(mean.value)} (one run)"
-        ends = f"{self.number(mean.interval.low)} to {self.number(mean.interval.high)}"
-        return f"mean {self.number(mean.value)} (95 % interval {ends})"
-
-    def _sentences(self) -> list[str]:
-        """Return the verdicts in words, and why there are no more seeds."""
-        stopped = [f"Stopped: {self.stopped}."] if self.stopped else []
-        return [*(verdict.sentence for verdict in self.verdicts), *stopped]
-
-    def __repr__(self) -> str:
-        return "\n".join([*(f"Warning: {warning}." for warning in self.warnings), *self.lines()])
-
-    def _repr_html_(self) -> str:
-        seeds = sorted({seed for by_seed in self.values.values() for seed in by_seed})
-        rows = [
-            (
-                order,
-                self._mean_words(order),
-                *(self.number(self.values[order][seed]) if seed in self.values[order] else "" for seed in seeds),
-            )
-            for order in self.question.orders
-        ]
-        heads = ("order", "mean", *(f"seed {seed}" for seed in seeds))
-        warnings = [f"Warning: {warning}." for warning in self.warnings]
-        sentences = [*warnings, *self._sentences(), *filter(None, [self.advice, self.assumption])]
-        return html_table(self.question.metric, rows, heads, sentences)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        rule = self.question.rule
-        return {
-            "orders": list(self.question.orders),
-            "metric": self.question.metric,
-            "field": self.question.field,
-            "higher_is_better": rule.higher_is_better,
-            "margin": rule.margin,
-            "until_decided": rule.anytime,
-            "rule": rule.to_dict(),
-            "warnings": list(self.warnings),
-            "stopped": self.stopped,
-            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
-            "advice": self.advice,
-            "assumption": self.assumption,
-            "values": _plain(self.values),
-            "loaders": [list(proof) for proof in self.proofs],
-            "besides": {what: _plain(values) for what, values in self.besides.items()},
-        }
-
-
-def make_answer(
-    outcomes: Outcomes,
-    *,
-    besides: Mapping[str, Values] | None = None,
-    warnings: Sequence[str] = (),
-    proofs: Sequence[tuple[str, int, str]] = (),
-) -> Answer:
-    """Return the verdicts on how trainings ended, with what is doubtful about them."""
-    question, values = outcomes.question, outcomes.values
-    verdicts = question.verdicts(values)
-    doubts = [*outcomes.warnings(), *warnings]
-    if equal := [order for order in values if len(values[order]) > 1 == len(set(values[order].values()))]:
-        doubts.append(
-            f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
-            f"and its order, or the metric may be saturated or too coarse"
-        )
-    doubts += [verdict.warning for verdict in verdicts if verdict.warning]
-    kept = {order: dict(found) for order, found in values.items()}
-    return Answer(
-        question, kept, verdicts, outcomes.stopped, besides or {}, tuple(dict.fromkeys(doubts)), tuple(proofs)
-    )
-
-
-def _plain(values: Values) -> dict[str, dict[str, float]]:
-    return {order: {str(seed): value for seed, value in found.items()} for order, found in values.items()}
-
-
-def digits(value: float) -> str:
-    """Return a value as a terminal and a page both print it."""
-    return f"{value:.6g}".replace("-", "−")  # noqa: RUF001
 
 
 def parse_duration(text: str) -> float:

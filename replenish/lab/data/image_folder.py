@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,6 @@ GREY_MODES = ("1", "L", "LA")
 COLOUR_MODES = ("P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 # Pillow's own limit. At 7 bytes per pixel (Pillow's 4 and our 3), and 8 while it rotates one, that is 0.7 GB.
 MAX_PIXELS = 89_478_485
-ROWS_AT_ONCE = 256
 TEST_FOLDERS = ("test", "val", "valid", "validation")
 
 
@@ -104,13 +104,19 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
         images = [entry for entry in entries if entry.suffix.lower() in SUFFIXES]
         if other := next((entry for entry in entries if entry.suffix.lower() in OTHER_IMAGES), None):
             raise DataError(f"{other} is an image of a kind that is not read; give {', '.join(SUFFIXES)}")
-        if odd := next((entry for entry in images if not entry.is_file()), None):
-            raise DataError(f"{odd} has the name of an image, but is not a file")
         if not images:
             raise DataError(f"{folder} has no {', '.join(SUFFIXES)} images; every class needs at least one")
         files += images
         labels += [label] * len(images)
     return files, np.array(labels, dtype=np.int64), tuple(folder.name for folder in folders)
+
+
+def mode_of(image: Any, what: str) -> str:
+    """Return the mode that one of Pillow's images is converted to: grey or colour, of 8 bits."""
+    # Pillow would cut 16 bits of colour to the upper 8, and clip those of grey.
+    if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(getattr(image, "tile", "")):
+        raise DataError(f"{what} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
+    return "L" if image.mode in GREY_MODES else "RGB"
 
 
 def _pixels(file: Path) -> UInt8Array:
@@ -122,22 +128,13 @@ def _pixels(file: Path) -> UInt8Array:
         with Image.open(file, formats=FORMATS) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise DataError(f"{file} has {image.width} x {image.height} pixels; reduce it first")
-            # Pillow would cut 16 bits of colour to the upper 8, and cannot do so for grey.
-            if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(image.tile):
-                raise DataError(f"{file} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
+            mode = mode_of(image, str(file))
             if (frames := getattr(image, "n_frames", 1)) > 1:
                 raise DataError(f"{file} has {frames} frames; give images of one frame")
-            mode = "L" if image.mode in GREY_MODES else "RGB"
             ImageOps.exif_transpose(image, in_place=True)
-            pixels = np.empty((image.height, image.width, len(mode)), dtype=np.uint8)
-            # In bands, since Pillow makes several copies of what it converts.
-            for top in range(0, image.height, ROWS_AT_ONCE):
-                band = image.crop((0, top, image.width, min(top + ROWS_AT_ONCE, image.height)))
-                rows = np.asarray(band if band.mode == mode else band.convert(mode))
-                pixels[top : top + ROWS_AT_ONCE] = rows.reshape(*rows.shape[:2], -1)
+            return np.asarray(image.convert(mode)).reshape(image.height, image.width, len(mode))
     except DataError:
         raise
     except Exception as error:
         # Damaged images raise many kinds of exceptions. The user needs to know which file it is.
         raise DataError(f"{file} is not a readable image ({type(error).__name__})") from None
-    return pixels

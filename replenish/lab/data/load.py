@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -83,7 +83,6 @@ def load(
     root: str | os.PathLike[str] | None = None,
     *,
     images_per_class: int | None = None,
-    classes: int | Sequence[int | str] | None = None,
     image_size: int | tuple[int, int] | None = None,
     seed: int = 0,
     held_out: bool = False,
@@ -97,7 +96,6 @@ def load(
         root: For the CIFARs, where the official files are: by default the folder that the variable
             REPLENISH_DATA names, or the user's cache. For a path, the folder to which it is relative.
         images_per_class: As in `reduce`: training images that each class keeps.
-        classes: As in `reduce`: how many classes to keep, or which.
         image_size: As in `reduce`: new height and width. Needed for a folder of images of several sizes.
         seed: The seed of the choice of images, and of the split of data that comes without a test split. The split
             of digits is fixed.
@@ -115,8 +113,12 @@ def load(
     seed = checks.seed(seed)
     size = None if image_size is None else size_pair(image_size)
     source = find_source(name, root)
-    cut: dict[str, Any] = {"images_per_class": images_per_class, "classes": classes, "image_size": size, "seed": seed}
-    cut["held_out"] = held_out
+    cut: dict[str, Any] = {
+        "images_per_class": images_per_class,
+        "image_size": size,
+        "seed": seed,
+        "held_out": held_out,
+    }
 
     def read() -> Dataset:
         return reduce(source.load(size, seed), **cut)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from replenish import checks
 from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Array, whole_labels
+from replenish.lab.data.image_folder import mode_of
 from replenish.lab.data.images import stack
 from replenish.lab.data.smaller_dataset import held_out, size_pair
 
@@ -140,7 +141,7 @@ def _stacked(read: Any, count: int, size: tuple[int, int] | None, what: str) -> 
 def _pixels(image: Any, what: str) -> UInt8Array:
     """Return one image as uint8 (height, width, 1 or 3)."""
     if hasattr(image, "convert"):  # Pillow's
-        image = image.convert("L" if image.mode in ("1", "L", "LA") else "RGB")
+        image = image.convert(mode_of(image, what))
     from_tensor = hasattr(image, "detach")
     values: npt.NDArray[Any] = image.detach().cpu().numpy() if from_tensor else np.asarray(image)
     if values.ndim == 2:

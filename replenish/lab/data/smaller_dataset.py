@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -58,114 +57,69 @@ def reduce(
     dataset: Dataset,
     *,
     images_per_class: int | None = None,
-    classes: int | Sequence[int | str] | None = None,
     image_size: int | tuple[int, int] | None = None,
     seed: int = 0,
     held_out: bool = False,
 ) -> Dataset:
     """Reduce a dataset, deterministically, for studies of few images per class or for a small machine.
 
-    The test split loses only the images of the classes that are left out, so test errors of different
-    `images_per_class` are measured on the same images.
+    The test split keeps all its images, so test errors of different `images_per_class` are measured on the same ones.
 
     Args:
         dataset: The dataset, which is not changed.
         images_per_class: How many training images each class keeps, chosen by `seed`. The images kept with a smaller
             number are among those kept with a larger one. Data with subclasses (the coarse labels of CIFAR-100)
             keep this many of each subclass.
-        classes: How many classes to keep, from the first; or which ones, by name or by number, in their new order.
         image_size: New height and width (one int for both), by area average.
         seed: The seed of the choice of images.
-        held_out: Whether to return the training images that are not kept, of the classes that are, as
-            `held_out_images` and `held_out_labels`: more images to test on.
+        held_out: Whether to return the training images that are not kept, as `held_out_images` and `held_out_labels`:
+            more images to test on.
 
     Example:
         >>> from replenish.lab.data import load, reduce
-        >>> small = reduce(load("digits"), images_per_class=20, classes=[3, 8], image_size=4)
-        >>> small.train_images.shape, small.class_names
-        ((40, 4, 4, 1), ('3', '8'))
+        >>> reduce(load("digits"), images_per_class=20, image_size=4).train_images.shape
+        (200, 4, 4, 1)
     """
     seed = checks.seed(seed)
-    test = np.arange(len(dataset.test_labels))
-    class_names = dataset.class_names
-    new_label: Int64Array = np.arange(dataset.num_classes)
-
     kept = np.ones(len(dataset.train_labels), dtype=bool)
-    if classes is not None:
-        chosen = chosen_classes(dataset, classes)
-        class_names = tuple(dataset.class_names[index] for index in chosen)
-        new_label = np.full(dataset.num_classes, -1)
-        new_label[chosen] = np.arange(len(chosen))
-        kept &= new_label[dataset.train_labels] >= 0
-        test = test[new_label[dataset.test_labels] >= 0]
-    of_these_classes = kept.copy()
     if images_per_class is not None:
-        kept &= _few_of_each(dataset, kept, checks.integer("images_per_class", images_per_class, minimum=1), seed)
-    left = np.flatnonzero(of_these_classes & ~kept) if checks.boolean("held_out", held_out) else None
-    if left is not None and not left.size:
+        kept = _few_of_each(dataset, checks.integer("images_per_class", images_per_class, minimum=1), seed)
+    train, left = np.flatnonzero(kept), np.flatnonzero(~kept)
+    if checks.boolean("held_out", held_out) and not left.size:
         raise ValueError(
             f"held_out=True needs training images that are not kept, but images_per_class={images_per_class} keeps all "
             f"of {dataset.name}"
         )
-    train = np.flatnonzero(kept)
-
     height, width = dataset.image_size if image_size is None else size_pair(image_size)
-    whole = len(train) == len(kept) and len(test) == len(dataset.test_labels) and classes is None
-    if whole and (height, width) == dataset.image_size:
+    if not left.size and (height, width) == dataset.image_size:
         return dataset
     subclasses = dataset.train_subclasses
     return Dataset(
         train_images=area_average(dataset.train_images[train], height, width),
-        train_labels=new_label[dataset.train_labels[train]],
-        test_images=area_average(dataset.test_images[test], height, width),
-        test_labels=new_label[dataset.test_labels[test]],
-        class_names=class_names,
+        train_labels=dataset.train_labels[train],
+        test_images=area_average(dataset.test_images, height, width),
+        test_labels=dataset.test_labels,
+        class_names=dataset.class_names,
         name=dataset.name,
-        held_out_images=None if left is None else area_average(dataset.train_images[left], height, width),
-        held_out_labels=None if left is None else new_label[dataset.train_labels[left]],
-        # Renumbered, so that a subclass without images leaves no gap.
-        train_subclasses=None if subclasses is None else np.unique(subclasses[train], return_inverse=True)[1],
+        held_out_images=area_average(dataset.train_images[left], height, width) if held_out else None,
+        held_out_labels=dataset.train_labels[left] if held_out else None,
+        train_subclasses=None if subclasses is None else subclasses[train],
         train_files=None if dataset.train_files is None else dataset.train_files[train],
     )
 
 
-def _few_of_each(dataset: Dataset, kept: npt.NDArray[np.bool_], count: int, seed: int) -> npt.NDArray[np.bool_]:
+def _few_of_each(dataset: Dataset, count: int, seed: int) -> npt.NDArray[np.bool_]:
     """Return the mask of `count` images of each class, or of each subclass if there are any."""
     groups = dataset.train_labels if dataset.train_subclasses is None else dataset.train_subclasses
     sizes = np.bincount(groups)
-    scarce = [int(group) for group in np.unique(groups[kept]) if sizes[group] < count]
-    if scarce:
-        fewest = min(int(sizes[group]) for group in scarce)
-        what = (
-            f"class {dataset.class_names[scarce[0]]!r}" if groups is dataset.train_labels else f"subclass {scarce[0]}"
-        )
+    if scarce := [int(group) for group in np.unique(groups) if sizes[group] < count]:
+        group, fewest = scarce[0], min(int(sizes[group]) for group in scarce)
+        kind = f"class {dataset.class_names[group]!r}" if groups is dataset.train_labels else f"subclass {group}"
         raise ValueError(
-            f"images_per_class should be at most {fewest} for {dataset.name}, "
-            f"but got {count}: {what} has {sizes[scarce[0]]} training images"
+            f"images_per_class should be at most {fewest} for {dataset.name}, but got {count}: {kind} has "
+            f"{sizes[group]} training images"
         )
-    # Chosen on the full dataset, so that the choice does not depend on which classes stay.
     return choose(groups, np.full(len(sizes), count), seed, LabPurpose.IMAGES_PER_CLASS)
-
-
-def chosen_classes(dataset: Dataset, classes: int | Sequence[int | str]) -> list[int]:
-    """Return the numbers of the chosen classes, in their new order."""
-    if not isinstance(classes, Sequence):
-        count = checks.integer("classes", classes, minimum=1, maximum=dataset.num_classes)
-        return list(range(count))
-    if isinstance(classes, (str, bytes)) or not classes:
-        raise TypeError(f"classes should be an int or a list of classes, but got {classes!r}")
-    chosen = []
-    for entry in classes:
-        if isinstance(entry, str):
-            if entry not in dataset.class_names:
-                raise DataError(f"{dataset.name} has no class named {entry!r}")
-            chosen.append(dataset.class_names.index(entry))
-        else:
-            last = dataset.num_classes - 1
-            chosen.append(checks.integer("a number in classes", entry, minimum=0, maximum=last))
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"classes should name every class once, but got {list(classes)!r}")
-    return chosen
 
 
 def size_pair(image_size: int | tuple[int, int]) -> tuple[int, int]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from replenish import __version__
 from replenish.diagnostics import PARTS_PER_EPOCH
-from replenish.lab.inspect.results import COMPARED, Inspection, OrderNoise, OrderShuffle
+from replenish.lab.inspect.results import COMPARED, Inspection, OrderNoise
 from replenish.lab.inspect.tables import lowest_to_highest, tables
-from replenish.lab.show import Chart, Fact, Figure, Page, Reference, Section, Series
+from replenish.lab.show import Chart, Figure, Page, Reference, Section, Series
 from replenish.lab.show.page import page_html
 
 # Longer gaps are rare, and would press the others together.
@@ -36,38 +35,13 @@ def page(inspection: Inspection, command: str) -> str:
                 f"its closed forms and beside {', '.join(first)} and {last}."
             ),
             kicker="Replenish · inspect",
-            facts=_facts(inspection),
+            facts=(),
             sections=(
                 Section("charts", "What it looks like", blocks=figures(inspection)),
                 Section("tables", "In numbers", blocks=tables(inspection)),
                 Section("again", "To make this page again", (again,), code=command),
             ),
         )
-    )
-
-
-def _facts(inspection: Inspection) -> tuple[Fact, ...]:
-    """Return the three numbers that say most."""
-    srs, replacement = inspection.found["SRS"], inspection.found["replacement"]
-    identity, shuffled = inspection.first_class
-    return (
-        Fact(
-            f"{100 * srs.unseen[-1]:.1f} %",
-            "of the samples are not in the last epoch",
-            f"limit of small steps {100 * inspection.laws.unseen:.1f} %; "
-            f"replacement {100 * replacement.unseen[-1]:.1f} %; reshuffling 0 %",
-        ),
-        Fact(
-            f"{srs.count_spread[-1]:.2f}",
-            f"is the variance of the draws of a sample in {_number(inspection.epochs, 'epoch')}",
-            f"closed form {inspection.laws.count_spread:.2f}; replacement {replacement.count_spread[-1]:.2f}",
-        ),
-        Fact(
-            lowest_to_highest(identity),
-            "is the rate of a class over an epoch, if the data are sorted and refilled in their own order",
-            f"limit of small steps {lowest_to_highest(inspection.laws.class_rates)}; with the default, a shuffled "
-            f"sequence, {lowest_to_highest(shuffled)}",
-        ),
     )
 
 
@@ -82,7 +56,6 @@ def figures(inspection: Inspection) -> tuple[Figure, ...]:
     """Return all figures, of one chart each."""
     found = [_coverage(inspection), _counts(inspection), _classes(inspection)]
     found += [_gaps(inspection.noise, inspection.epochs), _noise(inspection.noise)] if inspection.noise else []
-    found += [_shuffle(inspection.shuffles)] if inspection.shuffles else []
     return tuple(found)
 
 
@@ -197,22 +170,3 @@ def _noise(noise: Mapping[str, OrderNoise]) -> Figure:
         "narrower for a larger pool, and small peaks at whole cycles, where its sequence repeats."
     )
     return Figure("spectrum", "Noise of the order", caption, (chart,))
-
-
-def _shuffle(shuffles: Mapping[str, OrderShuffle]) -> Figure:
-    series = [Series(name, one.steps, one.means, order=name) for name, one in shuffles.items()]
-    first = next(iter(shuffles.values())).quality
-    left = max(first.num_samples - first.batch_size, 0) / (first.num_samples - 1)
-    spread = math.sqrt(left / (12 * first.batch_size))
-    lines = tuple(
-        Reference(0.5 + side * 2 * spread, f"{0.5 + side * 2 * spread:.2f}: two standard deviations {where}")
-        for side, where in ((-1, "below"), (1, "above"))
-    )
-    label = "mean index of the batch, as a share of N"
-    chart = Chart("shuffle", "step of the first epoch", label, tuple(series), lines)
-    levels = ", ".join(f"{name} {one.quality.level}" for name, one in shuffles.items())
-    caption = (
-        "After a uniform shuffle the mean index of a batch stays near the middle, with 19 of 20 between the lines. A "
-        f"shuffle that leaves samples near their place drifts. All questions of the battery together: {levels}."
-    )
-    return Figure("shuffle", "How uniform the shuffle is", caption, (chart,))

@@ -25,8 +25,8 @@ COMPARED = ("reshuffling", "replacement")
 #: How much the spectra may cost, in time and in memory.
 _MOST_DRAWS, _MOST_VALUES = 2**24, 2**26
 _FEWEST_STEPS, _BANDS = 8, 24
-#: How many draws the shuffle battery judges, and how many batches of an epoch its chart shows.
-_JUDGED_DRAWS, _SHOWN_BATCHES = 2**18, 200
+#: How many draws the shuffle battery judges.
+_JUDGED_DRAWS = 2**18
 #: A copy that is still in the pool with a smaller probability is taken to be gone.
 _NEGLIGIBLE = 1e-12
 
@@ -77,15 +77,6 @@ class OrderNoise:
 
 
 @dataclass(frozen=True)
-class OrderShuffle:
-    """What the shuffle battery found in one order, and the mean index of some batches of epoch 0, as a share of N."""
-
-    quality: ShuffleQuality
-    steps: list[int]
-    means: list[float]
-
-
-@dataclass(frozen=True)
 class Inspection:
     """What `inspect_orders` found."""
 
@@ -96,7 +87,7 @@ class Inspection:
     identity: Measurement  # the measurement of SRS with the sequence `identity`, once its pool has settled
     laws: Laws  # the closed forms of SRS
     noise: dict[str, OrderNoise]  # noise and gaps by order; empty for fewer than two samples or too few steps
-    shuffles: dict[str, OrderShuffle]  # the quality of each order's shuffle; empty for a single sample
+    shuffles: dict[str, ShuffleQuality]  # the quality of each order's shuffle; empty for a single sample
 
     @property
     def first_class(self) -> tuple[Floats, Floats]:
@@ -117,7 +108,6 @@ def inspect_orders(
     seed: int = 0,
     other: str | None = None,
     options: Mapping[str, Any] | None = None,
-    progress: Callable[[str], None] = lambda doing: None,
 ) -> Inspection:
     """Run SRS and what it is compared with for some effective epochs, and compute the closed forms.
 
@@ -130,7 +120,6 @@ def inspect_orders(
         seed: The seed of all orders.
         other: One more of `replenish.orders.registry.ORDERS` to measure.
         options: The options of `other`.
-        progress: Called with a few words before each part of the work.
 
     Example:
         >>> inspection = inspect_orders(1000, 10, epochs=2)
@@ -149,19 +138,16 @@ def inspect_orders(
     wanted = min(DEFAULT_CLASSES, order.num_samples) if classes is None else classes
     classes = checks.integer("classes", wanted, minimum=1, maximum=order.num_samples)
     labels = np.arange(order.num_samples) * classes // order.num_samples
-    found = {}
-    for name, each in orders.items():
-        progress(f"running {name}")
-        found[name] = measure(each, epochs, labels=labels)
-    progress("running SRS with data sorted by class")
+    found = {name: measure(each, epochs, labels=labels) for name, each in orders.items()}
     settled = _settled_step(order)
     in_order = SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=order.pool_size, sequence="identity")
     identity = measure(in_order, epochs, start=settled, labels=labels)
-    progress("measuring the noise")
     noise = _measure_noise(orders, {"SRS": settled}, epochs)
-    progress("judging the shuffles")
-    shuffles = {name: _judge_shuffle(each) for name, each in orders.items() if each.num_samples > 1}
-    progress("working out the closed forms")
+    shuffles = {
+        name: shuffle_quality(each, num_samples, max_draws=_JUDGED_DRAWS)
+        for name, each in orders.items()
+        if each.num_samples > 1
+    }
     return Inspection(order, epochs, classes, found, identity, _laws(order, epochs, classes), noise, shuffles)
 
 
@@ -223,13 +209,3 @@ def _known(law: Callable[..., T], *arguments: Any) -> T | None:
         return law(*arguments)
     except theory.NoLawError:
         return None
-
-
-def _judge_shuffle(order: CursorOrder) -> OrderShuffle:
-    steps = min(order.steps_per_epoch, max(1, _JUDGED_DRAWS // order.batch_size))
-    every = math.ceil(steps / _SHOWN_BATCHES)
-    batches = enumerate(order.batches(0, steps))
-    kept = [(step, batch) for step, batch in batches if step % every == 0 and len(batch)]
-    means = [round(float((batch.mean() + 0.5) / order.num_samples), 4) for _, batch in kept]
-    quality = shuffle_quality(order, order.num_samples, max_draws=_JUDGED_DRAWS)
-    return OrderShuffle(quality, [step for step, _ in kept], means)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
+from replenish import theory
 from replenish.checks import Floats
-from replenish.diagnostics import Measurement
-from replenish.lab.inspect.results import Inspection, OrderNoise, OrderShuffle
-from replenish.lab.show import Column, Table
+from replenish.diagnostics import Measurement, ShuffleQuality
+from replenish.lab.inspect.results import Inspection, OrderNoise
+from replenish.lab.show import Table
+from replenish.measure.gaps import MeasuredGaps
 
 _SHORT, _LONG = 0.1, 2.0  # gaps in effective epochs
+_CYCLES = (0.1, 0.2, 0.5, 1, 2, 5)  # frequencies of the noise, in cycles per epoch
 _CORRELATIONS = ("successive batches", "drift", "epochs", "seeds")
 
 
@@ -30,9 +32,8 @@ def _table(
     name: str, title: str, heads: Iterable[str], rows: Sequence[tuple[str, ...]], caption: str, note: str = ""
 ) -> Table:
     """Return a table of rows that begin with their label."""
-    columns = [Column("", itemgetter(0), numeric=False)]
-    columns += [Column(head, itemgetter(place), note) for place, head in enumerate(heads, start=1)]
-    return Table(name, title, columns, [(row[0], row) for row in rows], caption)
+    every = ["", *heads]
+    return Table.of_rows(name, title, every, rows, caption, notes=["", *[note] * (len(every) - 1)])
 
 
 def draws_table(inspection: Inspection) -> Table:
@@ -88,29 +89,25 @@ def class_table(inspection: Inspection) -> Table:
 def _noise_table(noise: Mapping[str, OrderNoise]) -> Table:
     """Return the spectra and the gaps, each measured beside its law."""
     orders = list(noise.values())
-    shown = [orders[0].cycles[band] for band in _shown_bands(orders[0].cycles)]
+    ends = orders[0].cycles[0], orders[0].cycles[-1]
+    wanted = [ends[0], *(each for each in _CYCLES if ends[0] < each < ends[1]), ends[1]]
+    shown = dict.fromkeys(orders[0].cycles[_nearest(orders[0].cycles, each)] for each in wanted)
     rows = [
         (f"noise at {cycles:.3g} cycles per epoch", *(_noise_near(one, cycles) for one in orders)) for cycles in shown
     ]
+    rows.append(("variance of the gap between two visits", *map(_gap_variance, orders)))
+    single = orders[0].order.batch_size / orders[0].order.num_samples
     rows += [
-        ("variance of the gap between two visits", *map(_gap_variance, orders)),
-        ("gaps of a single step", *(_short_gaps(one, one.order.batch_size / one.order.num_samples) for one in orders)),
-        (f"gaps of at most {_SHORT:g} epochs", *(_short_gaps(one, _SHORT) for one in orders)),
-        ("gaps of at most 1 epoch", *(_short_gaps(one, 1.0) for one in orders)),
-        (f"gaps longer than {_LONG:g} epochs", *(_long_gaps(one, _LONG) for one in orders)),
+        ("gaps of a single step", *(_gap_share(one, single) for one in orders)),
+        (f"gaps of at most {_SHORT:g} epochs", *(_gap_share(one, _SHORT) for one in orders)),
+        ("gaps of at most 1 epoch", *(_gap_share(one, 1.0) for one in orders)),
+        (f"gaps longer than {_LONG:g} epochs", *(_gap_share(one, _LONG, longer=True) for one in orders)),
     ]
     caption = (
         "Noise is relative to that of independent draws. The closed forms hold long after the start. Gaps that are "
         "longer than the run are not among those measured."
     )
     return _table("noise", "Noise and gaps", noise, rows, caption, note="measured (closed form)")
-
-
-def _shown_bands(cycles: list[float]) -> list[int]:
-    """Return some bands: the lowest, the highest, and those nearest to round numbers of cycles between them."""
-    wanted = [digit * 10.0**power for power in range(-3, 7) for digit in (1, 2, 5)]
-    inside = [cycles[0], *(each for each in wanted if cycles[0] < each < min(cycles[-1], 10)), cycles[-1]]
-    return sorted({_nearest(cycles, each) for each in inside})
 
 
 def _nearest(cycles: list[float], wanted: float) -> int:
@@ -127,22 +124,20 @@ def _gap_variance(one: OrderNoise) -> str:
     return f"{measured} ({'no law' if one.gap_law is None else f'{one.gap_law.variance:.3f}'})"
 
 
-def _long_gaps(one: OrderNoise, epochs: float) -> str:
-    """Return the share of gaps that are longer."""
-    law = "no law" if one.gap_law is None else _percent(float(one.gap_law.survival(epochs)))
-    return f"{_percent(float(one.gaps.survival(epochs)))} ({law})"
+def _gap_share(one: OrderNoise, epochs: float, *, longer: bool = False) -> str:
+    """Return the share of gaps that are at most as long, or longer: as measured, and by the law."""
+
+    def share(gaps: MeasuredGaps | theory.GapLaw) -> str:
+        survives = float(gaps.survival(epochs))
+        return _percent(survives if longer else 1 - survives)
+
+    return f"{share(one.gaps)} ({'no law' if one.gap_law is None else share(one.gap_law)})"
 
 
-def _short_gaps(one: OrderNoise, epochs: float) -> str:
-    """Return the share of gaps that are not longer."""
-    law = "no law" if one.gap_law is None else _percent(1 - float(one.gap_law.survival(epochs)))
-    return f"{_percent(1 - float(one.gaps.survival(epochs)))} ({law})"
-
-
-def _shuffle_table(shuffles: Mapping[str, OrderShuffle]) -> Table:
+def _shuffle_table(shuffles: Mapping[str, ShuffleQuality]) -> Table:
     """Return the findings of the shuffle battery: effects, and levels where they are not ok."""
-    names = dict.fromkeys(each.name for one in shuffles.values() for each in one.quality.findings)
-    rows = [(name, *(_effect(one, name) for one in shuffles.values())) for name in names]
+    names = dict.fromkeys(each.name for quality in shuffles.values() for each in quality.findings)
+    rows = [(name, *(_effect(quality, name) for quality in shuffles.values())) for name in names]
     caption = (
         "Each question of replenish.diagnostics.shuffle_quality: a ratio to a uniform shuffle (1 is the same), or a "
         "correlation (with a sign; 0 is none)."
@@ -150,8 +145,8 @@ def _shuffle_table(shuffles: Mapping[str, OrderShuffle]) -> Table:
     return _table("shuffle-table", "How uniform the shuffle is", shuffles, rows, caption)
 
 
-def _effect(one: OrderShuffle, name: str) -> str:
-    found = next((each for each in one.quality.findings if each.name == name), None)
+def _effect(quality: ShuffleQuality, name: str) -> str:
+    found = next((each for each in quality.findings if each.name == name), None)
     if found is None or found.effect is None:
         return ""
     if name in _CORRELATIONS:

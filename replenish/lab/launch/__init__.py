@@ -1,4 +1,4 @@
-"""Where jobs run: on this machine, on a Slurm cluster, on a Ray cluster. Each launcher is a function in a file.
+"""Where jobs run: on this machine, on a Slurm cluster. Each launcher is a function in a file.
 
 A run can be given again: it resumes if it was stopped, and does nothing if it has ended. So a launcher starts jobs,
 passes on their events, and returns how each ended (`supervise`). The same call resumes a run that was killed, with any
@@ -17,8 +17,8 @@ from replenish.lab.jobs import WatchJobs, Work
 
 __all__ = ["LAUNCHERS", "launch"]
 
-#: The modules here that have a function `run`; each is imported when it is used, since submitit and Ray are extras.
-LAUNCHERS = ("local", "slurm", "ray")
+#: The modules here that have a function `run`; each is imported when it is used, since submitit is an extra.
+LAUNCHERS = ("local", "slurm")
 #: Variables that torchrun, Slurm and the like, or a user, set where this process is one of several.
 STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
 

@@ -20,15 +20,7 @@ from typing import TYPE_CHECKING, Any
 from replenish.lab.atomic_files import write_atomically
 from replenish.lab.config import Hardware
 from replenish.lab.jobs import WatchJobs, Work, job_from
-from replenish.lab.launch.supervise import (
-    SECONDS_FOR_FILES,
-    Task,
-    extra,
-    first_line,
-    forget_progress,
-    progress_writer,
-    supervise,
-)
+from replenish.lab.launch.supervise import Task, forget_progress, progress_writer, supervise
 from replenish.lab.stopping import GivenUpError, Stopped
 
 if TYPE_CHECKING:
@@ -43,6 +35,8 @@ JOB_ID = ".slurm-job"
 DECIDED_HERE = ("array", "error", "nodes", "ntasks", "ntasks_per_node", "open_mode", "output", "signal")
 #: A job has a day by default, and is queued again when its time is over.
 MINUTES, MOST_TIMEOUTS = 24 * 60, 100
+#: How long it may take until another machine's files are visible here.
+SECONDS_FOR_FILES = 15.0
 #: How long a stopped job stays for the signal that asks it to be queued again, or for Slurm to end and queue it.
 SECONDS_TO_BE_KILLED = 120
 
@@ -86,8 +80,8 @@ def run(
     except Stopped as stopped:
         numbers = " ".join(sorted({task.submitted.job_id for task in tasks.values()}))
         raise Stopped(
-            f"stopped waiting, but the jobs go on on the cluster; the same command waits for them again, and this ends "
-            f"them: scancel {numbers}",
+            f"stopped waiting, but the jobs continue on the cluster; the same command waits for them again, and this "
+            f"ends them: scancel {numbers}",
             stopped.signal_number,
         ) from None
 
@@ -97,7 +91,7 @@ class _SlurmJob(Task):
 
     def __init__(self, submitted: submitit.Job[Any]) -> None:
         self.submitted = submitted
-        self._in_a_queue = isinstance(submitted, extra("submitit", "slurm").SlurmJob)
+        self._in_a_queue = isinstance(submitted, _submitit().SlurmJob)
 
     def over(self) -> bool:
         # Submitit asks for the state now and then, and does not know all states of a job that is queued again.
@@ -118,9 +112,17 @@ class _SlurmJob(Task):
             self.submitted.wait()
 
 
+def _submitit() -> Any:
+    try:
+        import submitit
+    except ImportError:
+        raise ValueError("submitit is not installed: pip install 'replenish[slurm]'") from None
+    return submitit
+
+
 def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: str) -> dict[Path, _SlurmJob]:
     """Submit jobs that have the same hardware as one array, with the options of `REPLENISH_SLURM`."""
-    submitit = extra("submitit", "slurm")
+    submitit = _submitit()
     text = os.environ.get(ENVIRONMENT, "")
     executor = submitit.AutoExecutor(_logs(jobs[0]), cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS)
     executor.update_parameters(
@@ -140,8 +142,8 @@ def _submit(jobs: Sequence[Work], hardware: Hardware, parallel: int, cluster: st
         submitted = executor.submit_array([Preemptible(job) for job in jobs])
     except submitit.core.utils.FailedJobError as error:
         raise ValueError(
-            f"Slurm refused the jobs: {first_line(str(error))}; options beside the hardware are in {ENVIRONMENT}, now "
-            f"{text!r}"
+            f"Slurm refused the jobs: {str(error).strip().partition(chr(10))[0]}; options beside the hardware are in "
+            f"{ENVIRONMENT}, now {text!r}"
         ) from error
     found = {job.folder: _SlurmJob(queued) for job, queued in zip(jobs, submitted, strict=True)}
     for folder, task in found.items():
@@ -157,7 +159,7 @@ def _submitted_before(jobs: Sequence[Work]) -> dict[Path, _SlurmJob]:
         number = path.read_text() if path.exists() else ""
         if number and _in_queue(number):
             tasks = range(job.hardware.devices * job.hardware.num_nodes)
-            found[job.folder] = _SlurmJob(extra("submitit", "slurm").SlurmJob(_logs(job), number, list(tasks)))
+            found[job.folder] = _SlurmJob(_submitit().SlurmJob(_logs(job), number, list(tasks)))
     return found
 
 

@@ -8,7 +8,6 @@ events on as a run in this process would (`Follower`).
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import math
 import os
@@ -27,8 +26,6 @@ PROGRESS = ".progress.json"
 #: Runs report their steps often; a shared file system need not carry them all.
 SECONDS_BETWEEN_REPORTS = 1.0
 SECONDS_BETWEEN_LOOKS = 0.2
-#: How long it may take until another machine's files are visible here.
-SECONDS_FOR_FILES = 15.0
 
 
 def progress_writer(folder: Path) -> Callable[[dict[str, Any]], None]:
@@ -168,7 +165,7 @@ def supervise(
     except KeyboardInterrupt as asked:
         number = getattr(asked, "signal_number", signal.SIGINT)
         runs.stop(number, seconds_to_save)
-        message = "stopped; every run has saved where it stands, so give the same command again"
+        message = "stopped; every run has saved, so give the same command again to resume"
         raise Stopped(message, number) from None
     except Exception:  # nobody would follow the others any more
         runs.stop(signal.SIGTERM, seconds_to_save)
@@ -230,16 +227,3 @@ def check_deadline(deadline: float | None) -> None:
     """Raise if it is later than a deadline, by `time.monotonic`."""
     if deadline is not None and time.monotonic() > deadline:
         raise OutOfTimeError("the budget was spent")
-
-
-def first_line(text: str) -> str:
-    """Return the first line of a message."""
-    return text.strip().partition("\n")[0]
-
-
-def extra(module: str, name: str) -> Any:
-    """Return a package that the extra `name` installs."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ValueError(f"{module} is not installed: pip install 'replenish[{name}]'") from None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from replenish import checks
 from replenish.lab.models.layers import (
@@ -32,31 +36,58 @@ class NormalizedConv(nn.Module):
 
 
 class DenseLayer(nn.Sequential):
-    """A layer that appends `growth` channels to those it was given."""
+    """A layer that appends `growth` channels to those it was given.
 
-    def __init__(self, in_channels: int, growth: int, bottleneck: bool, dropout: float) -> None:
+    With `recompute` the backward pass computes the layer a second time instead of keeping its normalized input, as in
+    the memory-efficient DenseNets of Pleiss et al. (2017). The result is the same to the bit.
+    """
+
+    def __init__(self, in_channels: int, growth: int, bottleneck: bool, dropout: float, recompute: bool) -> None:
         if bottleneck:
             # Four times the growth, as in section 3 of Huang et al.
             first = NormalizedConv(in_channels, 4 * growth, 1, dropout)
             super().__init__(first, NormalizedConv(4 * growth, growth, 3, dropout))
         else:
             super().__init__(NormalizedConv(in_channels, growth, 3, dropout))
+        self.recompute = recompute
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the input with the new channels behind it."""
-        new = x
-        for layer in self:
-            new = layer(new)
+        if self.recompute and self.training:
+            new = checkpoint(self._new_channels, x, use_reentrant=False, context_fn=self._contexts)
+        else:
+            new = self._new_channels(x)
         return torch.cat((x, new), dim=1)
+
+    def _new_channels(self, x: Tensor) -> Tensor:
+        for layer in self:
+            x = layer(x)
+        return x
+
+    def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        return nullcontext(), self._with_still_statistics()
+
+    @contextmanager
+    def _with_still_statistics(self) -> Iterator[None]:
+        """Keep the running statistics as they are: the first computation has updated them."""
+        norms = [module for module in self.modules() if isinstance(module, nn.BatchNorm2d)]
+        before = [(norm.momentum, norm.num_batches_tracked) for norm in norms]
+        for norm in norms:
+            norm.momentum, norm.num_batches_tracked = 0.0, None
+        try:
+            yield
+        finally:
+            for norm, (momentum, count) in zip(norms, before, strict=True):
+                norm.momentum, norm.num_batches_tracked = momentum, count
 
 
 class DenseNet(nn.Module):
     """A network in which every layer of a block reads all earlier layers' channels; rows "DenseNet", "DN".
 
-    Three dense blocks of equal length; between them a 1x1 convolution, which keeps `compression` of the
-    channels, and 2x2 average pooling; then BN, ReLU, the mean over the image and a linear layer.
-    DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution, compression 0.5 and a first
-    convolution to twice the growth rate; the plain network has neither and starts with 16 channels.
+    Three dense blocks of equal length; between them a 1x1 convolution and 2x2 average pooling; then BN, ReLU, the mean
+    over the image and a linear layer. DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution, halves the channels
+    between blocks, and has a first convolution to twice the growth rate. The plain network does neither and starts with
+    16 channels.
     The paper trains DenseNet-BC 190-40, as its 25.6M parameters show (section 3.1 writes "DenseNet").
 
     Args:
@@ -65,10 +96,10 @@ class DenseNet(nn.Module):
         depth: 6n + 4 with the bottleneck, 3n + 4 without.
         growth: Channels that a layer adds.
         bottleneck: Whether a 1x1 convolution precedes each 3x3 convolution.
-        compression: Share of the channels that a transition keeps; None is 0.5 with the bottleneck and 1
-            without.
         dropout: Probability of dropping a value after a convolution; Huang et al. use 0.2, and only
             where the images are not augmented.
+        recompute: Whether the backward pass computes the dense layers again instead of keeping what they computed:
+            less memory, about a third more time, the same result.
 
     Example:
         >>> import torch
@@ -85,28 +116,25 @@ class DenseNet(nn.Module):
         depth: int = 190,
         growth: int = 40,
         bottleneck: bool = True,
-        compression: float | None = None,
         dropout: float = 0.0,
+        recompute: bool = False,
     ) -> None:
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
-        bottleneck = checks.boolean("bottleneck", bottleneck)
+        bottleneck, recompute = checks.boolean("bottleneck", bottleneck), checks.boolean("recompute", recompute)
         layers = units_per_stage(depth, layers=6 if bottleneck else 3, outside=4)
         growth = checks.integer("growth", growth, minimum=1)
-        if compression is None:
-            compression = 0.5 if bottleneck else 1.0
-        compression = checks.real("compression", compression, most=1.0, positive=True)
 
         channels = 2 * growth if bottleneck else 16
         self.features = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False))
         for block in range(3):
             if block:
-                kept = max(1, int(channels * compression))
+                kept = channels // 2 if bottleneck else channels
                 self.features.append(NormalizedConv(channels, kept, 1, dropout))
                 self.features.append(nn.AvgPool2d(2))
                 channels = kept
             for _ in range(layers):
-                self.features.append(DenseLayer(channels, growth, bottleneck, dropout))
+                self.features.append(DenseLayer(channels, growth, bottleneck, dropout, recompute))
                 channels += growth
         self.tail = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
         self.classifier = nn.Linear(channels, num_classes)

@@ -1,44 +1,27 @@
-"""Your own networks: found by the place of their code, and identified by their content.
+"""Your own networks, found by the place of their code: `module:function`, or a name in torchvision or timm.
 
-A place is `module:function`, or a name in torchvision or timm, so that another process can import the same code. In a
-config it ends in a digest (`module:function@1f2e3d4c`): a changed network has another name, and its runs do not mix
-with earlier ones. The digest covers the network's classes, weights and settings, the source of your modules that they
-need, and the versions of installed packages. What cannot be read is refused, unless a label names the version.
+So another process can import the same code. In a config the place ends in a digest (`module:function@1f2e3d4c`): a
+changed network has another name, and its runs do not mix with earlier ones.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
-import hashlib
 import importlib
-import importlib.metadata
-import importlib.util
 import inspect
-import io
-import json
-import operator
-import pickle
 import sys
-import types
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
-from replenish.lab.models.layers import weights_sha256
+from replenish.lab.models.network_digest import MakeNetwork, network_digest
 
-MakeNetwork = Callable[[], nn.Module]
 #: Packages of networks, each with its module and the function that makes a network by name.
 ZOOS = {"torchvision": ("torchvision.models", "get_model"), "timm": ("timm", "create_model")}
-#: Packages whose code a digest leaves out; a result names the versions of Python, torch and Replenish.
-_KNOWN = {"torch", "replenish", *sys.builtin_module_names, *sys.stdlib_module_names}
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
-_OF_EVERY_CLASS = frozenset(vars(type("Empty", (), {})))
+#: Names whose digests this process has compared: a training may fill a cache, which is a global value.
+_verified: set[str] = set()
 
 
 def is_own(name: str) -> bool:
@@ -62,248 +45,14 @@ def own_network(name: str, channels: int, classes: int, image_size: int | tuple[
     else:
         found = _imported(module, function)
         make = _bound(found, place, {"in_channels": channels, "num_classes": classes, "image_size": image_size}, more)
-    if digest and network_digest(make) != digest:
-        raise ValueError(
-            f"the network {place} has changed since its runs began, when its digest was {digest}; use another "
-            f"folder for its new runs"
-        )
+    if digest and name not in _verified:
+        if network_digest(make) != digest:
+            raise ValueError(
+                f"the network {place} has changed since its runs began, when its digest was {digest}; use another "
+                f"folder for its new runs"
+            )
+        _verified.add(name)
     return make
-
-
-def network_name(make: MakeNetwork) -> str:
-    """Return a name for your own network that changes with it: its class and its digest.
-
-    `make.replenish_label`, a string, is part of the digest. A file that `forward` opens, or the environment, is not.
-
-    Raises:
-        TypeError: `make` does not return a network.
-        ValueError: Something that decides what the network computes cannot be read, and there is no label.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = make()
-    if not isinstance(network, nn.Module):
-        raise TypeError(f"model should return a torch.nn.Module, but it returned a {type(network).__name__}")
-    kind, label = type(network), getattr(make, "replenish_label", None)
-    found = _Reader()
-    found.read(network)
-    if found.unknown and not isinstance(label, str):
-        raise ValueError(
-            f"whether the network {kind.__name__} has changed cannot be determined: {'; '.join(found.unknown)}. Give "
-            f"the function or class that makes it an attribute replenish_label, such as 'v1', and change that whenever "
-            f"you change the network"
-        )
-    found.digest.update(repr(label if isinstance(label, str) else None).encode())
-    return f"{kind.__name__}@{found.digest.hexdigest()[:8]}"
-
-
-def network_digest(make: MakeNetwork) -> str:
-    """Return the digest in a network's name."""
-    return network_name(make).partition("@")[2]
-
-
-class _Reader(pickle.Pickler):
-    """The digest of a network, the modules that its code is in, and the reasons why something could not be read.
-
-    The network is pickled only to hash the pickle. Tensors are included by value, functions and classes by name.
-    Lambdas, local functions and local classes, whose names are not unique, are included by content.
-    """
-
-    def __init__(self) -> None:
-        self._pickled = io.BytesIO()
-        super().__init__(self._pickled, protocol=4)
-        self.digest = hashlib.sha256()
-        self.modules: set[str] = set()
-        self.unknown: list[str] = []
-
-    def read(self, network: nn.Module) -> None:
-        """Add a network, its code, and the versions of the packages that its classes and functions are from."""
-        try:
-            self.dump(network)
-            self.digest.update(self._pickled.getvalue())
-        except Exception as error:  # whatever a value raises that cannot be pickled
-            self.unknown.append(f"it holds a value that cannot be read ({error})")
-            self.digest.update(weights_sha256(network).encode())
-        self.modules |= {type(module).__module__ for module in network.modules()}
-        for name, tree in _reached(self.modules, late=True).items():
-            if tree is None:
-                self.unknown.append(f"{name} has no source file")
-                continue
-            self.digest.update(f"{name}\n{ast.unparse(tree)}\n".encode())
-            if dynamic := sorted(_dynamic(tree)):
-                self.unknown.append(f"{name} uses {', '.join(dynamic)}")
-        # Only of modules that are loaded whenever the network is: others may be loaded by the first training.
-        for name, tree in _reached(self.modules, late=False).items():
-            if name in sys.modules and tree is not None:
-                self.digest.update(_globals(vars(sys.modules[name]), tree).encode())
-        self.digest.update(repr(_versions(self.modules)).encode())
-
-    def persistent_id(self, value: Any) -> Any:
-        """Return a set as a list: the order of a set differs from process to process."""
-        return sorted(value, key=repr) if isinstance(value, set | frozenset) else None
-
-    def reducer_override(self, value: Any) -> Any:
-        """Return how a value is pickled: as a call of a builtin, which nobody ever makes, with the content as state."""
-        content = self._content(value)
-        return NotImplemented if content is None else (vars, (), content)
-
-    def _content(self, value: Any) -> list[Any] | None:
-        match value:
-            case nn.Module():
-                return [type(value), {name: _unnumbered(name, kept) for name, kept in vars(value).items()}]
-            case torch.Tensor():
-                values = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-                digest = hashlib.sha256(values.data).hexdigest()
-                return [str(value.dtype), tuple(value.shape), value.requires_grad, digest]
-            case types.ModuleType():
-                self.modules.add(value.__name__)
-                return [value.__name__]
-            case types.FunctionType() | type():
-                self.modules.add(value.__module__)
-                return [value.__module__, value.__qualname__, *_body(value)]
-            case property() | staticmethod() | classmethod():
-                return [getattr(value, name, None) for name in ("fget", "fset", "__func__")]
-            case weakref.ReferenceType():
-                return [value()]
-            case types.CodeType():
-                return [value.co_code, value.co_names, value.co_consts]
-        return None
-
-
-def _unnumbered(name: str, kept: Any) -> Any:
-    """Return an attribute of a module, without the keys of hooks, which torch numbers anew in each process."""
-    hooks = name in _OF_EVERY_MODULE and isinstance(kept, dict) and any(isinstance(key, int) for key in kept)
-    return list(kept.values()) if hooks else kept
-
-
-def _body(value: Any) -> list[Any]:
-    """Return what can differ between functions or classes of one name in one source."""
-    try:
-        named = operator.attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
-    except (AttributeError, KeyError):
-        named = False
-    if isinstance(value, type):
-        own = [vars(base) for base in value.__mro__ if _is_own(base.__module__)]
-        kept = [{name: each for name, each in found.items() if name not in _OF_EVERY_CLASS} for found in own]
-        return [_plain(each) for each in kept] if named else [value.__bases__, *kept[:1]]
-    cells = [cell.cell_contents for cell in value.__closure__ or ()]
-    return [] if named else [value.__code__, value.__defaults__, value.__kwdefaults__, cells]
-
-
-def _is_own(name: str) -> bool:
-    """Return whether a module is the user's own: not part of Python, of Replenish or of an installed package."""
-    if name.partition(".")[0] in _KNOWN:
-        return False
-    file = _file(name)
-    return file is None or not {"site-packages", "dist-packages"} & set(file.parts)
-
-
-def _file(name: str) -> Path | None:
-    """Return the file of a module, which need not be loaded and is not imported here; None if there is none."""
-    if name in sys.modules:
-        file = getattr(sys.modules[name], "__file__", None)
-    else:
-        spec = _spec(name)
-        file = spec.origin if spec is not None and spec.has_location else None
-    return None if file is None else Path(file)
-
-
-def _spec(name: str) -> ModuleSpec | None:
-    if name in sys.modules:
-        return getattr(sys.modules[name], "__spec__", None)
-    parent = name.rpartition(".")[0]
-    if not parent:
-        return importlib.util.find_spec(name)
-    above = _spec(parent)
-    places = above.submodule_search_locations if above is not None else None
-    return None if places is None else PathFinder.find_spec(name, places)
-
-
-def _tree(name: str) -> ast.Module | None:
-    """Return the parsed source of a module, without comments and without what runs only as a script."""
-    file = _file(name)
-    if file is None or file.suffix != ".py" or not file.is_file():
-        return None
-    tree = ast.parse(file.read_bytes())
-    script = "__name__ == '__main__'"
-    tree.body = [part for part in tree.body if not (isinstance(part, ast.If) and ast.unparse(part.test) == script)]
-    return tree
-
-
-def _reached(names: Set[str], *, late: bool) -> dict[str, ast.Module | None]:
-    """Return the sources of your modules among these and of those that they import; inside functions too, if `late`."""
-    trees: dict[str, ast.Module | None] = {}
-    waiting = sorted(names)
-    for name in waiting:
-        # An import may also name a function or a class, which has no file.
-        if name not in trees and _is_own(name) and (name in names or _file(name) is not None):
-            trees[name] = tree = _tree(name)
-            waiting += [] if tree is None else _imports(name, _nodes(tree, late))
-    return trees
-
-
-def _nodes(tree: ast.AST, late: bool) -> Iterator[ast.AST]:
-    """Yield what is in a source; inside functions too, if `late`."""
-    for node in ast.iter_child_nodes(tree):
-        yield node
-        if late or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _nodes(node, late)
-
-
-def _imports(name: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the modules that a source imports, and the packages that they are in."""
-    package = getattr(sys.modules.get(name), "__package__", None) or name.rpartition(".")[0]
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            places = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package.rsplit(".", node.level - 1)[0] if node.level else ""
-            base = ".".join(filter(None, (above, node.module)))
-            places = [f"{base}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for place in places:
-            parts = place.split(".")
-            yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
-
-
-def _dynamic(tree: ast.Module) -> set[str]:
-    """Return the names in a source that run or import code which the source does not name."""
-    found = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr="import_module" as name) | ast.alias(name=name):
-                found.add(name)
-    return found & {"import_module", "__import__", "exec", "eval", "runpy"}
-
-
-def _globals(values: Mapping[str, Any], tree: ast.Module) -> str:
-    """Return the global values of a module; a name that a function sets is a counter or a cache, not a setting."""
-    set_later = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    return _plain(
-        {
-            name: value
-            for name, value in sorted(values.items())
-            if not name.startswith("__") and name not in set_later and not isinstance(value, types.ModuleType)
-        }
-    )
-
-
-def _plain(values: Mapping[str, Any]) -> str:
-    """Return values as text: numbers and strings by value, functions and classes by name, others only by their key."""
-
-    def name(value: Any) -> str:
-        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
-
-    return json.dumps(values, default=name, skipkeys=True)
-
-
-def _versions(modules: Iterable[str]) -> list[str]:
-    """Return the versions of the installed packages that these modules are from."""
-    packages = {name.partition(".")[0] for name in modules if not _is_own(name)} - _KNOWN
-    installed = importlib.metadata.packages_distributions() if packages else {}
-    names = sorted(name for package in packages for name in installed.get(package, ()))
-    return [f"{name} {importlib.metadata.version(name)}" for name in names]
 
 
 def _imported(module: str, function: str) -> Callable[..., Any]:

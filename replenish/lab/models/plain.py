@@ -72,7 +72,6 @@ class AllCNN(nn.Module):
         num_classes: Number of classes.
         image_size: Height and width of the images; below 9 pixels the seventh convolution is padded,
             since its input has fewer than 3x3 pixels.
-        input_dropout: Probability of dropping a value of the image.
         dropout: Probability of dropping a value after a convolution with stride 2.
 
     Example:
@@ -87,7 +86,6 @@ class AllCNN(nn.Module):
         num_classes: int = 10,
         image_size: int = 32,
         *,
-        input_dropout: float = 0.2,
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
@@ -99,7 +97,7 @@ class AllCNN(nn.Module):
 
         seventh_padding = 0 if image_size >= 9 else 1
         self.features = nn.Sequential(
-            Dropout(input_dropout),
+            Dropout(0.2),
             *conv(in_channels, 96, 3, 1, 1),
             *conv(96, 96, 3, 1, 1),
             *conv(96, 96, 3, 2, 1),
@@ -151,16 +149,15 @@ class DeeplySupervisedNet(nn.Module):
 
     Each of the three companions is a linear layer on the block's whole feature map with a squared hinge
     loss, as in the authors' published CIFAR-10 definition. They are used in training only. `forward(images)`
-    returns the logits, as in every network here. `forward(images, targets)` also returns the companions' weighted
-    loss, which `training_loss` adds to the main one.
+    returns the logits, as in every network here. `forward(images, targets)` also returns the companions' loss times
+    `companion_weight`, which `training_loss` adds to the main one. Training may change the weight: Lee et al. let it
+    decay.
 
     Args:
         in_channels: Channels of the images.
         num_classes: Number of classes.
         image_size: Height and width of the images, on which the companions' sizes depend.
         dropout: Probability of dropping a value after each pooling.
-        companion_weight: The weight of the companions' loss, also an attribute that training may change (Lee et al.
-            let it decay).
 
     Example:
         >>> import torch
@@ -180,12 +177,11 @@ class DeeplySupervisedNet(nn.Module):
         image_size: int = 32,
         *,
         dropout: float = 0.5,
-        companion_weight: float = 0.1,
     ) -> None:
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
         side = checks.integer("image_size", image_size, minimum=5)
-        self.companion_weight = checks.real("companion_weight", companion_weight, most=1.0)
+        self.companion_weight = 0.1
         self.blocks = nn.ModuleList()
         plan = ((5, (192, 160, 96)), (5, (192, 192, 192)), (3, (192, 192, num_classes)))
         for kernel, channels in plan:

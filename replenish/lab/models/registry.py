@@ -1,4 +1,4 @@
-"""The one table of networks: for each name what builds it, what it costs, and what the paper prints about it."""
+"""The networks by name: for each what builds it, what it costs, and what the paper prints about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from replenish.lab.models.resnet import UNITS, ResNet, WideResNet
 from replenish.lab.models.shake_shake import ShakeShakeNet
 from replenish.lab.models.thin import FitNet, HighwayNetwork
 from replenish.lab.paper import TABLE2
-from replenish.lab.show import Cell, Column, Table
 
 #: The paper's dropout, for every Wide ResNet that is built by name: it keeps 0.7 (section 3.1).
 PAPER_DROPOUT = 0.3
@@ -69,7 +68,8 @@ _FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str
         "densenet[-bc]-<depth>-<growth>",
         r"densenet(?P<bc>-bc)?-(?P<depth>\d+)-(?P<growth>\d+)",
         DenseNet,
-        lambda match: {"bottleneck": bool(match["bc"])},
+        # DenseNet-BC-190-40 keeps 21 GiB at B = 64 in single precision, and 9.4 GiB if it recomputes.
+        lambda match: {"bottleneck": bool(match["bc"]), "recompute": int(match["depth"]) > 100},
     ),
     (
         "shake-shake-<depth>-2x[<groups>x]<width>d",
@@ -167,15 +167,6 @@ def build(
     return chosen.builder(in_channels=in_channels, num_classes=num_classes, **overrides)
 
 
-#: Why a count cannot be the paper's, where we know or can guess.
-_WHY = {
-    "resnet-1202": "He et al. print 19.4M too; 10.2M is in the Wide ResNet paper's comparison",
-    "resnet-1202-stochastic-depth": "as for resnet-1202",
-    "wrn-70-10": "with 3x3 convolutions in the shortcuts it is 106.4M, but then wrn-28-10 is 38.6M; 70 = 6 x 11 + 4",
-    "dsn": "companions included: 0.97M without them, at 10 classes",
-}
-
-
 @dataclass(frozen=True)
 class Cost:
     """The size of a network.
@@ -220,47 +211,3 @@ def shapes_only(name: str, **options: Any) -> nn.Module:
     # Only around `build`: as a context, the device is looked up at every operation, which is slow.
     with torch.device("meta"):
         return build(name, **options)
-
-
-@dataclass(frozen=True)
-class CountedNetwork:
-    """A network, its parameters with 10 and with 100 classes, and its multiply-adds of one 32x32 image, 10 classes."""
-
-    entry: ModelEntry
-    parameters10: int
-    parameters100: int
-    multiply_adds: int
-
-    @property
-    def remark(self) -> str:
-        """Where and how the counts differ from the paper's, or another remark, or ""."""
-        printed, why = self.entry.paper_parameters, _WHY.get(self.entry.name, "")
-        counted = [_millions(self.parameters10), _millions(self.parameters100)]
-        differs = f"differs: we count {' or '.join(dict.fromkeys(counted))}" if printed not in ("", *counted) else ""
-        return "; ".join(filter(None, (differs, why)))
-
-
-COLUMNS = (
-    Column("name", lambda network: Cell(network.entry.name, code=True), numeric=False),
-    Column("row of the paper's table 2", lambda network: network.entry.paper_row, numeric=False, brief=False),
-    Column("parameters, 10 classes", lambda network: f"{network.parameters10:,}"),
-    Column("100 classes", lambda network: f"{network.parameters100:,}", brief=False),
-    Column("the paper prints", lambda network: network.entry.paper_parameters),
-    Column("multiply-adds", lambda network: f"{network.multiply_adds / 1e6:,.0f}M"),
-    Column("remark", lambda network: network.remark, numeric=False, brief=False),
-)
-
-
-def models_table() -> Table:
-    """Return every network of `MODELS`, what it costs, and what the paper prints."""
-    networks = []
-    for name, entry in MODELS.items():
-        ten = cost(name)
-        hundred = parameters(shapes_only(name, num_classes=100))
-        networks.append((name, CountedNetwork(entry, ten.parameters, hundred, ten.multiply_adds)))
-    return Table("models", "Networks", COLUMNS, networks, f"Other sizes: {', '.join(PATTERNS)}")
-
-
-def _millions(count: int) -> str:
-    """Return a count in millions, with as many digits as the paper prints."""
-    return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count / 1e6:.2f}M"

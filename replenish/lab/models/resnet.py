@@ -49,11 +49,6 @@ def projection(in_channels: int, out_channels: int, stride: int) -> nn.Module:
     return nn.Conv2d(in_channels, out_channels, 1, stride, bias=False)
 
 
-def normalized_projection(in_channels: int, out_channels: int, stride: int) -> nn.Module:
-    """Return a 1x1 convolution and BN, as usual where option B meets the original unit."""
-    return nn.Sequential(projection(in_channels, out_channels, stride), nn.BatchNorm2d(out_channels))
-
-
 #: Called with (in_channels, out_channels, stride).
 ModuleMaker: TypeAlias = Callable[[int, int, int], nn.Module]
 
@@ -177,8 +172,6 @@ UNITS: dict[str, type[ResidualUnit]] = {
     "full_preactivation": FullPreactivation,
 }
 
-SHORTCUTS: dict[str, ModuleMaker] = {"pad": PaddedShortcut, "projection": normalized_projection}
-
 
 class StochasticDepthUnit(Original):
     """The original unit, whose branch is left out of a training step with probability 1 - `survival`.
@@ -191,7 +184,7 @@ class StochasticDepthUnit(Original):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, stride: int, shortcut: ModuleMaker, survival: float
+        self, in_channels: int, out_channels: int, stride: int, survival: float, shortcut: ModuleMaker
     ) -> None:
         super().__init__(in_channels, out_channels, stride, shortcut=shortcut)
         self.survival = survival
@@ -226,8 +219,6 @@ class ResNet(nn.Module):
         num_classes: Number of classes.
         depth: 6n + 2.
         survival: The last unit's probability of survival; 1 is the plain network.
-        shortcut: `"pad"`, without parameters as in He et al.'s CIFAR networks, or `"projection"`, with
-            a 1x1 convolution and BN.
 
     Example:
         >>> import torch
@@ -243,20 +234,18 @@ class ResNet(nn.Module):
         *,
         depth: int = 110,
         survival: float = 1.0,
-        shortcut: str = "pad",
     ) -> None:
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
         units = units_per_stage(depth, layers=6, outside=2)
         survival = checks.real("survival", survival, most=1.0, positive=True)
-        make = SHORTCUTS[checks.one_of("shortcut", shortcut, SHORTCUTS)]
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
         self.stem = nn.Sequential(stem, *activation(Original.stem, 16))
         alive = (1.0 - position / (3 * units) * (1.0 - survival) for position in itertools.count(1))
 
         def unit(inside: int, outside: int, stride: int) -> nn.Module:
-            return StochasticDepthUnit(inside, outside, stride, make, next(alive))
+            return StochasticDepthUnit(inside, outside, stride, next(alive), PaddedShortcut)
 
         self.stages, channels = three_stages(16, 16, units, unit)
         self.classifier = nn.Linear(channels, num_classes)

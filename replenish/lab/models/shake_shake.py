@@ -30,31 +30,23 @@ class _Mix(torch.autograd.Function):
 
 
 class ShakeShake(nn.Module):
-    """The weighted sum of two branches, with weights that are random in training (section 1.2 there).
+    """The weighted sum of two branches; in training each image has a uniform weight in [0, 1) (section 1.2 there).
 
     Args:
-        forward_mode: `"shake"`, a uniform weight in [0, 1) at each training step, or `"even"`, one half.
-        backward_mode: The weight that the gradient sees: `"shake"`, a fresh one, independent of the forward
-            pass; `"even"`, one half; `"keep"`, the forward pass's own.
-        level: `"image"`, a weight for each image, or `"batch"`, one for the batch.
+        backward_mode: The weight that the gradient sees: `"shake"`, a fresh one for each image, independent of the
+            forward pass, or `"even"`, one half.
     """
 
-    def __init__(self, forward_mode: str = "shake", backward_mode: str = "shake", level: str = "image") -> None:
+    def __init__(self, backward_mode: str = "shake") -> None:
         super().__init__()
-        self.forward_mode = checks.one_of("forward_mode", forward_mode, ["shake", "even"])
-        self.backward_mode = checks.one_of("backward_mode", backward_mode, ["shake", "even", "keep"])
-        self.level = checks.one_of("level", level, ["image", "batch"])
-
-    def _weight(self, mode: str, like: Tensor) -> Tensor:
-        shape = (like.shape[0] if self.level == "image" else 1, 1, 1, 1)
-        return like.new_empty(shape).uniform_() if mode == "shake" else like.new_full(shape, 0.5)
+        self.backward_mode = checks.one_of("backward_mode", backward_mode, ["shake", "even"])
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         """Return the mix; in evaluation the even one, which is the random one's expectation."""
         if not self.training:
             return torch.lerp(second, first, 0.5)
-        alpha = self._weight(self.forward_mode, first)
-        beta = alpha if self.backward_mode == "keep" else self._weight(self.backward_mode, first)
+        alpha = first.new_empty((len(first), 1, 1, 1)).uniform_()
+        beta = torch.rand_like(alpha) if self.backward_mode == "shake" else torch.full_like(alpha, 0.5)
         return _Mix.apply(first, second, alpha, beta)  # type: ignore[no-untyped-call]
 
 
@@ -102,7 +94,7 @@ class ShakeShakeUnit(nn.Module):
     """Two branches, mixed, and a shortcut."""
 
     def __init__(
-        self, in_channels: int, out_channels: int, stride: int, cardinality: int | None, mix: ShakeShake, relu: str
+        self, in_channels: int, out_channels: int, stride: int, cardinality: int | None, mix: ShakeShake
     ) -> None:
         super().__init__()
         self.branch1 = branch(in_channels, out_channels, stride, cardinality)
@@ -111,15 +103,13 @@ class ShakeShakeUnit(nn.Module):
         self.shortcut: nn.Module | None = None
         if in_channels != out_channels or stride != 1:
             self.shortcut = ShiftedShortcut(in_channels, out_channels, stride)
-        self.relu_first = relu == "before"
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
-        active = F.relu(x) if self.relu_first else x
+        active = F.relu(x)
         # Gastaldi's identity shortcut passes the raw input on, the one with weights the activated input.
         shortcut: Tensor = x if self.shortcut is None else self.shortcut(active)
-        total: Tensor = self.mix(self.branch1(active), self.branch2(active)) + shortcut
-        return total if self.relu_first else F.relu(total, inplace=True)
+        return self.mix(self.branch1(active), self.branch2(active)) + shortcut
 
 
 class ShakeShakeNet(nn.Module):
@@ -136,11 +126,7 @@ class ShakeShakeNet(nn.Module):
         depth: 6n + 2; with a cardinality 9n + 2.
         width: Channels of the first stage's 3x3 convolutions, in each group.
         cardinality: Groups of ResNeXt's bottleneck, or None for branches of two 3x3 convolutions.
-        forward_mode: See `ShakeShake`.
         backward_mode: See `ShakeShake`.
-        level: See `ShakeShake`.
-        relu: `"before"`, the branches begin with a ReLU as in Gastaldi's text and code, or `"after"`, the
-            ReLU follows the addition as in ResNet and ResNeXt.
 
     Example:
         >>> import torch
@@ -157,10 +143,7 @@ class ShakeShakeNet(nn.Module):
         depth: int = 26,
         width: int = 96,
         cardinality: int | None = None,
-        forward_mode: str = "shake",
         backward_mode: str = "shake",
-        level: str = "image",
-        relu: str = "before",
     ) -> None:
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
@@ -168,17 +151,14 @@ class ShakeShakeNet(nn.Module):
         if cardinality is not None:
             cardinality = checks.integer("cardinality", cardinality, minimum=1)
         units = units_per_stage(depth, layers=6 if cardinality is None else 9, outside=2)
-        relu = checks.one_of("relu", relu, ["before", "after"])
-        mix = ShakeShake(forward_mode, backward_mode, level)
+        mix = ShakeShake(backward_mode)
 
         channels = 16 if cardinality is None else 64
         self.stem = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels))
-        if relu == "after":
-            self.stem.append(nn.ReLU(inplace=True))
         # The mix has no state, so one serves all units; each call draws new weights.
-        unit = partial(ShakeShakeUnit, cardinality=cardinality, mix=mix, relu=relu)
+        unit = partial(ShakeShakeUnit, cardinality=cardinality, mix=mix)
         self.stages, channels = three_stages(channels, width * (1 if cardinality is None else 4), units, unit)
-        self.tail: nn.Module = nn.ReLU() if relu == "before" else nn.Identity()
+        self.tail = nn.ReLU()
         self.classifier = nn.Linear(channels, num_classes)
         he_normal(self)
 

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from replenish import checks
 from replenish.lab.models.layers import (
     Dropout,
     check_shape,
@@ -45,9 +44,6 @@ class FitNet(nn.Module):
     Args:
         in_channels: Channels of the images.
         num_classes: Number of classes.
-        pieces: Linear pieces of a convolution's units.
-        hidden: Units of the fully connected layer.
-        hidden_pieces: Linear pieces of each of them.
 
     Example:
         >>> import torch
@@ -55,23 +51,18 @@ class FitNet(nn.Module):
         torch.Size([2, 10])
     """
 
-    def __init__(
-        self, in_channels: int = 3, num_classes: int = 10, *, pieces: int = 2, hidden: int = 500, hidden_pieces: int = 5
-    ) -> None:
+    def __init__(self, in_channels: int = 3, num_classes: int = 10) -> None:
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
-        pieces = checks.integer("pieces", pieces, minimum=1)
-        hidden = checks.integer("hidden", hidden, minimum=1)
-        hidden_pieces = checks.integer("hidden_pieces", hidden_pieces, minimum=1)
         self.features = nn.Sequential()
         for index, stage in enumerate(FITNET_STAGES):
             if index:
                 self.features.append(nn.MaxPool2d(2))
             for channels in stage:
-                self.features.append(Maxout(nn.Conv2d(in_channels, channels * pieces, 3, padding=1), pieces))
+                self.features.append(Maxout(nn.Conv2d(in_channels, 2 * channels, 3, padding=1), pieces=2))
                 in_channels = channels
-        self.hidden = Maxout(nn.Linear(in_channels, hidden * hidden_pieces), hidden_pieces)
-        self.classifier = nn.Linear(hidden, num_classes)
+        self.hidden = Maxout(nn.Linear(in_channels, 5 * 500), pieces=5)
+        self.classifier = nn.Linear(500, num_classes)
         he_normal(self, "fan_in")
 
     def forward(self, images: Tensor) -> Tensor:
@@ -81,6 +72,8 @@ class FitNet(nn.Module):
 
 #: (channels, highway layers) of the highway network's three stages.
 HIGHWAY_STAGES = ((32, 4), (80, 5), (128, 5))
+#: The bias at which the gates start.
+GATE_BIAS = -2.0
 
 
 class HighwayConv(nn.Module):
@@ -94,11 +87,11 @@ class HighwayConv(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(channels, 2 * channels, 3, padding=1)
 
-    def start(self, gate_bias: float) -> None:
+    def start(self) -> None:
         """Set the weights as if H and T were separate convolutions, and the gate's bias."""
         for part in self.conv.weight.detach().chunk(2):
             nn.init.xavier_uniform_(part)
-        nn.init.constant_(self.conv.bias.detach()[self.conv.in_channels :], gate_bias)  # type: ignore[union-attr]
+        nn.init.constant_(self.conv.bias.detach()[self.conv.in_channels :], GATE_BIAS)  # type: ignore[union-attr]
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output."""
@@ -117,7 +110,6 @@ class HighwayNetwork(nn.Module):
         in_channels: Channels of the images.
         num_classes: Number of classes.
         dropout: Probability of dropping a value of the image, after each pooling and before the last layer.
-        gate_bias: The bias at which the gates start.
 
     Example:
         >>> import torch
@@ -125,13 +117,9 @@ class HighwayNetwork(nn.Module):
         torch.Size([2, 10])
     """
 
-    def __init__(
-        self, in_channels: int = 3, num_classes: int = 10, *, dropout: float = 0.2, gate_bias: float = -2.0
-    ) -> None:
+    def __init__(self, in_channels: int = 3, num_classes: int = 10, *, dropout: float = 0.2) -> None:
         super().__init__()
         channels, num_classes = check_shape(in_channels, num_classes)
-        if isinstance(gate_bias, bool) or not isinstance(gate_bias, int | float):
-            raise TypeError(f"gate_bias should be a number, but got {gate_bias!r}")
         self.features = nn.Sequential(Dropout(dropout))
         for index, (width, layers) in enumerate(HIGHWAY_STAGES):
             if index:
@@ -145,7 +133,7 @@ class HighwayNetwork(nn.Module):
         glorot_uniform(self)
         for module in self.modules():
             if isinstance(module, HighwayConv):
-                module.start(gate_bias)
+                module.start()
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits of a batch of images (batch, in_channels, height, width)."""

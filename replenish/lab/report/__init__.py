@@ -1,18 +1,14 @@
 """The report: one self-contained page, and the same as Markdown, made from run folders alone."""
 
-from replenish.lab.report.grouping import by_experiment, by_recipe
-from replenish.lab.report.report import Report, make_report, scale_section, write_report
-from replenish.lab.report.tables import short_table3
+from replenish.lab.report.grouping import by_experiment
+from replenish.lab.report.report import experiments_section, report_page, write_report
 from replenish.lab.runs import RunRecord, read_runs
 
 __all__ = [
-    "Report",
     "RunRecord",
     "by_experiment",
-    "by_recipe",
-    "make_report",
+    "experiments_section",
     "read_runs",
-    "scale_section",
-    "short_table3",
+    "report_page",
     "write_report",
 ]

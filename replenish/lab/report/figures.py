@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from replenish.lab import paper
 from replenish.lab.report.grouping import Group
@@ -13,8 +13,6 @@ _CAPTION = (
     "Lines are means over the seeds that finished, bands run from the smallest to the largest, and vertical dashes "
     "mark where the learning rate drops."
 )
-_STRAYS = " Thin dotted lines are single runs that diverged or have not finished; they may leave the panel."
-
 
 #: One panel each, by the name in the metrics: its label and decimals. Those that no run has are left out.
 QUANTITIES = {"train_loss": ("Training loss", 3), "test_error": ("Test error (%)", 2)}
@@ -33,28 +31,24 @@ def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) 
 def curves(
     lines: Mapping[str, Group], *, name: str, title: str = "Training loss and test error", remark: str = ""
 ) -> Figure | None:
-    """Return the curves of some groups by their labels, or None if they have no epoch to show."""
-    measured = [run for group in lines.values() for run in group.runs if run.metrics]
-    if not measured:
-        return None
+    """Return the curves of some groups by their labels, or None if no finished run has an epoch to show."""
+    lines = {label: group for label, group in lines.items() if any(run.metrics for run in group.finished)}
+    metrics = [line for group in lines.values() for run in group.finished for line in run.metrics]
     charts = tuple(
-        _chart(quantity, lines)
-        for quantity in QUANTITIES
-        if any(line.get(quantity) is not None for run in measured for line in run.metrics)
+        _chart(quantity, lines) for quantity in QUANTITIES if any(line.get(quantity) is not None for line in metrics)
     )
-    strays = _STRAYS if any(run.status != "finished" for run in measured) else ""
-    return Figure(name, title, _CAPTION + strays + remark, charts) if charts else None
+    return Figure(name, title, _CAPTION + remark, charts) if charts else None
 
 
 def _chart(quantity: str, lines: Mapping[str, Group]) -> Chart:
     y_label, decimals = QUANTITIES[quantity]
-    series = [one for label, group in lines.items() for one in _series(quantity, label, group)]
+    drops = sorted({drop for group in lines.values() for drop in group.config.decays})
     return Chart(
         quantity,
         "effective epoch",
         y_label,
-        tuple(series),
-        tuple(_drops(lines)),
+        tuple(_series(quantity, label, group) for label, group in lines.items()),
+        tuple(Reference(drop, upright=True) for drop in drops),
         x_range=(0.0, float(max(group.config.epochs for group in lines.values()))),
         from_zero=False,
         whole=True,
@@ -62,7 +56,7 @@ def _chart(quantity: str, lines: Mapping[str, Group]) -> Chart:
     )
 
 
-def _series(quantity: str, label: str, group: Group) -> Iterator[Series]:
+def _series(quantity: str, label: str, group: Group) -> Series:
     finished = group.finished
     epochs = sorted({int(line["epoch"]) for run in finished for line in run.metrics})
     by_epoch: dict[int, list[float]] = {epoch: [] for epoch in epochs}
@@ -73,7 +67,7 @@ def _series(quantity: str, label: str, group: Group) -> Iterator[Series]:
     seeds = [by_epoch[epoch] for epoch in epochs]
     several = len(finished) > 1
     drops = ", ".join(f"{drop:g}" for drop in group.config.decays)
-    yield Series(
+    return Series(
         label,
         epochs,
         [statistics.fmean(values) if values else None for values in seeds],
@@ -82,21 +76,6 @@ def _series(quantity: str, label: str, group: Group) -> Iterator[Series]:
         order=group.config.order,
         note=f"n = {len(finished)}" + (f" · drops at {drops}" if drops else ""),
     )
-    for run in group.runs:
-        if run.status != "finished" and run.metrics:
-            ran, values = [int(line["epoch"]) for line in run.metrics], [line.get(quantity) for line in run.metrics]
-            yield Series(f"{run.path}, {run.status}", ran, values, kind="stray", like=label)
-
-
-def _drops(lines: Mapping[str, Group]) -> Iterator[Reference]:
-    """Yield the learning-rate drops, in the colour of a line if no other line drops there."""
-    lines_at: dict[float, list[str]] = {}
-    for label, group in lines.items():
-        for drop in group.config.decays:
-            lines_at.setdefault(drop, []).append(label)
-    for drop, labels in sorted(lines_at.items()):
-        alone = len(labels) == 1 and len(lines) > 1
-        yield Reference(drop, upright=True, like=labels[0] if alone else "")
 
 
 def seeds_figure(orders: Mapping[str, Group], name: str, remark: str = "") -> Figure | None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from replenish.lab.config import ORDER_NAMES, RunConfig
 from replenish.lab.runs import RunRecord
-from replenish.lab.show import Origin
 
 
 @dataclass(frozen=True)
@@ -134,13 +132,6 @@ def _executed(run: RunRecord) -> dict[str, Any]:
     samples = (run.told("data") or {}).get("train_images", 0)
     found["short batches"] = bool(not run.config.drop_last and samples % run.config.batch_size)
     return found
-
-
-def origins(groups: Iterable[Group]) -> tuple[Origin, ...]:
-    """Return the commands and commits that made the runs of some groups, with how many each made."""
-    runs = {run.path: run for group in groups for run in group.runs if run.result is not None}
-    made = Counter(tuple(str(run.told(name) or "unknown") for name in ("command", "commit")) for run in runs.values())
-    return tuple(Origin(command, commit, count) for (command, commit), count in sorted(made.items()))
 
 
 def _by_seed(runs: Iterable[RunRecord]) -> tuple[RunRecord, ...]:

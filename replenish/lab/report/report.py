@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from replenish.lab import paper
@@ -28,49 +28,16 @@ Experiments = Mapping[str, Mapping[str, RunConfig]]
 _TITLE = "What the runs show about sequenced-replacement sampling"
 PAGE_NAME = "report.html"
 _METHOD = (
-    "Errors are test errors at the last epoch, in percent, and differences are in points. No checkpoint is chosen: the "
-    "best epoch is shown for information only, since it is chosen on the test set and so flatters every row.",
+    "Errors are test errors at the last epoch, in percent, and differences are in points. The best epoch is not shown: "
+    "it would be chosen on the test set.",
     "Averages are means with Student's 95 % interval. The paper reports medians of five runs.",
     "Differences are taken seed by seed, over the seeds that both sides finished: runs with one seed share their "
     "initial weights. A difference is better or worse if Student's 95 % interval excludes 0 and the p-value, adjusted "
     "for all comparisons of its table by Holm's method, is below 0.05. It is equivalent if its interval lies within "
-    "the margin that was stated for the runs, and undecided otherwise. Without a stated margin nothing is equivalent.",
+    "the margin that was stated for the runs, after the same adjustment, and undecided otherwise. Without a stated "
+    "margin nothing is equivalent. Comparisons of other tables are not counted: for a study of several tables that is "
+    "too lenient.",
 )
-#: The kinds of experiments that are shown as a table or a figure of the paper.
-PAPER = ("table2", "table3", "figure2", "figure3")
-
-
-@dataclass(frozen=True)
-class Report:
-    """A report in its two forms."""
-
-    html: str
-    markdown: str
-
-
-def make_report(
-    runs: Sequence[RunRecord], experiments: Experiments, *, rules: Rules | None = None, page_name: str = PAGE_NAME
-) -> Report:
-    """Return the report of some runs, which depends on nothing else and not on their order.
-
-    Args:
-        runs: What `read_runs` read.
-        experiments: The configs of the paper's experiments, by scale and name. A run belongs to every experiment with
-            its config, whatever the seed; the other runs are compared by recipe.
-        rules: The rule of each pair; by default one without a margin.
-        page_name: The file name that the page will have, ending in `.html`; the Markdown links to it.
-
-    Raises:
-        ValueError: There are no runs.
-
-    Example:
-        >>> config = RunConfig(dataset="digits", model="wrn-10-1", epochs=4)
-        >>> report = make_report([RunRecord("a/seed0", config, (), None)], {})
-        >>> "a/seed0: 0 of 4 epochs" in report.html
-        True
-    """
-    page = report_page(runs, experiments, rules)
-    return Report(page_html(page, str(Path(page_name).with_suffix(".md"))), page_markdown(page, page_name))
 
 
 def write_report(
@@ -81,7 +48,8 @@ def write_report(
     Args:
         directory: Where the runs are.
         out: The page's path, ending in `.html`; the Markdown goes beside it. None for `report.html` in `directory`.
-        experiments: As for `make_report`.
+        experiments: The configs of the paper's experiments, by scale and name. A run belongs to every experiment with
+            its config, whatever the seed; the other runs are compared by recipe.
 
     Raises:
         OSError: Something cannot be read or written.
@@ -95,17 +63,15 @@ def write_report(
         raise ValueError(
             f"there are no runs in {directory}: no folder below it has a config.json; make some with `replenish run`"
         )
-    report = make_report(runs, experiments, rules=read_rules(directory), page_name=page.name)
+    content, markdown = report_page(runs, experiments, read_rules(directory)), page.with_suffix(".md")
     page.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(page, report.html.encode())
-    write_atomically(page.with_suffix(".md"), report.markdown.encode())
-    return page, page.with_suffix(".md")
+    write_atomically(page, page_html(content, markdown.name).encode())
+    write_atomically(markdown, page_markdown(content, page.name).encode())
+    return page, markdown
 
 
 def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rules | None = None) -> Page:
-    """Return the content of a report, before it is HTML or Markdown; arguments as for `make_report`."""
-    if not runs:
-        raise ValueError("runs should hold at least one run, but got none")
+    """Return the content of a report of some runs. It depends on nothing else, and not on their order."""
     kept, repeats = without_repeats(runs)
     sections: list[Section] = []
     of_experiments: set[RunConfig] = set()
@@ -130,20 +96,11 @@ def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rule
     return Page(_TITLE, lead, "Replenish · report", facts(kept), (*first, *folded), notices(kept, repeats))
 
 
-def scale_section(scale: str, runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig]) -> Section:
-    """Return the section of one scale: the paper's tables, figures and claims over its experiments' runs."""
-    groups = by_experiment(without_repeats(runs)[0], experiments)
-    if not groups:
-        raise ValueError(f"runs should hold a run of an experiment at the scale {scale}, but got none")
-    return experiments_section(scale, groups)
-
-
 def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | None = None) -> Section:
     """Return the section of the experiments that have runs at a scale."""
     made = findings(claims(groups), f"{scale}-finding", rules, comparable=scale == FULL_SCALE)
     blocks: list[Table | Figure | None] = [
         *paper_tables(groups, scale),
-        *_other_experiments(groups, scale),
         _table3_seeds(groups, scale),
         *_paper_figures(groups, scale),
     ]
@@ -174,18 +131,6 @@ def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
         if row.name in groups
     }
     return seeds_figure(rows, f"{scale}-table3-seeds", " Rows are named by method, batch size and first decay of 200.")
-
-
-def _other_experiments(groups: Mapping[str, Group], scale: str) -> Iterator[Table | Figure | None]:
-    """Yield a table and curves for each kind of experiment that the paper does not have."""
-    others: dict[str, dict[str, Group]] = {}
-    for name, group in groups.items():
-        kind, _, rest = name.partition("/")
-        if kind not in PAPER:
-            others.setdefault(kind, {})[rest or kind] = group
-    for kind, named in others.items():
-        yield experiments_table(named, f"{scale}-{kind}", f"Experiments {kind}")
-        yield curves(named, name=f"{scale}-{kind}-curves", title=f"Experiments {kind}: training loss and test error")
 
 
 def verdicts_section(sections: Sequence[Section]) -> Section:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from replenish.lab import paper
 from replenish.lab.config import RunConfig
 from replenish.lab.paper import published_error
-from replenish.lab.report.grouping import Group, origins
+from replenish.lab.report.grouping import Group
 from replenish.lab.report.text import dataset_name, duration, percent, schedule_words, span
 from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import COVERAGE, PERCENT, Difference, Interval, mean_with_interval, paired_difference
@@ -50,36 +50,21 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
     )
     shown: set[RunConfig] = set()
     for title, rows, shown_columns, said in tables:
-        entries = _entries(rows, groups, full)
-        new = {entry.group.config for entry in entries} - shown
+        kept = entries(rows, groups, full)
+        new = {entry.group.config for entry in kept} - shown
         shown |= new
         if new:
             yield Table(
                 f"{scale}-{rows[0][0].split('/')[0]}",
                 title,
                 shown_columns,
-                [(entry.name, entry) for entry in entries],
+                [(entry.name, entry) for entry in kept],
                 caption=(
                     f"Test error in percent; {said}{scale_words}. The paper's errors are medians of five runs, ours "
                     "means."
                 ),
                 remarks=list(_rows_without_runs(rows, groups)),
-                origins=origins(entry.group for entry in entries),
             )
-
-
-def short_table3(groups: Mapping[str, Group]) -> Table:
-    """Return table 3 in few columns: the paper's errors beside ours, and the differences in each."""
-    return Table(
-        "short-table3",
-        "Table 3 in miniature: test error, %",
-        SHORT_TABLE3_COLUMNS,
-        [(entry.name, entry) for entry in _entries(TABLE3, groups)],
-        caption=(
-            "Decays are of 200 epochs in the paper, scaled to ours. Ours are means over the seeds, and means of the "
-            "differences seed by seed, with 95 % intervals."
-        ),
-    )
 
 
 def experiments_table(groups: Mapping[str, Group], name: str, title: str = "Test error by order") -> Table:
@@ -90,20 +75,20 @@ def experiments_table(groups: Mapping[str, Group], name: str, title: str = "Test
         EXPERIMENTS_COLUMNS,
         [(label, Entry(label, group)) for label, group in groups.items()],
         caption="Test error in percent at the last epoch, over the seeds that finished.",
-        origins=origins(groups.values()),
     )
 
 
-def _entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: bool = False) -> list[Entry]:
-    entries: dict[tuple[str, RunConfig], Entry] = {}
+def entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: bool = False) -> list[Entry]:
+    """Return the subjects of the paper's rows that have runs."""
+    found: dict[tuple[str, RunConfig], Entry] = {}
     for name, row, data, against in rows:
         if name in groups:
             reference = None if name == against else groups.get(against)
             # A smaller scale has the same runs for both of the paper's datasets: they get one row.
-            entries.setdefault(
+            found.setdefault(
                 (row.name, groups[name].config), Entry(name, groups[name], row, data, against, reference, comparable)
             )
-    return list(entries.values())
+    return list(found.values())
 
 
 def _rows_without_runs(rows: Sequence[PaperRow], groups: Mapping[str, Group]) -> Iterator[str]:
@@ -142,25 +127,14 @@ class Entry:
         return signed(self.printed - other)
 
 
-def _mean_cell(group: Group, number: str) -> Cell:
-    """Return the mean of a number of the results, n and the interval."""
-    values = group.by_seed(number)
-    if not values:
-        return Cell(NOTHING, ("n = 0",))
-    found = mean_with_interval(values.values(), PERCENT)
-    return Cell(percent(found.value), (f"n = {found.n}", span(found.interval)))
-
-
 def _error_cell(entry: Entry) -> Cell:
     """Return the mean test error, n, the interval, and the runs that are not in it."""
-    found, group = _mean_cell(entry.group, "test_error"), entry.group
-    missing = (f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status)))
-    return replace(found, notes=(*found.notes, *missing))
-
-
-def _best_cell(entry: Entry) -> Cell:
-    found = _mean_cell(entry.group, "best_test_error")
-    return replace(found, notes=found.notes if entry.group.by_seed("best_test_error") else (), muted=True)
+    group = entry.group
+    missing = [f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status))]
+    if not group.errors:
+        return Cell(NOTHING, ("n = 0", *missing))
+    found = mean_with_interval(group.errors.values(), PERCENT)
+    return Cell(percent(found.value), (f"n = {found.n}", span(found.interval), *missing))
 
 
 def difference(entry: Entry) -> Cell:
@@ -227,7 +201,6 @@ TABLE3_COLUMNS = (
     Column("Decay", lambda e: here(f"{e.row.decay:g}", f"{e.group.config.decay_factor:g}")),
 )
 OURS = Column("Ours", _error_cell, "mean at the last epoch, n, 95 % interval")
-BEST = Column("Best epoch", _best_cell, "(chosen on the test set, for information)", brief=False)
 
 
 def results(minus: str) -> tuple[Column, ...]:
@@ -237,35 +210,7 @@ def results(minus: str) -> tuple[Column, ...]:
         OURS,
         Column("Paper", lambda e: e.paper_difference(), group=f"Minus {minus}"),
         Column("Ours", difference, "mean of pairs, n, 95 % interval", group=f"Minus {minus}"),
-        BEST,
     )
-
-
-def _short_mean(entry: Entry) -> str:
-    """Return the mean without an interval: that of the paired difference is the one that matters."""
-    errors = entry.group.errors.values()
-    return percent(mean_with_interval(errors).value) if errors else NOTHING
-
-
-def _short_difference(entry: Entry) -> str:
-    if entry.reference is None:
-        return "" if entry.name == entry.against else NOTHING
-    found = paired_difference(entry.group.errors, entry.reference.errors)
-    interval = found.interval(possible=PERCENT)
-    ends = interval and f" [{signed(interval.low)}, {signed(interval.high)}]"
-    return NOTHING if found.mean is None else signed(found.mean) + (ends or "")
-
-
-#: Table 3 in few columns, for the README and a terminal.
-SHORT_TABLE3_COLUMNS = (
-    Column("sampling", lambda e: "SRS" if e.row.method == "WRN-SRS" else "reshuffling", numeric=False),
-    Column("B", lambda e: str(e.row.batch_size)),
-    Column("decays", lambda e: f"{'-'.join(map(str, e.row.schedule))}, x{e.row.decay:g}", numeric=False),
-    Column("paper", lambda e: percent(e.printed), "WRN-28-10", brief=False),
-    Column("minus row 3", lambda e: e.paper_difference(""), brief=False),
-    Column("ours", _short_mean, "WRN-10-1"),
-    Column("minus row 3, paired", _short_difference),
-)
 
 
 def _time(entry: Entry) -> str:
@@ -277,6 +222,5 @@ def _time(entry: Entry) -> str:
 EXPERIMENTS_COLUMNS = (
     Column("Order", lambda e: e.name, numeric=False),
     Column("Mean", _error_cell, "n, 95 % interval"),
-    BEST,
     Column("Time", _time, "mean per run"),
 )

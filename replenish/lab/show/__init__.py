@@ -2,7 +2,7 @@
 
 from replenish.lab.show.chart import Chart, Figure, Finding, Reference, Series, pairs_figure
 from replenish.lab.show.page import Fact, Notice, Page, Section
-from replenish.lab.show.table import NOTHING, Cell, Column, Origin, Row, Table, print_table
+from replenish.lab.show.table import NOTHING, Cell, Column, Row, Table, print_table
 
 __all__ = [
     "NOTHING",
@@ -13,7 +13,6 @@ __all__ = [
     "Figure",
     "Finding",
     "Notice",
-    "Origin",
     "Page",
     "Reference",
     "Row",

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from replenish.lab.show.table import NOTHING, Column, Table
 from replenish.lab.verdict import Verdict
 from replenish.palette import DASHES, Look, free_look, look_of
 
 Values = Sequence[float | None]
-Kind = Literal["line", "steps", "points", "law", "join", "stray"]
-#: How many rows of a table of values are shown where a few are enough.
-_FEW = 10
+Kind = Literal["line", "steps", "points", "law", "join"]
 
 
 @dataclass(frozen=True)
@@ -111,8 +108,7 @@ class Series:
     low: Values = ()  # the lower end of a band at each x, such as the smallest value over the seeds; empty for no band
     high: Values = ()  # the upper end
     # `line`; `steps` for values that hold from their x up to the next; `points`; `law` for a closed form; `join` for
-    # a line between points, without a place in the legend; `stray` for a single run that did not finish, which is not
-    # in the legend and does not change the scale.
+    # a line between points, without a place in the legend.
     kind: Kind = "line"
     order: str = ""  # the data order, which decides colour and mark; "" for other things
     like: str = ""  # the name of another series that it shares its look with
@@ -122,8 +118,8 @@ class Series:
 
     @property
     def readable(self) -> bool:
-        """Whether its values can be listed: it has one value at each x, and is no stray."""
-        return self.kind != "stray" and len(set(self.x)) == len(self.x)
+        """Whether a pointer can read its values: it has one value at each x."""
+        return len(set(self.x)) == len(self.x)
 
     def known(self) -> Iterator[tuple[float, float]]:
         """Yield (x, y) where there is a value."""
@@ -138,12 +134,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A labelled horizontal line at a value, or a vertical one at an x; `like` names a series to share its look."""
+    """A labelled horizontal line at a value, or a vertical one at an x."""
 
     value: float
     label: str = ""
     upright: bool = False
-    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,11 +182,8 @@ class Chart:
     @property
     def y_ends(self) -> tuple[float, float, float]:
         """The ends of the vertical axis, which are round numbers, and the step of its ticks."""
-        drawn = [series for series in self.series if series.kind != "stray"]
-        values = [value for series in drawn for _, value in series.known()]
-        values += [end for series in drawn for _, *ends in series.band() for end in ends]
-        if not values:  # a run that diverges can reach anything, so it sets the scale only if nothing else does
-            values = [value for series in self.series for _, value in series.known()]
+        values = [value for series in self.series for _, value in series.known()]
+        values += [end for series in self.series for _, *ends in series.band() for end in ends]
         values += [reference.value for reference in self.references if not reference.upright]
         low, high = min(values, default=0.0), max(values, default=1.0)
         if self.from_zero:
@@ -219,12 +211,6 @@ class Chart:
                 looks[series.name] = look, used[look.hue] % len(DASHES)
         return looks
 
-    def read(self, value: float | None) -> str:
-        """Return a value as it is printed in tips and tables."""
-        if value is None:
-            return NOTHING
-        return f"{value:.4g}" if self.decimals is None else f"{value:.{self.decimals}f}"
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -238,7 +224,7 @@ class Figure:
     @property
     def legend(self) -> list[Series]:
         """The series that the legend names; all closed forms look alike, and share an entry."""
-        named = [series for series in self.charts[0].series if series.kind not in ("stray", "join")]
+        named = [series for series in self.charts[0].series if series.kind != "join"]
         laws = [series for series in named if series.kind == "law"]
         if len(laws) < 2:
             return named
@@ -268,36 +254,6 @@ def pairs_figure(
     ]
     chart = Chart("value", "order", label, (*joined, *points), x_names=tuple(values), from_zero=False)
     return Figure(name, "Every seed", caption, (chart,))
-
-
-def values_table(figure: Figure, *, few: bool = False) -> Table:
-    """Return the values of a figure as a table; with `few`, at the ends, at vertical references and a few between."""
-    kept = [(chart, series) for chart in figure.charts for series in chart.series if series.readable]
-    every_x = sorted({float(at) for _, series in kept for at in series.x})
-    if few and len(every_x) > _FEW:
-        marked = {float(each.value) for chart in figure.charts for each in chart.references if each.upright}
-        spaced = {every_x[round(part * (len(every_x) - 1) / 5)] for part in range(6)}
-        every_x = [at for at in every_x if at in marked | spaced]
-    first = figure.charts[0]
-    columns = [Column(first.x_label.capitalize(), lambda at: first.x_names[int(at)] if first.x_names else f"{at:g}")]
-    for chart, series in kept:
-        group = chart.y_label if len(figure.charts) > 1 else ""
-        columns.append(Column(series.name, _reader(chart, series), series.note, group=group))
-    caption = "Mean (smallest to largest)." if any(series.low for _, series in kept) else first.y_label
-    subjects = [(f"{at:g}", at) for at in every_x]
-    return Table(f"{figure.name}-values", "Values", columns, subjects, caption)
-
-
-def _reader(chart: Chart, series: Series) -> Callable[[float], str]:
-    known, bands = dict(series.known()), {at: ends for at, *ends in series.band()}
-
-    def read(at: float) -> str:
-        text = chart.read(known.get(at))
-        if at in bands and at in known:
-            text += f" ({chart.read(bands[at][0])} to {chart.read(bands[at][1])})"
-        return text
-
-    return read
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""A page as one Markdown file: the same sentences and tables, and tables of values for the figures."""
+"""A page as one Markdown file: the same sentences and tables, and links to the figures."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from replenish.lab.show.chart import Figure, values_table
+from replenish.lab.show.chart import Figure
 from replenish.lab.show.page import Page, Section
 from replenish.lab.show.table import Cell, Column, Table
 
@@ -37,18 +37,13 @@ def code(text: str) -> str:
 
 
 def table_lines(table: Table) -> Iterator[str]:
-    """Yield the lines of a table, and beneath it its remarks and origins."""
+    """Yield the lines of a table, and its remarks beneath it."""
     yield _row(_head(column) for column in table.columns)
     yield _row("---:" if column.numeric else "---" for column in table.columns)
     for row in table.rows:
         yield _row(_cell(cell) for cell in row.cells)
     for remark in table.remarks:
         yield from ("", escape(remark))
-    if table.origins:
-        yield from ("", "Made by:", "")
-    for origin in table.origins:
-        runs = "1 run" if origin.runs == 1 else f"{origin.runs} runs"
-        yield f"- {code(origin.command)} at commit {code(origin.commit)}: {runs}"
 
 
 def _lines(page: Page, link: str) -> Iterator[str]:
@@ -75,9 +70,7 @@ def _section(section: Section, link: str) -> Iterator[str]:
     for block in section.blocks:
         yield from ("", f"### {escape(block.title)}", "", escape(block.caption), "")
         if isinstance(block, Figure):
-            values = values_table(block, few=True)
-            yield from (f"Drawn in [the page]({link}#{block.name}); here at a few places. {escape(values.caption)}", "")
-            yield from table_lines(values)
+            yield f"Drawn in [the page]({link}#{block.name})."
         else:
             yield from table_lines(block)
 

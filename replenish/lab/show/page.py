@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from replenish.lab.show.chart import Chart, Figure, Finding, common_reach, values_table
+from replenish.lab.show.chart import Chart, Figure, Finding, common_reach
 from replenish.lab.show.svg import chart_svg, finding_svg, look_classes, swatch
 from replenish.lab.show.table import Cell, Table
 from replenish.palette import COLOURS, DASHES, HUES, look_of
@@ -25,11 +25,10 @@ _MOST_HALF = 4, 12
 
 @dataclass(frozen=True)
 class Fact:
-    """One of the few numbers at the top of a page: its value, what it is, and what to compare it with."""
+    """One of the few numbers at the top of a page: its value and what it is."""
 
     value: str
     label: str
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
         half=_is_half,
         LONG=_LONG,
     )
-    made.filters.update(unbroken=_unbroken, data=figure_data, values=values_table, reach=common_reach)
+    made.filters.update(unbroken=unbroken, data=figure_data, reach=common_reach)
     made.tests["figure"] = lambda block: isinstance(block, Figure)
     return made
 
@@ -146,6 +145,6 @@ def _chart_data(chart: Chart) -> dict[str, Any]:
     return {"name": chart.name, **ends, "x_names": list(chart.x_names), "decimals": chart.decimals, "series": series}
 
 
-def _unbroken(sentence: str) -> str:
+def unbroken(sentence: str) -> str:
     """Return a sentence whose "95 %" and "n = 5" are not broken over two lines."""
     return re.sub(r"(?<=\d) (?=%)|(?<=\bn) (?==)|(?<==) (?=\d)", "\u00a0", sentence)

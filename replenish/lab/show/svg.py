@@ -30,7 +30,7 @@ def chart_svg(chart: Chart, figure: str) -> str:
         f'focusable="false" data-left="{LEFT}" data-right="{RIGHT}"><clipPath id="{escape(clip)}">'
         f'<rect x="{LEFT}" y="{TOP - 6}" width="{WIDTH - LEFT}" height="{BOTTOM - TOP + 12}"/></clipPath>',
         *_axes(chart, x, y, step),
-        *(_reference(each, chart, x, y) for each in chart.references),
+        *(_reference(each, x, y) for each in chart.references),
         f'<g clip-path="url(#{escape(clip)})">',
     ]
     drawn = sorted(enumerate(chart.series), key=lambda item: item[1].kind == "law")  # laws lie on top
@@ -104,12 +104,11 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
         yield f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(chart.x_label)}</text>'
 
 
-def _reference(reference: Reference, chart: Chart, x: Axis, y: Axis) -> str:
-    classes = look_classes(*chart.looks[reference.like]) if reference.like else "shared"
+def _reference(reference: Reference, x: Axis, y: Axis) -> str:
     if reference.upright:
         at = number(x.at(reference.value))
         ends = f'x1="{at}" x2="{at}" y1="{TOP}" y2="{BOTTOM}"'
-        return f'<line class="upright {classes}" data-value="{reference.value:g}" {ends}/>'
+        return f'<line class="upright" data-value="{reference.value:g}" {ends}/>'
     at = number(y.at(reference.value))
     return f'<line class="level" x1="{LEFT}" x2="{RIGHT}" y1="{at}" y2="{at}"/>'
 
@@ -162,10 +161,7 @@ def _values(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Itera
         yield f'<path class="{_line_classes(series)}" d="M{drawn}"/>'
     elif series.kind != "points":
         yield f'<path class="{_line_classes(series)}" d="{_path(points)}"/>'
-    if series.kind == "stray":
-        at, height = points[-1]
-        yield f'<circle class="stray-end" cx="{number(at)}" cy="{number(max(height, y.stop))}" r="3"/>'
-    elif series.kind == "points":
+    if series.kind == "points":
         yield from (mark(look, *point) for point in points)
     elif series.kind == "line" and not series.thin:
         # Marks of different lines are set apart, so that they do not hide each other.
@@ -175,7 +171,7 @@ def _values(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Itera
 
 
 def _line_classes(series: Series) -> str:
-    kind = series.kind if series.kind in ("law", "stray", "join") else "line"
+    kind = series.kind if series.kind in ("law", "join") else "line"
     return f"{kind} thin" if series.thin else kind
 
 

@@ -6,9 +6,10 @@ All strings are plain text; every renderer escapes them in its own way.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -61,15 +62,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What made the numbers of a table: a command, a commit, and how many runs they made."""
-
-    command: str
-    commit: str
-    runs: int
-
-
-@dataclass(frozen=True)
 class Table:
     """A table: the columns applied to the subject of each row.
 
@@ -85,7 +77,25 @@ class Table:
     subjects: Sequence[tuple[str, Any]]  # the name and the subject of each row
     caption: str = ""  # a sentence or two above the table
     remarks: Sequence[str] = ()  # sentences beneath it
-    origins: Sequence[Origin] = ()  # what made its numbers
+
+    @classmethod
+    def of_rows(
+        cls,
+        name: str,
+        title: str,
+        heads: Sequence[str],
+        rows: Sequence[Sequence[str | Cell]],
+        caption: str = "",
+        *,
+        notes: Sequence[str] = (),
+        words: Collection[int] = (0,),
+    ) -> Table:
+        """Return a table of rows; `notes` are beneath the headings, and the columns `words` hold no numbers."""
+        columns = [
+            Column(head, itemgetter(place), note, numeric=place not in words)
+            for place, (head, note) in enumerate(itertools.zip_longest(heads, notes, fillvalue=""))
+        ]
+        return cls(name, title, columns, [(str(row[0]), row) for row in rows], caption)
 
     @cached_property
     def rows(self) -> list[Row]:

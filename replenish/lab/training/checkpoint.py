@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from replenish import state
 from replenish.draws import derived_seed
@@ -26,10 +27,12 @@ def checkpoint_of(run: Training) -> dict[str, Any]:
         "step": run.step,
         "sampler": state.save(run.order, run.step),
         "batches": _batches(run),
+        **run.own_network,
         "model": run.network.state_dict(),
         "optimizer": run.optimizer.state_dict(),
         "precision": dict(run.fabric.strategy.precision.state_dict()),
-        "rng": gathered(run.fabric, _rng_state(run.fabric.device)),
+        "rng": gathered(run.fabric, _generator(run.fabric.device).get_rng_state()),
+        "rng_cpu": gathered(run.fabric, torch.get_rng_state()),
         "rng_device": run.fabric.device.type,
         "metrics": run.metrics,
         **run.meter.state_dict(),
@@ -43,7 +46,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     """Put a run into the state of a checkpoint.
 
     Raises:
-        ValueError: The checkpoint is of another version, or of other data.
+        ValueError: The checkpoint is of another version, of other data or of another network.
     """
     if checkpoint.get("version") != CHECKPOINT_VERSION:
         raise ValueError(
@@ -55,6 +58,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
             f"{run.folder.path} has a checkpoint of a run on other data: {run.dataset.name} has changed since; "
             f"give another folder"
         )
+    check_network(run.folder.path, run.own_network.get("network"), checkpoint)
     run.step = state.load(run.order, checkpoint["sampler"])
     run.network.load_state_dict(checkpoint["model"])
     run.optimizer.load_state_dict(checkpoint["optimizer"])
@@ -62,8 +66,11 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     before = checkpoint.get("hardware", [])  # which the first checkpoints did not have
     device = run.fabric.device.type
     saved_on = checkpoint.get("rng_device", before[-1]["device"] if before else device)
-    if saved_on == device and len(checkpoint["rng"]) == run.fabric.world_size:
-        _set_rng_state(checkpoint["rng"][run.fabric.global_rank], run.fabric.device)
+    known = device == "cpu" or "rng_cpu" in checkpoint  # which the first checkpoints did not have either
+    if known and saved_on == device and len(checkpoint["rng"]) == run.fabric.world_size:
+        rank = run.fabric.global_rank
+        torch.set_rng_state(checkpoint.get("rng_cpu", checkpoint["rng"])[rank])
+        _generator(run.fabric.device).set_rng_state(checkpoint["rng"][rank])
     else:  # other devices, or another number of processes: dropout starts a new stream; the samples stay the same
         torch.manual_seed(derived_seed(run.config.seed, DROPOUT, run.fabric.global_rank, run.step))
     run.metrics = checkpoint["metrics"]
@@ -73,18 +80,19 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     run.all_hardware = [*(used for used in before if used not in run.all_hardware), *run.all_hardware]
 
 
+def check_network(folder: Path, own: str | None, record: Mapping[str, Any]) -> None:
+    """Refuse a result or a checkpoint of another network of the user's own; older ones do not name it."""
+    if own is not None and (recorded := record.get("network", own)) != own:
+        raise ValueError(
+            f"{folder} holds a run of the network {recorded}, but the network is now {own}; give another folder"
+        )
+
+
 def _batches(run: Training) -> dict[str, Any]:
     """Return the config of the batches without the order, which the sampler's state contains."""
     return {name: value for name, value in run.batches.config().items() if name != "order"}
 
 
-def _rng_state(device: torch.device) -> Tensor:
-    """Return the state of the generator that dropout draws from."""
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-def _set_rng_state(saved: Tensor, device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(saved, device)
-    else:
-        torch.set_rng_state(saved)
+def _generator(device: torch.device) -> Any:
+    """Return the module of the generator that dropout draws from; stochastic depth draws from the CPU's everywhere."""
+    return {"cuda": torch.cuda, "mps": torch.mps}.get(device.type, torch)

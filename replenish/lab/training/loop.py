@@ -26,9 +26,10 @@ from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
 from replenish.lab.models.layers import weights_sha256
+from replenish.lab.models.network_digest import network_name
 from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped, StopRequest, stop_signals
-from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, checkpoint_of, restore
+from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, check_network, checkpoint_of, restore
 from replenish.lab.training.measuring import DivergedError, OnlineMeter, check_finite, due, evaluate
 from replenish.lab.training.networks import MakeModel, named_model
 from replenish.lab.training.processes import agreed, on_first, start
@@ -41,6 +42,8 @@ Result = dict[str, Any]
 #: Steps between checks of the loss. A check makes the processor wait for the device.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
+#: What torch reports on a GPU, and on a CPU. Only one of several kinds of these errors has a class of its own.
+SIGNS_OF_FULL_MEMORY = ("out of memory", "can't allocate memory")
 #: Prefixes of the names of measurements. The last epoch's are in the result.
 MEASURED = ("train_", "test_", "clean_", "held_out_")
 
@@ -66,7 +69,7 @@ def train(
         folder: The run's folder; see `replenish.lab.runs`.
         hardware: What to run it on; by default one process with one thread.
         model: A function that makes your own network, with fresh weights from torch's generator; by default the
-            network that `config.model` names.
+            network that `config.model` names. A folder with a run of another network is refused.
         dataset: Your own data; by default the dataset that `config.dataset` names.
         watch: Called with every event, for a display.
         tensorboard: Whether to write TensorBoard events into the folder as well.
@@ -95,6 +98,8 @@ def train(
     # Before processes start: what cannot be shared is refused once, and nothing is written.
     order = config.build_order(len(dataset.train_labels), dataset.train_labels)
     check_shares(order, hardware.devices * hardware.num_nodes)
+    # A name that has no digest, as those of `compare` have, does not change with the network.
+    own = network_name(model) if model and "@" not in config.model else None
     network = (model or named_model(config, dataset))()
     fabric = start(hardware, config.precision, network)
     run_folder = RunFolder(folder)
@@ -107,23 +112,23 @@ def train(
                     f"{run_folder.path} holds a finished run on other data: {dataset.name} has changed since; give "
                     f"another folder"
                 )
+            check_network(run_folder.path, own, result)
             return result
         watch = watch if watch and fabric.is_global_zero else _ignore
         if tensorboard and fabric.is_global_zero:
             watch = stack.enter_context(_with_tensorboard(run_folder.path, watch))
         stop = stack.enter_context(stop_signals())
-        run = Training(config, dataset, network, fabric, hardware, run_folder, watch, stop)
-        run.take_up_checkpoint()
         try:
-            run.train()
-            result = run.result("finished", command)
-        except DivergedError as error:
-            result = {**run.result("diverged", command), "message": str(error)}
-        except torch.cuda.OutOfMemoryError as error:
+            run = Training(config, dataset, network, own, fabric, hardware, run_folder, watch, stop)
+            run.take_up_checkpoint()
+            result = run.train(command)
+        except RuntimeError as error:
+            if not any(sign in str(error) for sign in SIGNS_OF_FULL_MEMORY):
+                raise
             raise ValueError(
                 f"{config.model} with batches of {config.batch_size} does not fit into the memory of {fabric.device}: "
-                f"use precision 'bf16-mixed', more devices, or fewer jobs on one device; the run is saved at its last "
-                f"whole epoch in {folder}"
+                f"use precision 'bf16-mixed', more devices, or fewer jobs on one device; whole epochs are saved in "
+                f"{folder}"
             ) from error
         on_first(fabric, lambda: run_folder.write_result(result))
         fabric.barrier()  # no process ends while another still waits for it
@@ -147,6 +152,7 @@ class Training:
         config: RunConfig,
         dataset: Dataset,
         network: nn.Module,
+        own: str | None,
         fabric: Fabric,
         hardware: Hardware,
         folder: RunFolder,
@@ -155,15 +161,17 @@ class Training:
     ) -> None:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
         self.watch, self.stop = watch, stop
-        self.on_gpu = fabric.device.type == "cuda"
-        torch.backends.cudnn.benchmark = self.on_gpu  # all batches have one size, so the first step's choice fits all
+        on_gpu = fabric.device.type == "cuda"
+        # A network of the user's own may call `view`, which needs the usual layout.
+        channels_last = on_gpu and own is None and ":" not in config.model and "@" not in config.model
+        torch.backends.cudnn.benchmark = on_gpu  # all batches have one size, so the first step's choice fits all
         self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
         self.batches = Batches(
             self.order,
             dataset,
             augment=Augmentation(config.pad, config.flip, config.alternating_flip),
             device=fabric.device,
-            channels_last=self.on_gpu,
+            channels_last=channels_last,
             num_replicas=fabric.world_size,
             rank=fabric.global_rank,
             seed=config.seed,
@@ -171,10 +179,11 @@ class Training:
         self.steps_per_epoch = config.steps_per_epoch(self.order.num_samples)
         self.total_steps = config.epochs * self.steps_per_epoch
         self.network = network  # its state has the plain names, unlike that of the wrapped one
+        self.own_network = {} if own is None else {"network": own}
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
         self.criterion = partial(F.cross_entropy, label_smoothing=config.label_smoothing)
-        if self.on_gpu:
+        if channels_last:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         module: nn.Module = torch.compile(network) if hardware.compile else network  # type: ignore[assignment]
         self.model, self.wrapped_optimizer = fabric.setup(module, self.optimizer)
@@ -193,8 +202,15 @@ class Training:
         used |= machine.gpu(fabric.device)
         self.all_hardware = [{**hardware.to_dict(), **used}]
 
-    def train(self) -> None:
-        """Train from the current step to the end."""
+    def train(self, command: str) -> Result:
+        """Train from the current step to the end, and return the result."""
+        try:
+            self._train()
+        except DivergedError as error:
+            return {**self.result("diverged", command), "message": str(error)}
+        return self.result("finished", command)
+
+    def _train(self) -> None:
         self.watch({"event": "start", "step": self.step, "total_steps": self.total_steps, "epochs": self.config.epochs})
         while self.step < self.total_steps:
             epoch = self.step // self.steps_per_epoch + 1
@@ -269,6 +285,7 @@ class Training:
             "initial_sha256": self.initial_sha256,
             "weights_sha256": weights_sha256(self.network),
             "parameters": sum(parameter.numel() for parameter in self.network.parameters()),
+            **self.own_network,
             "data": self.dataset.describe(),
             "versions": machine.versions(),
             "commit": self.commit,

@@ -39,6 +39,8 @@ def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
             f"accelerator={hardware.accelerator!r} with devices={hardware.devices} cannot be used here, where there is "
             f"{', '.join(here)}: {str(error).splitlines()[0]}"
         ) from error
+    if fabric.device.type == "mps" and precision == "64-true":
+        raise ValueError("precision should be another than '64-true' on Apple's GPUs, which have no 64-bit floats")
     fabric.launch()
     torch.set_num_threads(hardware.threads)  # Fabric may have set it
     if fabric.world_size > 1:

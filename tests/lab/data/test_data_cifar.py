@@ -23,9 +23,7 @@ from replenish.lab.data.cifar import (
     CIFAR100,
     CIFAR100_COARSE,
     data_root,
-    find,
     load_cifar,
-    read_verified,
     unpickle,
 )
 
@@ -68,7 +66,6 @@ def test_coarse_labels_are_of_the_same_images_whatever_is_kept_of_each_fine_clas
         np.testing.assert_array_equal(few_coarse.test_images, few_fine.test_images)
         np.testing.assert_array_equal(few_coarse.test_labels, np.array(COARSE)[few_fine.test_labels])
     np.testing.assert_array_equal(few_coarse.held_out_labels, np.array(COARSE)[few_fine.held_out_labels])
-    assert reduce(coarse, images_per_class=1, classes=[1]).train_labels.tolist() == [0, 0]
     again = reduce(reduce(coarse, images_per_class=2), images_per_class=1)  # the finer labels are still there
     np.testing.assert_array_equal(
         again.train_images, reduce(reduce(fine, images_per_class=2), images_per_class=1).train_images
@@ -84,14 +81,6 @@ def test_headers_that_tell_the_times_of_files_are_passed_over(tmp_path: Path):
     with tarfile.open(tmp_path / "packed" / "cifar-100-python.tar.xz", "w:xz", format=tarfile.PAX_FORMAT) as archive:
         archive.add(folder, "cifar-100-python")
     assert load_cifar(FILES, tmp_path / "packed").fingerprint == load_cifar(FILES, tmp_path).fingerprint
-
-
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path):
-    folder = write_folder(tmp_path, FILES, CONTENTS)
-    (folder / "train").unlink()
-    os.mkfifo(folder / "train")
-    with pytest.raises(DataError, match="train is not the official file"):
-        load_cifar(FILES, tmp_path)
 
 
 def test_root_comes_before_the_variable_and_that_before_the_cache(tmp_path, monkeypatch):
@@ -160,13 +149,6 @@ def test_hostile_members_are_not_unpacked(tmp_path: Path, kind: str):
     assert not Path("/tmp/replenish-outside").exists()
 
 
-def test_a_member_of_absurd_size(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("replenish.lab.data.cifar.MAX_FILE_BYTES", 1000)
-    write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
-    with pytest.raises(DataError, match="far too large"):
-        load_cifar(FILES, tmp_path)
-
-
 class Calls:
     """What `pickle` turns into a call when it is read."""
 
@@ -181,21 +163,13 @@ def hostile_pickles(witness: Path) -> dict[str, bytes]:
     array = python2_pickle(np.zeros((2, 3), np.uint8))
     return {
         "os.mkdir": pickle.dumps(Calls(os.mkdir, str(witness)), protocol=2),
-        "os.system": pickle.dumps({b"data": Calls(os.system, f"mkdir {witness}")}, protocol=4),
         "eval": b"c__builtin__\neval\n(S'1'\ntR.",
         "exec by INST": b"(S'import os'\nibuiltins\nexec\n.",
-        "numpy file": pickle.dumps(Calls(np.load, str(witness), None, True), protocol=2),
         "other array type": array.join([b"\x80\x02", b"."]).replace(b"u1", b"O8"),
-        "too few bytes": array.join([b"\x80\x02", b"."]).replace(python2_pickle(3), python2_pickle(4)),
         "a state for a name": b"\x80\x02cnumpy\ndtype\n}U\x04codeU\x01xsb.",
-        "attributes for a name": b"\x80\x02cnumpy.core.multiarray\n_reconstruct\nN}U\x04selfU\x01xs\x86b.",
-        "persistent": b"Pelsewhere\n.",
-        "extension": b"\x80\x02\x82\x01.",
         "dotted": b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.",
         "truncated": whole_pickle({b"data": 1})[:-3],
-        "empty": b"",
         "text": b"this is no pickle",
-        "deep": b"(" * 100000,
     }
 
 
@@ -206,17 +180,6 @@ def test_hostile_pickles_call_nothing(tmp_path: Path, kind: str):
         unpickle(hostile_pickles(witness)[kind], "the file")
     assert not witness.exists()
     assert "\n" not in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def real_cifar100(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the real files are, read once from what is usually an archive that takes ten seconds."""
-    source = find(CIFAR100)
-    if source is None:
-        pytest.skip("the real CIFAR-100 is not in REPLENISH_DATA")
-    folder = tmp_path_factory.mktemp("real")
-    write_folder(folder, CIFAR100, read_verified(CIFAR100, source))
-    return folder
 
 
 @pytest.mark.slow

@@ -110,11 +110,22 @@ def test_get_leaves_what_is_there(server, files, tmp_path):
     assert server.asked == []
 
 
-def test_a_partial_download_is_resumed(server, files, tmp_path):
-    part = tmp_path / "cifar-100-python.tar.gz.part"
-    part.write_bytes(server.content[:1000])
+@pytest.mark.parametrize(
+    ("part", "ranges", "asked"),
+    [
+        pytest.param(lambda content: content[:1000], True, ["bytes=1000-"], id="the beginning"),
+        pytest.param(lambda content: content[:1000], False, ["bytes=1000-"], id="a server without ranges"),
+        pytest.param(lambda content: content, True, ["bytes={size}-"], id="all of it"),
+        pytest.param(lambda content: b"x" * 900, True, ["bytes=900-", None], id="something else"),
+        pytest.param(lambda content: b"x" * (len(content) + 9), True, ["bytes={more}-", None], id="something larger"),
+    ],
+)
+def test_a_part_of_an_earlier_try_is_used_or_fetched_anew(server, files, tmp_path, part, ranges, asked):
+    server.ranges = ranges
+    (tmp_path / f"{ARCHIVE}.part").write_bytes(part(server.content))
     get(files, tmp_path)
-    assert server.asked == ["bytes=1000-"]
+    size = len(server.content)
+    assert server.asked == [wanted and wanted.format(size=size, more=size + 9) for wanted in asked]
     assert names(tmp_path) == [ARCHIVE]
 
 
@@ -133,38 +144,11 @@ def test_a_connection_that_keeps_breaking_leaves_what_came(server, files, tmp_pa
     assert server.asked[-1] == "bytes=300-"
 
 
-def test_a_server_without_ranges(server, files, tmp_path):
-    server.ranges = False
-    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content[:1000])
-    get(files, tmp_path)
-    assert names(tmp_path) == [ARCHIVE]
-
-
-@pytest.mark.parametrize("extra", [0, 50])
-def test_a_part_that_is_wrong_is_fetched_anew(server, files, tmp_path, extra):
-    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(b"x" * (len(server.content) // 2 + extra))
-    get(files, tmp_path)
-    assert len(server.asked) == 2
-    assert server.asked[1] is None
-
-
-def test_a_complete_part_is_used(server, files, tmp_path):
-    (tmp_path / "cifar-100-python.tar.gz.part").write_bytes(server.content)
-    get(files, tmp_path)
-    assert server.asked == [f"bytes={len(server.content)}-"]
-
-
 def test_another_archive_is_refused_and_not_kept(server, files, tmp_path):
     server.content = server.content[:-1] + b"!"
     with pytest.raises(DataError, match="not the official archive"):
         get(files, tmp_path)
     assert names(tmp_path) == []
-
-
-def test_more_bytes_than_an_archive_has(server, files, tmp_path, monkeypatch):
-    monkeypatch.setattr("replenish.lab.data.download.MAX_ARCHIVE_BYTES", 1000)
-    with pytest.raises(DataError, match="far more bytes than the archive has"):
-        get(files, tmp_path)
 
 
 def test_errors_of_the_server_and_of_the_network(server, files, tmp_path):

@@ -96,20 +96,16 @@ def write_archive(
 def hostile_members() -> dict[str, tarfile.TarInfo]:
     """Return members that no archive should have, by what is wrong with them."""
     members = {
-        "parent": tarfile.TarInfo("../outside"),
-        "parent inside": tarfile.TarInfo("cifar-100-python/../../outside"),
+        "parent": tarfile.TarInfo("cifar-100-python/../../outside"),
         "absolute": tarfile.TarInfo("/tmp/replenish-outside"),
-        "elsewhere": tarfile.TarInfo("other/train"),
-        "backslash": tarfile.TarInfo("cifar-100-python/..\\outside"),
         "symlink": tarfile.TarInfo("cifar-100-python/train"),
         "hard link": tarfile.TarInfo("cifar-100-python/train"),
-        "device": tarfile.TarInfo("cifar-100-python/null"),
         "fifo": tarfile.TarInfo("cifar-100-python/fifo"),
     }
     members["symlink"].type, members["symlink"].linkname = tarfile.SYMTYPE, "/etc/passwd"
     members["hard link"].type, members["hard link"].linkname = tarfile.LNKTYPE, "/etc/passwd"
-    members["device"].type, members["fifo"].type = tarfile.CHRTYPE, tarfile.FIFOTYPE
-    for name in ("parent", "parent inside", "absolute", "elsewhere", "backslash"):
+    members["fifo"].type = tarfile.FIFOTYPE
+    for name in ("parent", "absolute"):
         members[name].size = 5
     return members
 

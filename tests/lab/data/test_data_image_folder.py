@@ -180,13 +180,6 @@ def test_images_that_are_not_read_are_not_passed_over_in_silence(tmp_path: Path)
         load(tmp_path)
 
 
-def test_a_pipe_named_as_an_image_is_not_waited_for(tmp_path: Path):
-    two_splits(tmp_path)
-    os.mkfifo(tmp_path / "train" / "cat" / "pipe.png")
-    with pytest.raises(DataError, match=r"pipe.png has the name of an image, but is not a file"):
-        load(tmp_path)
-
-
 def test_splits_by_other_names(tmp_path: Path):
     two_splits(tmp_path)
     expected = load(tmp_path).fingerprint

@@ -24,9 +24,7 @@ def test_digits():
 
 
 def test_cutting_down():
-    small = load("digits", images_per_class=3, classes=[1, 7], image_size=4, seed=2)
-    assert small.train_images.shape == (6, 4, 4, 1)
-    assert small.class_names == ("1", "7")
+    assert load("digits", images_per_class=3, image_size=4, seed=2).train_images.shape == (30, 4, 4, 1)
 
 
 @pytest.mark.parametrize(

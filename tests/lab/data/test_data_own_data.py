@@ -34,6 +34,9 @@ class Pictures(TorchDataset[Any]):
         return Image.fromarray(self.images[index]), int(LABELS[index])
 
 
+DEEP = [(Image.new("I;16", (8, 8), 40_000), label) for label in LABELS.tolist()]  # which Pillow would make all white
+
+
 def hugging_face(part: slice = slice(None)) -> datasets.Dataset:
     features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["even", "odd"])})
     pictures = [Image.fromarray(image) for image in IMAGES[part]]
@@ -114,6 +117,7 @@ def test_grey_images_of_several_sizes() -> None:
         ([(1, 2, 3), (4, 5, 6)], "should give .image, label., but item 0 is a int"),
         (iter([1]), "a dataset with a length and indices, .*, but got list_iterator"),
         (TensorDataset(torch.zeros(0, 1, 8, 8), torch.zeros(0)), "is empty"),
+        ((DEEP, Pictures()), "image 0 of own data: the training split has more than 8 bits a channel .'I;16'.; give"),
     ],
 )
 def test_what_cannot_be_used_is_refused(data: Any, message: str) -> None:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from replenish.lab.models import DenseNet, NetworkInNetwork, ResNet, ShakeShakeNet, WideResNet
+from replenish.lab.models import DenseNet, NetworkInNetwork, ResNet, ShakeShakeNet, WideResNet, resnet
 
 reason = "pytorchcv, the oracle of the networks, is not installed (`pip install --no-deps pytorchcv==0.0.74`)"
 pytest.importorskip("pytorchcv", reason=reason)
@@ -97,6 +97,17 @@ def gradients(model: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
     return torch.cat([parameter.grad.flatten().sort().values for parameter in model.parameters()]).sort().values
 
 
+def projected(classes: int = 10, depth: int = 110) -> nn.Module:
+    """Our ResNet with pytorchcv's shortcuts: a 1x1 convolution and BN where ours pad with zeros."""
+
+    def shortcut(inside: int, outside: int, stride: int) -> nn.Module:
+        return nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resnet, "PaddedShortcut", shortcut)
+        return ResNet(3, classes, depth=depth)
+
+
 SMALL = {
     "wrn-16-2": (
         lambda: get_wrn_cifar(10, blocks=16, width_factor=2),
@@ -110,23 +121,13 @@ SMALL = {
     ),
     "resnet-20": (
         lambda: get_resnet_cifar(10, blocks=20, bottleneck=False),
-        lambda: ResNet(3, 10, depth=20, shortcut="projection"),
+        lambda: projected(depth=20),
         PLAIN,
     ),
     "densenet-bc-22-6": (
         lambda: get_densenet_cifar(10, blocks=22, growth_rate=6, bottleneck=True),
         lambda: DenseNet(3, 10, depth=22, growth=6),
         dense(3),
-    ),
-    "shake-shake-14-2x8d": (
-        lambda: get_shakeshakeresnet_cifar(10, blocks=14, bottleneck=False, first_stage_channels=8),
-        lambda: ShakeShakeNet(3, 10, depth=14, width=8, relu="after"),
-        SHAKE,
-    ),
-    "shake-shake-11-2x1x8d": (
-        lambda: CIFARShakeShakeResNet([[32], [64], [128]], init_block_channels=64, bottleneck=True),
-        lambda: ShakeShakeNet(3, 10, depth=11, width=8, cardinality=1, relu="after"),
-        SHAKE,
     ),
 }
 
@@ -191,8 +192,8 @@ def test_shake_shake_with_the_relu_before_the_branches(cardinality: int | None) 
     [
         (lambda: get_wrn_cifar(10, 28, 10), lambda: WideResNet(3, 10, unit="full_preactivation")),
         (lambda: get_wrn_cifar(100, 70, 10), lambda: WideResNet(3, 100, depth=70, unit="full_preactivation")),
-        (lambda: get_resnet_cifar(10, 110, False), lambda: ResNet(3, 10, shortcut="projection")),
-        (lambda: get_resnet_cifar(100, 1202, False), lambda: ResNet(3, 100, depth=1202, shortcut="projection")),
+        (lambda: get_resnet_cifar(10, 110, False), lambda: projected()),
+        (lambda: get_resnet_cifar(100, 1202, False), lambda: projected(classes=100, depth=1202)),
         (lambda: get_densenet_cifar(100, 190, 40, True), lambda: DenseNet(3, 100)),
         (lambda: get_densenet_cifar(10, 40, 12, True), lambda: DenseNet(3, 10, depth=40, growth=12)),
         (lambda: get_shakeshakeresnet_cifar(10, 26, False, 96), lambda: ShakeShakeNet(3, 10)),

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from replenish.lab.models import MODELS, UNITS, DeeplySupervisedNet, WideResNet, build, training_loss
+from replenish.lab.models import MODELS, UNITS, DeeplySupervisedNet, DenseNet, WideResNet, build, training_loss
 from replenish.lab.models.plain import squared_hinge
 from replenish.lab.models.thin import HighwayConv
 
@@ -117,7 +117,7 @@ def test_logits_do_not_depend_on_the_companions() -> None:
 def test_training_loss_adds_the_companions_where_there_are_any() -> None:
     torch.manual_seed(0)
     images, targets = torch.randn(3, 1, 8, 8), torch.tensor([0, 4, 9])
-    model = DeeplySupervisedNet(1, 10, 8, dropout=0.0, companion_weight=0.5)
+    model = DeeplySupervisedNet(1, 10, 8, dropout=0.0)
     logits, companions = model(images, targets)
     loss, same = training_loss(model, images, targets)
     torch.testing.assert_close(same, logits)
@@ -250,6 +250,22 @@ def test_copies_and_state_dicts(name: str) -> None:
     images = torch.randn(2, 1, 8, 8)
     assert torch.equal(twin(images), model.eval()(images))
     assert torch.equal(other(images), model(images))
+
+
+@pytest.mark.parametrize("bottleneck", [True, False])
+def test_a_densenet_that_recomputes_trains_to_the_same_bits(bottleneck: bool) -> None:
+    states = []
+    for recompute in (False, True):
+        torch.manual_seed(0)
+        model = DenseNet(1, 4, depth=16, growth=4, bottleneck=bottleneck, dropout=0.2, recompute=recompute)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+        for _ in range(3):
+            optimizer.zero_grad()
+            F.cross_entropy(model(torch.randn(8, 1, 8, 8)), torch.arange(8) % 4).backward()
+            optimizer.step()
+        states.append(model.state_dict())
+    plain, recomputed = states
+    assert all(torch.equal(value, recomputed[name]) for name, value in plain.items())
 
 
 # torch itself instantiates the class that it warns should not be instantiated, when it meets an autograd function.

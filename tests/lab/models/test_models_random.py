@@ -27,7 +27,7 @@ def test_survival_decays_linearly() -> None:
 
 def frozen_unit(survival: float) -> StochasticDepthUnit:
     torch.manual_seed(1)
-    unit = StochasticDepthUnit(4, 4, 1, PaddedShortcut, survival)
+    unit = StochasticDepthUnit(4, 4, 1, survival, PaddedShortcut)
     for bn in (unit.bn1, unit.bn2):
         nn.init.normal_(bn.weight)
         bn.eval()  # Its statistics stand still, so that only the draw is random.
@@ -52,7 +52,7 @@ def test_training_averages_to_evaluation() -> None:
 
 def test_a_branch_left_out_costs_and_changes_nothing() -> None:
     torch.manual_seed(0)
-    unit = StochasticDepthUnit(4, 8, 2, PaddedShortcut, survival=1e-9)
+    unit = StochasticDepthUnit(4, 8, 2, 1e-9, PaddedShortcut)
     before = {name: value.clone() for name, value in unit.state_dict().items()}
     unit.conv1.register_forward_hook(lambda *_: pytest.fail("the branch was computed"))
     x = torch.randn(2, 4, 8, 8, requires_grad=True)
@@ -88,36 +88,20 @@ def assert_uniform(sample: Tensor) -> None:
     assert (sample.sort().values - ideal).abs().max() < 2.3 / math.sqrt(n)
 
 
-def test_shake_shake_image() -> None:
+def test_shake_shake() -> None:
     torch.manual_seed(0)
-    alpha, beta = weights(ShakeShake("shake", "shake", "image"))
+    alpha, beta = weights(ShakeShake())
     assert_uniform(alpha)
     assert_uniform(beta)
     # The backward weight knows nothing of the forward one.
     assert abs(torch.corrcoef(torch.stack((alpha, beta)))[0, 1]) < 5 / math.sqrt(len(alpha))
 
 
-def test_shake_even_and_even_shake_and_keep() -> None:
+def test_shake_even() -> None:
     torch.manual_seed(0)
-    alpha, beta = weights(ShakeShake("shake", "even", "image"))
+    alpha, beta = weights(ShakeShake("even"))
     assert_uniform(alpha)
     assert (beta == 0.5).all()
-    alpha, beta = weights(ShakeShake("even", "shake", "image"))
-    assert (alpha == 0.5).all()
-    assert_uniform(beta)
-    alpha, beta = weights(ShakeShake("shake", "keep", "image"))
-    torch.testing.assert_close(alpha, beta)
-    assert_uniform(alpha)
-
-
-def test_batch_level_draws_one_weight_a_batch() -> None:
-    torch.manual_seed(0)
-    mix = ShakeShake("shake", "shake", "batch")
-    pairs = [weights(mix, batch=3) for _ in range(1000)]
-    assert all((alpha == alpha[0]).all() and (beta == beta[0]).all() for alpha, beta in pairs)
-    alphas, betas = (torch.stack([pair[i][0] for pair in pairs]) for i in (0, 1))
-    assert_uniform(alphas)
-    assert abs(torch.corrcoef(torch.stack((alphas, betas)))[0, 1]) < 5 / math.sqrt(1000)
 
 
 def test_evaluation_is_the_expectation_and_draws_nothing() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from replenish.lab.models.own_network import network_name, own_network
+from replenish.lab.models.network_digest import network_name
+from replenish.lab.models.own_network import own_network
 
 NETWORKS = """
 import functools
@@ -83,7 +85,8 @@ FILES = {
         "from torch import nn\n\n\nclass Base(nn.Module):\n"
         "    def extra_repr(self):\n        return f'at {hex(id(self))}'\n"
     ),
-    "late.py": "def finish(images):\n    return images - 1\n",
+    "late/__init__.py": "from .end import finish as finish\n",
+    "late/end.py": "def finish(images):\n    return images - 1\n",
 }
 
 
@@ -127,7 +130,8 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str
         ("package/layers.py", "factor = 2", "factor = 3"),
         ("package/base.py", "return f'at", "self.factor = 9\n        return f'at"),
         ("package/base.py", "class Base(nn.Module):", "class Base(nn.Identity):"),
-        ("late.py", "images - 1", "images - 2"),
+        ("late/__init__.py", "as finish", "as finish\n\nfinish = abs"),
+        ("late/end.py", "images - 1", "images - 2"),
     ],
 )
 def test_an_edit_anywhere_gives_another_name(
@@ -169,6 +173,9 @@ def test_what_cannot_be_read_is_refused_unless_a_label_names_it(named: Callable[
     dynamic = NETWORKS + "\nimport importlib\nimportlib.import_module('unrelated')\n"
     with pytest.raises(ValueError, match="networks uses import_module. Give the function or class"):
         named({**FILES, "unrelated.py": "", "networks.py": dynamic})
+    loading = f"{NETWORKS}\n\ndef load(spec, module):\n    spec.loader.exec_module(module)\n"
+    with pytest.raises(ValueError, match="networks uses exec_module"):
+        named({"networks.py": loading})
     locked = NETWORKS.replace("nn.Linear(4, 2)", "__import__('threading').Lock()")
     with pytest.raises(ValueError, match=r"cannot pickle '_thread.lock' object"):
         named({**FILES, "networks.py": locked})
@@ -189,9 +196,58 @@ def test_a_label_counts_where_a_network_is_found_by_place(named: Callable[[dict[
 
 def test_a_typed_network_is_refused() -> None:
     script = (
-        "from torch import nn; from replenish.lab.models.own_network import network_name\n"
+        "from torch import nn; from replenish.lab.models.network_digest import network_name\n"
         "class Typed(nn.Module): pass\n"
         "network_name(Typed)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "the network Typed has changed cannot be determined: __main__ has no source file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda networks: setattr(networks.args, "slope", 0.7), id="an argparse namespace"),
+        pytest.param(lambda networks: networks.configure(0.9), id="a function that sets a global"),
+        pytest.param(lambda networks: setattr(networks.Net.options, "power", 3.0), id="an object in a class"),
+        pytest.param(lambda networks: networks.TABLE.fill_(2.0), id="a tensor"),
+        pytest.param(lambda networks: networks.LEVELS.__setitem__(0, 2.0), id="an array"),
+        pytest.param(lambda networks: networks.bend.keywords.update(slope=0.7), id="a partial"),
+    ],
+)
+def test_a_setting_made_at_run_time_gives_another_name(
+    named: Callable[[dict[str, str]], str], change: Callable[[object], None]
+) -> None:
+    settings = (
+        "\nimport argparse\nimport numpy\n\nparser = argparse.ArgumentParser()\nargs = argparse.Namespace(slope=0.1)\n"
+        "TABLE, LEVELS = torch.zeros(2), numpy.zeros(2)\n\n\n"
+        "bend = functools.partial(dict, slope=0.1)\nclocks = []\n\n\n"
+        "def configure(value):\n    global SLOPE\n    SLOPE = value, args, TABLE, LEVELS, bend\n\n\nconfigure(0.1)\n"
+    )
+    before = named({**FILES, "networks.py": NETWORKS + settings})
+    networks = sys.modules["networks"]
+    networks.clocks.append(time.time())  # type: ignore[attr-defined]  # which no function uses
+    assert network_name(networks.Net) == before
+    change(networks)
+    assert network_name(networks.Net) != before
+
+
+def test_a_file_that_was_edited_after_its_import_is_not_the_network_of_its_next_import(
+    named: Callable[[dict[str, str]], str], tmp_path: Path
+) -> None:
+    before = named(FILES)
+    edited = NETWORKS.replace("images + 1", "images + 2")
+    (tmp_path / "networks.py").write_text(edited)
+    stale = network_name(sys.modules["networks"].Net)
+    assert len({before, stale, named({"networks.py": edited})}) == 3
+
+
+def test_a_function_bound_to_a_network_is_read(named: Callable[[dict[str, str]], str]) -> None:
+    make = "\n\ndef make():\n    net = nn.Linear(4, 2)\n    net.forward = types.MethodType(patches.forward, net)\n"
+    make += "    return net\n"
+    patch = "def forward(self, images):\n    return 2 * images\n"
+    names = []
+    for text in (patch, patch.replace("2", "3")):
+        named({**FILES, "networks.py": f"import types\nimport patches\n{NETWORKS}{make}", "patches.py": text})
+        names.append(network_name(sys.modules["networks"].make))
+    assert names[0] != names[1]

@@ -1,4 +1,4 @@
-"""How the second study is judged, as code: written before the first counted run, and equal to `study/STATEMENT.md`.
+"""How the second study is judged, as code, equal to `study/STATEMENT.md`; each part's rules precede its counted runs.
 
 A `Judgement` comes from the values of the arms, seed by seed. Nothing here reads a record.
 """
@@ -28,6 +28,9 @@ PREDICTED_ORDER = ("shuffle-once", "srs-quarter", "reshuffling", "srs", "srs-fou
 K1_EPOCH = 36
 #: E1's prediction, from the lowest test error after one epoch to the highest: 0, 28 and 37 % of the samples unseen.
 FEW_EPOCHS_ORDER = ("reshuffling", "srs", "replacement")
+
+#: The p-values that Holm's correction covers: all secondary ones, those of equivalences included.
+SECONDARY = ("K3", "K4", "K4, equivalence", "E1", "E2")
 
 Values = Mapping[str, Sequence[float]]
 
@@ -131,5 +134,16 @@ def e2(after_one: Values, after_four: Values) -> Judgement:
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Return p-values after Holm's correction over all secondary tests, those of equivalences included."""
-    return dict(zip(p_values, effects.holm(p_values.values()), strict=True))
+    """Return p-values after Holm's correction over all secondary tests; those that are not known yet count with 1."""
+    if unknown := set(p_values) - set(SECONDARY):
+        raise ValueError(f"p_values should have names from {SECONDARY}, but got {sorted(unknown)}")
+    return dict(zip(SECONDARY, effects.holm(p_values.get(name, 1.0) for name in SECONDARY), strict=True))
+
+
+def corrected(question: str, judgement: Judgement, adjusted: Mapping[str, float]) -> str:
+    """Return the verdict on a secondary question that Holm's correction leaves."""
+    if adjusted.get(f"{question}, equivalence", 1.0) < LEVEL:
+        return "equivalent"
+    if adjusted[question] < LEVEL:
+        return "better" if judgement.mean < 0 else "worse"
+    return "undecided"

@@ -1,22 +1,15 @@
-"""The second study: its arms as configs, and the command that runs them.
+"""The arms of the second study's parts, as configs.
 
-`study/STATEMENT.md` says what each part asks and how it is judged. The arms of a part differ in the order, or in the
-learning rate where the name says so, and in nothing else.
-
-    python -m study.second K --jobs 2
+The arms of a part differ in the order, or in what the arm's name says, and in nothing else.
 """
 
 from __future__ import annotations
 
-import argparse
-import shlex
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replenish.lab.config import RunConfig
 from replenish.lab.jobs import Job, plan
-from replenish.lab.launch import launch
 
 #: The first study used seeds 0 to 19.
 FIRST_SEED = 100
@@ -25,8 +18,10 @@ FIRST_SEED = 100
 EQUAL_VARIANCE_RATE = 0.20285
 #: The same for part F: 1.7663 times 0.1, at T = 500 steps per epoch.
 FULL_EQUAL_VARIANCE_RATE = 0.17663
-#: F's network, by its function in `study.networks`. The pilot chose it.
-NETWORK = "overlapping"
+#: The lengths of part E's runs, in effective epochs.
+FEW_EPOCHS = (1, 2, 4)
+#: F's network, by its function in `study.networks`. Until the pilot has ended, a placeholder.
+NETWORK = "wide"
 
 
 @dataclass(frozen=True)
@@ -90,9 +85,12 @@ def full(model: str, order: str = "reshuffling", epochs: int = 10, learning_rate
 
 
 def _pilot() -> dict[str, RunConfig]:
-    """Return the candidates for F's network; 50 training images per class are held out to choose by."""
-    models = ("patches", "early", "overlapping")
-    return {model: replace(full(model), images_per_class=450, held_out=True) for model in models}
+    """Return the candidates for F's network and precision; 50 training images per class are held out to choose by."""
+    candidates = [(model, "bf16-mixed") for model in ("patches", "overlapping", "wide")] + [("wide", "32-true")]
+    return {
+        f"{model}-{precision}": replace(full(model), precision=precision, images_per_class=450, held_out=True)
+        for model, precision in candidates
+    }
 
 
 def _full_images() -> dict[str, RunConfig]:
@@ -106,8 +104,8 @@ def _full_images() -> dict[str, RunConfig]:
 
 
 def _few_epochs() -> dict[str, RunConfig]:
-    orders, lengths = ("reshuffling", "srs", "replacement"), (1, 2, 4)
-    return {f"{order}-{epochs}": full(NETWORK, order, epochs) for epochs in lengths for order in orders}
+    orders = ("reshuffling", "srs", "replacement")
+    return {f"{order}-{epochs}": full(NETWORK, order, epochs) for epochs in FEW_EPOCHS for order in orders}
 
 
 PARTS = {
@@ -116,27 +114,3 @@ PARTS = {
     "F": Part(_full_images(), seeds=16),
     "E": Part(_few_epochs(), seeds=8),
 }
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the parts named on the command line; finished runs are kept, stopped runs resume."""
-    parser = argparse.ArgumentParser(prog="python -m study.second", description=main.__doc__)
-    parser.add_argument("parts", nargs="+", choices=PARTS)
-    parser.add_argument("--runs", type=Path, default=Path("study/records"), help="the folder of the records")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at once, one thread each")
-    options = parser.parse_args(arguments)
-    command = shlex.join(["python", "-m", "study.second", *(sys.argv[1:] if arguments is None else arguments)])
-    for name in options.parts:
-        jobs = PARTS[name].jobs(options.runs / name, command)
-        waiting = [job for job in jobs if job.ended() is None]
-        print(f"part {name}: {len(jobs) - len(waiting)} of {len(jobs)} runs have ended", flush=True)
-
-        def report(place: int, event: dict[str, object], waiting: list[Job] = waiting) -> None:
-            if event["event"] == "end":
-                print(f"ended: {waiting[place].folder}", flush=True)
-
-        launch(waiting, "local", options.jobs, report)
-
-
-if __name__ == "__main__":
-    main()

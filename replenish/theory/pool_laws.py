@@ -63,7 +63,7 @@ def copies_inserted(
     """Return how many copies of a sample were written by `step`, initial pool included; exact at any step.
 
     L positions hold sample i floor(L/N) times, and once more if i < L mod N. Copies leave only by being
-    drawn: the draws of a sample are these less its copies in the pool, always. So the count never drifts.
+    drawn: the draws of a sample are always these minus its copies in the pool. So the count never drifts.
 
     >>> copies_inserted(5, 2, 1)
     array([2, 2, 1, 1, 1])
@@ -81,7 +81,7 @@ def expected_copies(
     """Return the mean number of copies of a sample in the pool at `step`.
 
     A copy of age a is still there with probability (1 - B/M)^a; sum over all copies written. Those with a
-    chance below 1e-18 are left out, so the cost is O(1 + M/N) a place however far the step.
+    chance below 1e-18 are left out, so the cost per place is O(1 + M/N), however far the step.
 
     >>> expected_copies(5, 2, 1)
     array([1.6, 1.6, 0.6, 0.6, 0.6])
@@ -106,7 +106,7 @@ def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> flo
 def expected_draws(
     num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Floats:
-    """Return the mean number of draws of a sample before `step`: copies inserted less those expected."""
+    """Return the mean number of draws of a sample before `step`: copies inserted minus those expected."""
     inserted = copies_inserted(num_samples, batch_size, step, place, pool_size=pool_size)
     return inserted - expected_copies(num_samples, batch_size, step, place, pool_size=pool_size)
 
@@ -164,7 +164,7 @@ def limit_count_spread(pool_epochs: float = 1.0, epoch_fraction: float = 0.0) ->
 
 
 def count_spread_independent(num_samples: int, batch_size: int, step: int) -> float:
-    """Return the same for independent draws: tB/N (1 - 1/N), a multinomial count's. It grows for ever."""
+    """Return `count_spread` for independent draws: tB/N (1 - 1/N), that of a multinomial count. It grows for ever."""
     n, b = checks.sizes(num_samples, batch_size)
     return checks.step(step) * b / n * (1 - 1 / n)
 
@@ -199,7 +199,7 @@ def limit_equal_pairs(num_samples: int, batch_size: int, *, pool_size: int | Non
 
 
 def equal_pairs_independent(num_samples: int, batch_size: int) -> float:
-    """Return the same for independent draws: each of B(B-1)/2 pairs is equal with probability 1/N."""
+    """Return `expected_equal_pairs` for independent draws: each of B(B-1)/2 pairs is equal with probability 1/N."""
     n, b = checks.sizes(num_samples, batch_size)
     return b * (b - 1) / (2 * n)
 
@@ -302,7 +302,7 @@ class _Pool(NamedTuple):
             yield np.arange(start, min(start + _CHUNK, self.n), dtype=np.int64)
 
     def ages(self, step: int, place: Int64Array, most: int) -> Iterator[tuple[NDArray[np.bool_], Int64Array]]:
-        """Yield if each sample has a copy of a round and its age, for `most` last rounds, oldest first."""
+        """Yield whether each sample has a copy of a round, and its age, for the last `most` rounds, oldest first."""
         rounds, rest = divmod(self.written(step), self.n)
         distance = (rest - 1 - place) % self.n  # of the newest copy; the module's docstring calls it d
         for j in range(min(rounds, most - 1), -1, -1):

@@ -3,8 +3,8 @@
 The honest runs are F's with reshuffling, at their first three seeds. Four faults are in the training, and have runs of
 their own. The others are in the scoring, and are applied to the networks of the honest runs.
 
-    python -m study.faults train      # the runs of the four arms; finished runs are kept, stopped runs resume
-    python -m study.faults score      # all faults; needs the checkpoints of these runs and of F's
+    python -m study.second.faults train   # the runs of the four arms; finished runs are kept, stopped runs resume
+    python -m study.second.faults score   # all faults; needs the checkpoints of these runs and of F's
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.data.augment import AugmentationDraws
 from replenish.lab.runs import RunFolder, folder_of
 from replenish.lab.training import load_network, train
-from study.second import FIRST_SEED, NETWORK, PARTS, full
+from study.second.arms import FIRST_SEED, NETWORK, PARTS, full
 
 SEEDS = range(FIRST_SEED, FIRST_SEED + 3)
 HONEST = PARTS["F"].arms["reshuffling"]
@@ -165,14 +165,14 @@ def _changed(data: Dataset, images: np.ndarray, labels: np.ndarray, name: str) -
 
 def main(arguments: list[str] | None = None) -> None:
     """Train the arms with a fault in the training, or score all faults."""
-    parser = argparse.ArgumentParser(prog="python -m study.faults", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m study.second.faults", description=main.__doc__)
     parser.add_argument("what", choices=("train", "score"))
     parser.add_argument("--arm", choices=TRAININGS, help="one arm only; by default all, one after another")
     parser.add_argument("--runs", type=Path, default=Path("study/records"), help="the folder of the records")
     options = parser.parse_args(arguments)
     if options.what == "train":
         for fault in [options.arm] if options.arm else TRAININGS:
-            train_arm(fault, options.runs, f"python -m study.faults train --arm {fault!r}")
+            train_arm(fault, options.runs, f"python -m study.second.faults train --arm {fault!r}")
     else:
         path = options.runs / "S" / "scores.json"
         path.parent.mkdir(parents=True, exist_ok=True)

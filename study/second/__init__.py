@@ -1,0 +1,1 @@
+"""The second study: its arms, its rules, and its page; `study/STATEMENT.md` says what each part asks."""

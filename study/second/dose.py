@@ -1,0 +1,163 @@
+"""Part K's generated parts of docs/second_study.md, and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+
+from replenish.lab.show import Column, Table
+from replenish.lab.show.markdown import table_lines
+from replenish.lab.statistics import paired_difference
+from study.pictures import ForestRow, forest_picture
+from study.second.arms import PARTS
+from study.second.records import PartRecords, effect, kept, mean, p_text, signed
+from study.second.rules import (
+    K1_EPOCH,
+    LEVEL,
+    LOG_LOSS_MARGIN,
+    PREDICTED_ORDER,
+    Values,
+    corrected,
+    k1,
+    k2,
+    k3,
+    k4,
+)
+
+PICTURE = "second_study_dose.svg"
+#: The arms of part K in the predicted order, and last the one at another learning rate.
+ARMS = {
+    "shuffle-once": "shuffle once",
+    "srs-quarter": "SRS, k = 1/4",
+    "reshuffling": "reshuffling",
+    "srs": "SRS, k = 1",
+    "srs-four": "SRS, k = 4",
+    "replacement": "batched replacement",
+    "reshuffling-equal-variance": "reshuffling, rate 0.203",
+}
+#: K3 has no margin, so that it can be better, worse or undecided.
+_K3 = {"better": "seen here", "worse": "the opposite was seen", "undecided": "undecided"}
+
+
+def secondary(records: PartRecords) -> dict[str, float]:
+    """Return the p-values of K's secondary questions; none before the last run."""
+    if not records.complete:
+        return {}
+    fourth = k4(records.final("test_loss"))
+    assert fourth.p_equivalent is not None
+    return {
+        "K3": k3(records.final("test_error")).p_value,
+        "K4": fourth.p_value,
+        "K4, equivalence": fourth.p_equivalent,
+    }
+
+
+def parts(records: PartRecords, adjusted: Mapping[str, float]) -> dict[str, str]:
+    """Return the page's generated parts as Markdown, by their names; `adjusted` has the p-values after Holm."""
+    if not records.complete:
+        return {"dose-headline": records.waiting, "dose-verdicts": "", "dose-arms": "", "dose-runs": ""}
+    return {
+        "dose-headline": _headline(records, adjusted),
+        "dose-verdicts": "\n".join(table_lines(_verdicts(records, adjusted))),
+        "dose-arms": "\n".join(table_lines(_arms(records))),
+        "dose-runs": records.origin,
+    }
+
+
+def clean_loss(records: PartRecords) -> Values:
+    """Return the clean training loss before the first decay of the learning rate."""
+    return {
+        arm: [kept(run, "clean_loss", run.metrics[K1_EPOCH - 1]["clean_loss"]) for run in runs]
+        for arm, runs in records.arms.items()
+    }
+
+
+def picture(records: PartRecords) -> str | None:
+    """Return what every arm does to three quantities, beside reshuffling; None before the last run."""
+    if not records.complete:
+        return None
+    errors = {arm: [value / 100 for value in values] for arm, values in records.final("test_error").items()}
+    rows = []
+    for title, values in (
+        (f"Clean training loss after epoch {K1_EPOCH}, nats", clean_loss(records)),
+        ("Final test log-loss, nats", records.final("test_loss")),
+        ("Final test error, share of the images (0.01 is a point)", errors),
+    ):
+        rows.append(ForestRow(title, heading=True))
+        rows += [_row(arm, values) for arm in ARMS if arm != "reshuffling"]
+    return forest_picture(
+        "Every arm of part K minus reshuffling, with 95 % intervals",
+        rows,
+        LOG_LOSS_MARGIN,
+        "← lower than reshuffling · higher →",
+        f"band: the margin of {LOG_LOSS_MARGIN} nats",
+    )
+
+
+def _headline(records: PartRecords, adjusted: Mapping[str, float]) -> str:
+    loss, clean = records.final("test_loss"), clean_loss(records)
+    p, second, third, fourth = k1(clean), k2(loss), k3(records.final("test_error")), k4(loss)
+    held = "held" if p < LEVEL else "did not hold"
+    means = [fmean(clean[arm]) for arm in PREDICTED_ORDER]
+    rank = "as predicted" if means == sorted(means) else "not exactly as predicted"
+    return "\n".join(
+        [
+            f"- **K1, our law (primary): {held}.** Page's trend test over the six arms gives p = {p_text(p)}; the "
+            f"arms' means are ordered {rank}.",
+            f"- **K2, test log-loss (co-primary): {second.verdict}.** SRS minus reshuffling: {effect(second)} nats, "
+            f"margin {LOG_LOSS_MARGIN}.",
+            f"- **K3, an optimum in between: {_K3[corrected('K3', third, adjusted)]}.** SRS minus the mean of "
+            f"reshuffling and replacement: {effect(third, 2)} points of test error.",
+            f"- **K4, a larger learning rate does the same to log-loss: {corrected('K4', fourth, adjusted)}.** SRS "
+            f"minus reshuffling at the rate of equal variance: {effect(fourth)} nats, margin {LOG_LOSS_MARGIN}.",
+        ]
+    )
+
+
+def _verdicts(records: PartRecords, adjusted: Mapping[str, float]) -> Table:
+    loss = records.final("test_loss")
+    judged = {
+        "K2": ("SRS minus reshuffling, test log-loss", k2(loss)),
+        "K3": ("SRS minus the mean of reshuffling and replacement, test error", k3(records.final("test_error"))),
+        "K4": ("SRS minus reshuffling at the rate of equal variance, test log-loss", k4(loss)),
+    }
+    left = {
+        name: judged[name][1].verdict if name == "K2" else corrected(name, judged[name][1], adjusted) for name in judged
+    }
+    columns = (
+        Column("", lambda name: name, numeric=False),
+        Column("comparison", lambda name: judged[name][0], numeric=False),
+        Column("n", lambda name: str(judged[name][1].n)),
+        Column("mean, 95 % interval", lambda name: effect(judged[name][1], 2 if name == "K3" else 3)),
+        Column("p", lambda name: p_text(judged[name][1].p_value)),
+        Column("p of equivalence", lambda name: p_text(judged[name][1].p_equivalent)),
+        Column("p, Holm", lambda name: p_text(adjusted.get(name))),
+        Column("p of equivalence, Holm", lambda name: p_text(adjusted.get(f"{name}, equivalence"))),
+        Column("correlation of the pairs", lambda name: signed(judged[name][1].correlation, 2)),
+        Column("by itself", lambda name: judged[name][1].verdict, numeric=False),
+        Column("verdict", lambda name: left[name], numeric=False),
+    )
+    return Table("dose", "Part K", columns, [(name, name) for name in judged])
+
+
+def _arms(records: PartRecords) -> Table:
+    clean, loss, error = clean_loss(records), records.final("test_loss"), records.final("test_error")
+    columns = (
+        Column("arm", lambda arm: ARMS[arm], numeric=False),
+        Column("n", lambda arm: str(len(records.arms[arm]))),
+        Column("diverged", lambda arm: str(records.diverged(arm))),
+        Column(f"clean training loss after epoch {K1_EPOCH}", lambda arm: mean(clean[arm], 3)),
+        Column("final test log-loss", lambda arm: mean(loss[arm], 3)),
+        Column("final test error, %", lambda arm: mean(error[arm], 2)),
+    )
+    return Table("dose-arms", "The arms of part K", columns, [(arm, arm) for arm in ARMS])
+
+
+def _row(arm: str, values: Values) -> ForestRow:
+    difference = paired_difference(*(dict(enumerate(values[name])) for name in (arm, "reshuffling")))
+    interval = difference.interval()
+    assert difference.mean is not None
+    assert interval is not None
+    numbers = f"{signed(difference.mean)} ({signed(interval.low)} to {signed(interval.high)})"
+    order = PARTS["K"].arms[arm].order
+    return ForestRow(ARMS[arm], difference.mean, interval, numbers, order=order, strong=arm == "srs")
