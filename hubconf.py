@@ -1,4 +1,4 @@
-"""The networks of the paper's table 2 for `torch.hub`, with fresh weights: torch, numpy and these files are enough.
+"""The networks of the paper's table 2 for `torch.hub`, with fresh weights; torch and numpy are enough.
 
 In a copy of the repository, `torch.hub.load(".", "wrn-28-10", source="local", num_classes=100)` returns the paper's
 WRN-28-10, with batch norm after the addition. The names are those of `replenish list models`. `build` makes other

@@ -2,7 +2,7 @@
 
     python benchmarks/data.py            print the tables (about a minute)
     python benchmarks/data.py --quick    fewer rounds
-    python benchmarks/data.py --write    also write them to docs/benchmarks.md
+    python benchmarks/data.py --write    also write them to benchmarks/README.md
 
 The peer is a `DataLoader` whose dataset standardises, pads, crops and mirrors one image after another in Python, as
 most CIFAR scripts do, over the same arrays; it counts with 0 or 2 worker processes, whichever is faster. Images
@@ -30,7 +30,7 @@ from replenish.lab.models import WideResNet
 
 BATCH = 64
 PEER_BATCHES, OUR_BATCHES = 40, 400
-# Workers go on filling their queues after a measurement: they get time for it, and what they filled is not counted.
+# Workers keep filling their queues after a measurement: they get time for it, which is not counted.
 WARM_UP, PAUSE = 5, 0.2
 
 
@@ -105,7 +105,7 @@ def throughput(dataset: Dataset, rounds: int) -> list[str]:
 
 
 def step_share(dataset: Dataset, rounds: int) -> list[str]:
-    """What part of a training step of WRN-16-2 is spent on its batch."""
+    """Return the share of a WRN-16-2 training step that is spent on its batch."""
     torch.manual_seed(0)
     model = WideResNet(3, 100, depth=16, width=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
@@ -121,7 +121,7 @@ def step_share(dataset: Dataset, rounds: int) -> list[str]:
         optimizer.step()
         data.append(middle - start)
         rest.append(time.perf_counter() - middle)
-    # The first step pays for what is set up once.
+    # The first step includes one-time setup.
     batch, step = statistics.median(data[1:]), statistics.median(rest[1:])
     return [
         "| WRN-16-2, B = 64, 32 x 32 | batch, ms | rest of the step, ms | share of the batch |",
@@ -133,7 +133,7 @@ def step_share(dataset: Dataset, rounds: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--write", action="store_true", help="also write the tables to docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="also write the tables to benchmarks/README.md")
     arguments = parser.parse_args()
     rounds = 3 if arguments.quick else 9
     machine = describe(rounds)
@@ -141,7 +141,7 @@ def main() -> None:
     tables = "\n".join([*throughput(dataset, rounds), "", *step_share(dataset, rounds), "", machine])
     print(tables)
     if arguments.write:
-        write_between("docs/benchmarks.md", "benchmarks/data.py", tables)
+        write_between("benchmarks/README.md", "benchmarks/data.py", tables)
 
 
 if __name__ == "__main__":

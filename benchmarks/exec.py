@@ -6,7 +6,7 @@
 
 An epoch of one loader over tensors in memory is timed with torch's own shuffling, and with the same kind of loader
 inside `replenish.torch.using`, which is what `exec` does. They alternate in one process. The loader's work on a sample
-is as small as a real one's can be, an index into a tensor, so the ratio is the worst case. Every loader continues from
+is as small as it can be, an index into a tensor, so the ratio is the worst case. Every loader continues from
 epoch to epoch, as in a training. The second table has the time from `iter(loader)` to the first batch: what a script
 pays at every step that makes an iterator for each. Times are of the processor, not of the clock. The start is that of
 a script that imports torch, by `python` and by `replenish exec`, which fails in the end since no loader is made.
@@ -127,7 +127,7 @@ def main() -> None:
         epochs(rounds, first_batch, per_sample=False),
         starts(max(3, rounds // 4)),
     ]
-    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    text = f"{describe(rounds)}\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/exec.py", text)

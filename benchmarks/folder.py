@@ -2,7 +2,7 @@
 
     python benchmarks/folder.py                     100,000 images of 64 x 64 (about ten minutes), print the table
     python benchmarks/folder.py --images 5000       fewer
-    python benchmarks/folder.py --write             also write it to docs/benchmarks.md
+    python benchmarks/folder.py --write             also write it to benchmarks/README.md
 
 The images are made up, in a folder that is removed in the end: 100 classes, noise of few frequencies, so that a file
 has about the size of a photograph's. Each measurement is a process of its own that loads the folder and takes the first
@@ -42,14 +42,14 @@ def write_class(folder: str, label: int, count: int) -> None:
 
 
 def write_folder(folder: Path, images: int) -> None:
-    """Write all classes, and let them look as if they had been there for a while."""
+    """Write all classes, with file times in the past."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         list(
             pool.map(
                 write_class, *zip(*((str(folder), label, images // CLASSES) for label in range(CLASSES)), strict=True)
             )
         )
-    time.sleep(3)  # the cache keeps nothing of files that may still be changing
+    time.sleep(3)  # the cache skips files that may still be changing
 
 
 def first_step(folder: str, in_memory: int) -> None:
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=100_000, help="how many (default 100,000)")
     parser.add_argument("--in-memory", type=int, help="bytes up to which images are held in memory")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
-    parser.add_argument("--write", action="store_true", help="write the table to docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the table to benchmarks/README.md")
     options = parser.parse_args()
     if options.measure:
         first_step(options.measure, options.in_memory)
@@ -116,7 +116,7 @@ def main() -> None:
     text = f"{describe(1)}\n\n" + "\n".join(lines)
     print("\n" + text)
     if options.write:
-        write_between("docs/benchmarks.md", "benchmarks/folder.py", text)
+        write_between("benchmarks/README.md", "benchmarks/folder.py", text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The sentence under a benchmark's table: the machine, the versions, the commit."""
+"""The line above a benchmark's table: the machine, the versions, the commit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from replenish.lab.machine import commit, processor
 
 
 def describe(rounds: int) -> str:
-    """Return one sentence for under a table, and keep torch to one thread from now on."""
+    """Return the line with the number of rounds, and set torch to one thread from now on."""
     torch.set_num_threads(1)
     return (
-        f"Measured on {processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "
-        f"{numpy.__version__}, torch {torch.__version__}; commit {commit()}; median of n = {rounds} rounds (fewer at "
-        f"the largest size), peer and product alternating."
+        f"{processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "
+        f"{numpy.__version__}, torch {torch.__version__}; commit {commit()}; n = {rounds}."
     )

@@ -1,14 +1,14 @@
 """Speed of a training step: our networks beside pytorchcv's, and what some settings bring on a CPU.
 
-    python benchmarks/models.py               # print the tables; some minutes, most of them for torch.compile
+    python benchmarks/models.py               # print the tables (some minutes, mostly for torch.compile)
     python benchmarks/models.py --no-compile
     python benchmarks/models.py --write       # also write them; the table of networks to docs/models.md
     python benchmarks/models.py --table       # only write the table of networks there
 
 A step is forward, backward and SGD with momentum on a batch of 64 images of 32x32 pixels, on one thread. All
-candidates of a table take turns in one process, each round beginning with another, and what is measured is processor
-time: so whatever else the machine does falls on all of them alike. Only the ratios mean something. A ratio is the
-median over the rounds of (this candidate's time / the first one's time in the same round), quartiles beside it.
+candidates of a table take turns in one process, each round beginning with another, and processor time is measured. So
+other work on the machine affects all candidates alike, and only the ratios mean something. A ratio is the median over
+the rounds of (this candidate's time / the first one's time in the same round), with quartiles beside it.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def settings(images: Tensor, targets: Tensor, rounds: int, compiled: bool) -> li
             try:
                 step = make(ours(network))
                 step()
-            except Exception as error:  # A machine without a C++ compiler cannot compile: say so and go on.
+            except Exception as error:  # A machine without a C++ compiler cannot compile: note it and continue.
                 cells[name].append(f"fails: {type(error).__name__}")
                 continue
             if "compile" in name:
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21, help="timed steps of each candidate (default 21)")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out: it takes minutes")
     parser.add_argument("--write", action="store_true", help=f"write everything to {PAGE}")
-    parser.add_argument("--table", action="store_true", help=f"write the table of networks alone to {PAGE}")
+    parser.add_argument("--table", action="store_true", help=f"write only the table of networks, to {PAGE}")
     options = parser.parse_args()
     if options.write or options.table:
         write_between(PAGE, "networks", "\n".join(table_lines(models_table())))
@@ -202,7 +202,7 @@ def main() -> None:
         text += "\n\n" + "\n".join(table)
     print(text)
     if options.write:
-        write_between("docs/benchmarks.md", "benchmarks/models.py", text)
+        write_between("benchmarks/README.md", "benchmarks/models.py", text)
 
 
 if __name__ == "__main__":

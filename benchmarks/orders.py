@@ -1,13 +1,12 @@
-"""What an epoch of each order costs beside the peer whose law it has, both as a loader gets them: lists of ints.
+"""The time of an epoch of each order beside a peer with the same law, both as lists of ints, as a loader gets them.
 
     python benchmarks/orders.py                 print the table: N = 50,000, B = 64 (about a minute)
     python benchmarks/orders.py --large         N = 1,000,000, B = 256
-    python benchmarks/orders.py --write         also write it to docs/benchmarks.md
+    python benchmarks/orders.py --write         also write it to benchmarks/README.md
 
-Ours and the peer draw an epoch in turn, `--rounds` times, in one run, and it is the processor's time that is measured,
-of one thread: the ratio is of neighbours in time, so that it means something on a machine that does other work too. A
-peer that is installed is imported. One that is not is written here anew, after what its documentation and source say it
-does, and the table says so.
+Ours and the peer alternate for `--rounds` epochs in one run, and the processor time of one thread is measured. Ratios
+are of neighbouring epochs, so they mean something on a busy machine. An installed peer is imported. Others are restated
+here from their documentation and source, and the table marks them.
 """
 
 from __future__ import annotations
@@ -190,7 +189,7 @@ def seconds(batches: Callable[[], Batches]) -> float:
 def compared(order: Order, peer: Callable[[], Batches], rounds: int) -> tuple[float, float, float]:
     """Return (ours, peer's, ratio): the median seconds of an epoch, and the median of peer's / ours by rounds."""
     sampler = OrderBatchSampler(order)
-    next(iter(sampler))  # tables that are made once are made
+    next(iter(sampler))  # builds the tables that are built once
     sampler.seek(0)
     ours, theirs = [], []
     for _ in range(rounds):
@@ -224,14 +223,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true", help="a million samples")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--write", action="store_true", help="write the table to docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the table to benchmarks/README.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
     case = Case(1_000_000, 256) if options.large else Case(50_000, 64)
     text = table(case, options.rounds)
     print(text.split("\n\n", 1)[1])
     if options.write:
-        write_between("docs/benchmarks.md", "benchmarks/orders.py", text)
+        write_between("benchmarks/README.md", "benchmarks/orders.py", text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where measurements go: between two comments of a Markdown page, replacing what stood there."""
+"""Write measurements between two comments of a Markdown page."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
 
 
 def first_batch(num_samples: int, rounds: int) -> list[str]:
-    """Time the first batch in fresh processes, alternately: memory that a process has used before costs it nothing."""
+    """Time the first batch in fresh processes, alternately: in a used process memory would be allocated already."""
     lines = [
         f"| CPU time in a fresh process, N = {num_samples:,}, B = 64 | first batch | ratio | 1,000 batches | ratio |",
         "|---|---|---|---|---|",
@@ -92,7 +92,7 @@ def print_first(kind: str, num_samples: int) -> None:
 
 
 def in_fresh_process(option: str, kind: str, num_samples: int) -> str:
-    """Return what this script prints with an option in a process of its own."""
+    """Return the output of this script with an option, run in a new process."""
     command = [sys.executable, __file__, option, kind, str(num_samples)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -117,7 +117,7 @@ def jumps(rounds: int) -> list[str]:
 
 
 def print_growth(kind: str, num_samples: int) -> None:
-    """Print by how many bytes this process grows with a thousand batches, while it can still draw."""
+    """Print by how many bytes this process grows with a thousand batches."""
     before = resident_bytes()
     batches = iter(SAMPLERS[kind](num_samples))
     for _ in zip(range(1000), batches, strict=False):
@@ -126,7 +126,7 @@ def print_growth(kind: str, num_samples: int) -> None:
 
 
 def resident_bytes() -> int:
-    """Return the memory of this process that is in use now: a peak would hide growth below that of the imports."""
+    """Return the memory in use by this process now. Its peak may be that of the imports, which would hide growth."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
@@ -167,7 +167,7 @@ def main() -> None:
         memory(largest, 3),
         jumps(rounds),
     ]
-    text = f"{describe(rounds)} Quartiles in brackets.\n\n" + "\n\n".join("\n".join(table) for table in tables)
+    text = f"{describe(rounds)}\n\n" + "\n\n".join("\n".join(table) for table in tables)
     print("\n" + text)
     if options.write:
         write_between("docs/benchmarks.md", "benchmarks/sampler.py", text)

@@ -7,8 +7,8 @@
     python benchmarks/scale.py --sizes    any order at N = 10^6 to 10^12, beside the peers: see sizes.py
     python benchmarks/scale.py --quality  how uniform computed permutations are, from 10^3 to 10^12
 
-Every rank draws whole global batches and takes its share, so that a rank of 1,024 costs what one alone costs: all
-that concerns one rank can be measured on one machine. What would take too long here is computed, and marked so.
+Every rank draws whole global batches and takes its share, so one rank of 1,024 can be measured on one machine. Values
+that would take too long to measure are computed, and marked.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def drawing(num_samples: int) -> dict[str, float]:
 
 
 def resuming(num_samples: int, epochs: int) -> dict[str, float]:
-    """The first batch of a run resumed after so many effective epochs."""
+    """The first batch of a run resumed after this many effective epochs."""
     new = order(num_samples)
     step = epochs * new.steps_per_epoch
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -147,7 +147,7 @@ def table(small: int, large: int) -> str:
         ),
     ]
     note = (
-        f"Measured on {processor()}, {os.cpu_count()} cores, one thread but for far resumes, which use all; Python "
+        f"Measured on {processor()}, {os.cpu_count()} cores, one thread, except for far resumes, which use all; Python "
         f"{platform.python_version()}, numpy {numpy.__version__}; commit {commit()}. Steps: median "
         f"of n = {STEPS}; the rest: n = 1.\n\n"
         f"\\* Computed: the memory of a node is that of a rank times {RANKS_PER_NODE}."
@@ -178,7 +178,7 @@ def main() -> None:
         text = sizes.table(options.rounds, options.grain)
         print(text)
         if options.write:
-            write_between("docs/benchmarks.md", "benchmarks/scale.py --sizes", text)
+            write_between("benchmarks/README.md", "benchmarks/scale.py --sizes", text)
         return
     if options.jump:
         print(jump_table(int(options.jump), options.rounds))

@@ -5,8 +5,8 @@
     python benchmarks/shuffles.py --only grain    only rows whose name has this in it
     python benchmarks/shuffles.py --keep FILE     read rows from FILE, add those measured now, write it again
 
-A package that is not installed makes no row and is named under the table. With `--keep` several environments fill one
-table, for packages that do not go together: `make shuffles` does so.
+The table names the packages that are not installed. With `--keep` several environments fill one table, for packages
+that conflict: `make shuffles` does so.
 """
 
 from __future__ import annotations
@@ -331,16 +331,13 @@ def line(result: dict[str, Any]) -> str:
     """Return a row of the Markdown table."""
     spread = result["spread"]
     error = statistics.stdev(spread) / len(spread) ** 0.5
-    worst = list(result["findings"])  # in the order of the battery
-    shown = ", ".join(worst[:3])
-    more = f", {len(worst) - 3} more" if len(worst) > 3 else ""
     levels = ", ".join(f"{level} {times}/{SEEDS}" for level, times in result["levels"].items())
-    name = result["name"] + (" (local)" if result["local"] else "")
+    name = ("local: " if result["local"] else "") + result["name"]
     mean = statistics.mean(spread)
     digits = f"{mean:.2f} ± {error:.2f}" if mean < 10 else f"{mean:.0f} ± {error:.0f}"
     return (
-        f"| {name} | {result['version']} | `{result['call']}` | {result['num_samples']:,} | {digits} | "
-        f"{max(result['p']):.1g} | {levels} | {shown}{more} |"
+        f"| {name} {result['version']} | `{result['call']}` | {result['num_samples']:,} | {digits} | {levels} | "
+        f"{len(result['findings'])} |"
     )
 
 
@@ -367,14 +364,13 @@ def main() -> None:
             if chosen.keep:
                 chosen.keep.write_text(json.dumps(kept, indent=1))
     ordered = [kept[key] for row in rows() if (key := f"{row.name}|{row.call}|{row.num_samples}") in kept]
-    heads = "shuffle|version|call|N|variance of a batch's mean index|p|judgement|findings that are not ok"
-    text = "\n".join([f"| {heads.replace('|', ' | ')} |", "|---|---|---|---|---|---|---|---|", *map(line, ordered)])
+    heads = "shuffle|call|N|variance of a batch's mean index|judgement|findings not ok"
+    text = "\n".join([f"| {heads.replace('|', ' | ')} |", "|---|---|---:|---:|---|---:|", *map(line, ordered)])
     absent = [row.name for row in rows() if f"{row.name}|{row.call}|{row.num_samples}" not in kept]
     text += (
         f"\n\n{SEEDS} seeds per row, each with {EPOCHS} epochs in batches of {B}, and as many of another seed to "
         f"compare with; at N above {N:,} the first {LARGE:,} draws of an epoch. The variance is the mean over seeds "
-        f"and its standard error, as a ratio to a uniform shuffle; p is the largest of the seeds, before the "
-        f"adjustment. Measured at commit {commit()} by `make shuffles`."
+        f"and its standard error, as a ratio to a uniform shuffle. Measured at commit {commit()} by `make shuffles`."
     )
     if absent:
         text += f" Not measured: {', '.join(sorted(set(absent)))}."

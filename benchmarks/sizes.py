@@ -1,11 +1,11 @@
 """What an order costs at N = 10^6, 10^9 and 10^12: memory, first batch, time per index, a far jump; beside the peers.
 
     python benchmarks/scale.py --sizes            print the table (some minutes)
-    python benchmarks/scale.py --sizes --write    also write it to docs/benchmarks.md
+    python benchmarks/scale.py --sizes --write    also write it to benchmarks/README.md
     python benchmarks/scale.py --quality          shuffle_quality of computed permutations, from 10^3 to 10^12
 
-Each way is measured in a process of its own, so that its memory is its own, and the ways take turns, round by round.
-Times are processor times. A peer is left out where it needs more memory than there is or takes no such size.
+Each candidate is measured in a new process, for its memory, and the candidates alternate. Times are processor times. A
+peer is left out if it needs too much memory or does not accept the size.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _pool(n: int) -> Callable[[int], Batches]:
 
 
 def _torch(n: int) -> Callable[[int], Batches]:
-    """Torch's `RandomSampler` in a `BatchSampler`; it cannot begin elsewhere than at the start of an epoch."""
+    """Torch's `RandomSampler` in a `BatchSampler`; it can only begin at the start of an epoch."""
     from torch.utils.data import BatchSampler, RandomSampler
 
     return lambda start: iter(BatchSampler(RandomSampler(range(n)), BATCH, drop_last=True))

@@ -1,7 +1,7 @@
 """What a shuffle costs over the sources of Hugging Face `datasets`: its own buffer, and the pooled stream, in one run.
 
     python benchmarks/stream_sources.py            print the table
-    python benchmarks/stream_sources.py --write    also write it to docs/benchmarks.md
+    python benchmarks/stream_sources.py --write    also write it to benchmarks/README.md
 
 Three sources of the same items, `{"item": i}`: a Python generator, four Parquet files that stream, and a table in
 memory as an iterable dataset. Over each: reading it alone, `shuffle(buffer_size=10_000).batch(64)`, and `PooledStream`
@@ -97,7 +97,7 @@ def table(rounds: int, folder: Path) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="write the table to docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the table to benchmarks/README.md")
     parser.add_argument("--note", default="", help="what to say of the machine")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +106,7 @@ def main() -> None:
     text = f"{describe(options.rounds)} Peer: datasets {datasets.__version__}.{note}\n\n" + "\n".join(lines)
     print(text)
     if options.write:
-        write_between("docs/benchmarks.md", "benchmarks/stream_sources.py", text)
+        write_between("benchmarks/README.md", "benchmarks/stream_sources.py", text)
 
 
 if __name__ == "__main__":

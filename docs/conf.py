@@ -1,4 +1,4 @@
-"""How Sphinx builds the site (`make docs`). Nothing comes from a network, neither while building nor while reading."""
+"""How Sphinx builds the site (`make docs`). Neither building nor reading it needs a network."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ nitpicky = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
-copybutton_exclude = ".linenos, .gp, .go"  # a prompt and what a program printed are not to be copied
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
 html_theme = "furo"
 pygments_dark_style = "github-dark"
@@ -66,9 +66,9 @@ autodoc_preserve_defaults = True
 default_role = "name"  # docstrings write `names` as Markdown does
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
-# Each is needed by one adapter alone, and all of them together are gigabytes.
+# Each is needed by only one adapter, and together they are gigabytes.
 autodoc_mock_imports = ["accelerate", "grain", "keras", "lightning", "ray", "torchdata", "transformers"]
-# Written out, these would fill half a page each.
+# Written out, each would fill half a page.
 autodoc_type_aliases = {
     "ArrayLike": "ArrayLike",
     "npt.ArrayLike": "ArrayLike",
@@ -81,15 +81,15 @@ autodoc_type_aliases = {
     "Source": "Source",
 }
 
-# Two classes have fields of one name, and a docstring names its own.
+# Two classes have fields with the same name.
 suppress_warnings = ["ref.python"]
 
-# What has no page here: other packages, whose indices would have to be fetched, and in annotations the names that a
-# module has for types of arrays and functions, or imports for the type checker alone.
+# Names without a page here: other packages, whose indices would have to be downloaded, and names in annotations for
+# types of arrays and functions, or imported only for the type checker.
 nitpick_ignore_regex = [
     ("py:.*", r"(accelerate|collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
     ("py:class", r"np\.\w+"),
-    ("py:class", r"replenish\.(lab\.(jobs|report\.\w+)|torch\.\w+)\.[A-Z]\w*"),
+    ("py:class", r"replenish\.(lab\.(jobs|report\.\w+|show\.\w+)|torch\.\w+)\.[A-Z]\w*"),
     ("py:class", r"(dict\[str|tuple\[int)"),  # beside a default factory of a dataclass field
     ("py:exc", r"OutOfTimeError"),
     ("py:class", r"((nn|np|npt)\.|replenish\.(stream|torch)\.\w+\.)?[A-Z]\w*"),

@@ -21,7 +21,7 @@ AUTHORS = "The Replenish authors"
 def paper_html(markdown: str) -> str:
     """Return the page as an HTML document for printing: headline as summary, pictures as numbered figures.
 
-    What links to another page of the site stands as plain text, since paper has no other pages.
+    Links to other pages of the site become plain text.
     """
     from markdown_it import MarkdownIt
 

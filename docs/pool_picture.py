@@ -29,7 +29,7 @@ TILES = (
     ("#c9ccff", "#45498a"),
 )
 
-# The moving picture: eight samples, six steps, each of so many seconds.
+# The moving picture: eight samples, six steps, and the seconds per step.
 MOVING_SAMPLES, MOVING_STEPS, SECONDS = 8, 6, 3.0
 MOVING_LEFT = 92
 
@@ -51,7 +51,7 @@ def middle(x: float, place: int) -> float:
 
 
 def tile(x: float, y: float, place: int, sample: int | None, kind: str = "") -> str:
-    """Return one sample: plain, ringed as drawn or refilled, or only the dashed place that one has left."""
+    """Return one sample: plain, ringed as drawn or refilled, or the dashed place of a sample that has left."""
     left = x + place * (TILE + GAP)
     box = f'x="{left + 1:g}" y="{y + 1}" width="{TILE - 2}" height="{TILE - 2}" rx="6"'
     number = f'<text x="{left + TILE / 2:g}" y="{y + 21}" class="number{{}}">{sample}</text>'
@@ -99,7 +99,7 @@ def picture() -> str:
     """Return the SVG: for each step a panel of its draw and one of its refill."""
     trace = compute_trace(num_samples=SAMPLES, batch_size=2, steps=STEPS, seed=SEED)
     width = LEFT + 2 * STEPS * PANEL - 8
-    # A card of its own: a page may be dark where the system is light, and the other way round.
+    # The picture has its own background: a page may be dark while the system is light, and vice versa.
     parts = [f'<rect x=".5" y=".5" width="{width - 1}" height="{HEIGHT - 1}" rx="10" class="card divide"/>']
     parts += [
         f'<text x="20" y="{y + 21}" class="name">{name}</text>'

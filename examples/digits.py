@@ -72,7 +72,7 @@ class Training:
         self.step = 0
 
     def train(self, steps: int) -> None:
-        """Train for so many steps, over as many passes as they take."""
+        """Train for `steps` steps, over as many passes as they take."""
         while steps:
             for images, labels in islice(self.loader, steps):
                 loss = F.cross_entropy(self.model(images), labels)

@@ -1,9 +1,8 @@
-"""Run the notebooks of this folder, and put what they show into them: text, and HTML for whoever opens them.
+"""Run the notebooks of this folder, and store their output in them as text and HTML.
 
     python examples/run_notebooks.py
 
-A notebook here is what Jupyter makes of it; but to run one takes no Jupyter, since its cells are Python and share one
-namespace. The tests run them in the same way.
+Jupyter is not needed, since the cells are Python and share one namespace. The tests run them in the same way.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outputs(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Run a cell and return what it prints, and the value of its last line if that is an expression."""
+    """Run a cell and return its output, and the value of its last line if that is an expression."""
     body = ast.parse(source).body
     shown = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None

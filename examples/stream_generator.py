@@ -1,10 +1,10 @@
-"""A Python generator as a stream, in both ways: one that can be begun again, and one that cannot.
+"""A Python generator as a stream: one that can start again, and one that cannot.
 
     python examples/stream_generator.py
 
-A generator function whose items are always the same becomes a source that can be resumed by plain numbers: to begin at
-item `start`, run it and drop what comes before. A generator that cannot be run again (a socket, a simulation) keeps
-the items of the pool in the state, and goes on from where it was.
+A generator function that always gives the same items can be resumed from plain numbers: to begin at item `start`, run
+it and drop the items before. For a generator that cannot run again (a socket, a simulation), the state holds the items
+of the pool, and the stream continues with the next item.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def begun_again() -> None:
 
 
 def live() -> None:
-    feed = collatz()  # stands for something that happens once
+    feed = collatz()  # in place of a source that can be read once
     stream = PooledStream(feed, batch_size=4, pool_size=100, seed=1, store_items=True, source_continues=True)
     for _ in range(50):
         next(stream)
     state = stream.state_dict()
 
-    # The same feed goes on; nothing of it is lost or repeated.
+    # The same feed continues; no item is lost or repeated.
     resumed = PooledStream(feed, batch_size=4, pool_size=100, seed=1, store_items=True, source_continues=True)
     resumed.load_state_dict(state)
     expected = PooledStream(collatz(), batch_size=4, pool_size=100, seed=1)

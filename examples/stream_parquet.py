@@ -1,10 +1,10 @@
-"""Parquet files streamed by Hugging Face `datasets` through a pool, resumed in the middle to the very batch.
+"""Parquet files streamed by Hugging Face `datasets` through a pool, resumed in the middle at the exact batch.
 
     pip install datasets
     python examples/stream_parquet.py
 
 The files are made in a temporary folder: 5 of them, with 300 rows each, sorted by label. A file is a shard; the number
-of its rows stands in its footer, so the stream begins at any row without reading the files before it.
+of its rows is in its footer, so the stream begins at any row without reading the files before it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def shards(files: list[str]) -> Shards[str, dict[str, Any]]:
 def rows(file: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of one file.
 
-    By `iter`, not by a loop over the dataset: in the workers of a DataLoader that would divide the file once more.
+    Use `iter`: a loop over the dataset would divide the file again among the workers of a DataLoader.
     """
     dataset = datasets.load_dataset(
         "parquet", data_files=[file], split="train", streaming=True, cache_dir=str(Path(file).parent / "cache")

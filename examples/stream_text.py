@@ -5,7 +5,7 @@
     python examples/stream_text.py --file my.txt
 
 One pass over the file notes where every 1024th line begins. After that the stream can begin at any line, so its
-state is a few numbers, and memory holds the pool alone.
+state is a few numbers, and memory holds only the pool.
 """
 
 from __future__ import annotations

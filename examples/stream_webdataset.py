@@ -1,10 +1,10 @@
-"""A folder of WebDataset .tar shards through a pool, resumed in the middle to the very batch.
+"""A folder of WebDataset .tar shards through a pool, resumed in the middle at the exact batch.
 
     pip install webdataset
     python examples/stream_webdataset.py
 
 The shards are made in a temporary folder: 6 of them, with 200 samples each, sorted by class. `webdataset` opens and
-decodes a shard; which samples make up a batch is the pool's. With the number of samples in each shard (WebDataset
+decodes a shard; the pool chooses the samples of a batch. With the number of samples in each shard (WebDataset
 folders often have them in a JSON file), the stream begins at any sample without opening the shards before it.
 """
 
@@ -40,7 +40,7 @@ def shards(folder: Path) -> Shards[str, dict[str, Any]]:
 def samples(shard: str) -> Iterator[dict[str, Any]]:
     """Yield the decoded samples of one shard, in its own order.
 
-    Not `WebDataset(shard)`: in the workers of a DataLoader it would divide the shards once more.
+    `WebDataset(shard)` would divide the shards again among the workers of a DataLoader.
     """
     yield from webdataset.DataPipeline(
         webdataset.SimpleShardList([shard]), webdataset.tarfile_to_samples(), webdataset.decode()

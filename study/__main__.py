@@ -58,7 +58,7 @@ def decisive(
     runs: Annotated[Path, typer.Argument(help="the folder of the runs of `replenish run decisive`")] = Path("runs"),
     scale: options.Scale = "full",
 ) -> None:
-    """Say whether the runs of the decisive experiment settle the question."""
+    """Print whether the runs of the decisive experiment settle the question."""
     from replenish.lab.runs import read_runs
     from study.decisive import RULE, settle_runs
 

@@ -1,4 +1,4 @@
-"""What the runs of the decisive experiment settle, stage by stage, by the rule that docs/replication.md states."""
+"""Judge the runs of the decisive experiment, stage by stage, by the rule in docs/replication.md."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ State = Literal["waiting", "stop", "continue", "published size", "smaller", "equ
 
 @dataclass(frozen=True)
 class Settled:
-    """What is settled: the state, a sentence, and SRS minus reshuffling, seed by seed."""
+    """The outcome: its state, a sentence, and SRS minus reshuffling, seed by seed."""
 
     state: State
     sentence: str
@@ -47,7 +47,7 @@ class Settled:
 
 
 def settle(srs: Group, reshuffling: Group) -> Settled:
-    """Return what the runs of the decisive experiment settle; only the stated seeds count."""
+    """Return the outcome of the decisive experiment; only the stated seeds count."""
     errors = _errors(srs)
     difference = paired_difference(errors, _errors(reshuffling))
     if differing := mixed(srs, reshuffling):
@@ -88,7 +88,7 @@ def _first_stage(errors: dict[int, float], difference: Difference) -> Settled:
 
 
 def settle_runs(runs: Sequence[RunRecord], scale: str = "full") -> Settled:
-    """Return what these runs settle at a scale; runs of other configs are left out."""
+    """Return the outcome of these runs at a scale; runs of other configs are ignored."""
     sides = {}
     for order in ("srs", "reshuffling"):
         config = decisive_configs(scale)[f"decisive/{order}"]

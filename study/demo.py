@@ -1,4 +1,4 @@
-"""The record behind `replenish demo`: its two arms that differ in the order only, with 80 seeds each.
+"""The record behind `replenish demo`: 80 seeds of each of the two arms that differ only in the order.
 
     python -m study.demo --runs runs/demo-record
 
@@ -25,7 +25,7 @@ KEPT = ("status", "test_error", "best_test_error", "train_loss", "seconds", "wei
 
 
 def main() -> None:
-    """Run what is missing of the record, one run at a time, and write it."""
+    """Run the missing runs one at a time, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--runs", type=Path, default=Path("runs/demo-record"))

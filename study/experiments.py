@@ -2,7 +2,7 @@
 
 `docs/study.md` says what each part is for and how it is judged; it was committed before the first run that counts. All
 arms of a part have the same data, network, epochs and batch size, and B divides N, so every batch of every order is
-full. Arms differ in the order, the learning rate, or what the name says, and in nothing else.
+full. Arms differ only in the order, the learning rate, or what their name says.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from functools import partial
 
 from replenish.lab.config import RunConfig
 
-#: The paper's learning rate, and a factor of sqrt 3 to either side: what SRS's noise in flat directions amounts to.
+#: The paper's learning rate, divided and multiplied by sqrt 3: the factor that matches SRS's noise in flat directions.
 LEARNING_RATES = {"low": 0.1 / math.sqrt(3), "paper": 0.1, "high": 0.1 * math.sqrt(3)}
-#: Enough for the network to know its training images by heart; 40 left an error of 5 % on them (a pilot).
+#: Enough for the network to memorise its training images; a pilot of 40 left an error of 5 % on them.
 EPOCHS = 60
-#: A second order of a seed, for the negative control.
+#: The number of a seed's second order, for the negative control.
 OTHER_ORDER = 1
 
 
 def memorising(order: str, learning_rate: str = "paper") -> RunConfig:
-    """Return a run whose network learns its training images by heart: 25 images a class, no augmentation."""
+    """Return a run whose network memorises its training images: 25 images per class, no augmentation."""
     return RunConfig(
         dataset="cifar100",
         images_per_class=25,
@@ -74,7 +74,7 @@ def mini(order: str) -> RunConfig:
 
 
 def control() -> RunConfig:
-    """Return the negative control: reshuffling with the initial weights of part A's and another order."""
+    """Return the negative control: reshuffling with part A's initial weights and another order."""
     return replace(memorising("reshuffling"), order_number=OTHER_ORDER)
 
 

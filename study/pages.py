@@ -26,12 +26,13 @@ from replenish.lab.verdict import signed
 from study.noise import page as noise_page
 from study.pictures import figure_picture
 from study.replication import Evidence, read_evidence
-from study.replication.page import parts, pictures, readme_part
+from study.replication.page import details, parts, pictures, readme_part
 from study.second import page as second_page
 
 RESULTS = ROOT / "results" / "table3-mini"
 REPORT = ROOT / "results" / "report.html"
 STUDY = ROOT / "results" / "study"
+DETAILS = STUDY / "README.md"
 SECOND_STUDY = ROOT / "study" / "records"
 SCALE = "mini"
 PICTURE = ROOT / "docs" / "figure2.svg"
@@ -45,7 +46,7 @@ def groups(results: Path) -> dict[str, Group]:
 
 
 def table3(found: dict[str, Group]) -> str:
-    """Return table 3, the paper's beside ours, small enough for the README."""
+    """Return table 3, the paper's beside ours."""
     finished = [run for row in paper.TABLE3 for run in found[row.name].finished]
     counts, commits, commands = (
         sorted({value(run) for run in finished})
@@ -86,7 +87,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def picture(found: dict[str, Group]) -> str:
-    """Return the paper's figure 2 from our runs, as the README shows it."""
+    """Return the paper's figure 2 from our runs, as the page shows it."""
     figure = paper_figure(paper.FIGURE2, found, SCALE)
     assert figure is not None
     return figure_picture(
@@ -95,12 +96,12 @@ def picture(found: dict[str, Group]) -> str:
 
 
 def sentences(found: dict[str, Group]) -> list[str]:
-    """Return what each comparison allows to be said; the first is SRS against reshuffling, all else equal."""
+    """Return a sentence for each comparison; the first is SRS against reshuffling, all else equal."""
     return [escape(each.full_sentence) for each in experiments_section(SCALE, found).findings]
 
 
 def study() -> Evidence:
-    """Return the study's records, as far as they are there."""
+    """Return the study's records that exist."""
     return read_evidence(read_runs(STUDY) if STUDY.is_dir() else [])
 
 
@@ -116,6 +117,7 @@ def main() -> None:
         (ROOT / "docs" / name).write_text(drawn)
     for part, text in parts(evidence, found).items():
         write_between("docs/replication.md", part, text)
+    DETAILS.write_text(details(evidence))
     write_between("README.md", "results", readme_part(evidence))
     for part, text in second_page.parts(SECOND_STUDY).items():
         write_between("docs/second_study.md", part, text)

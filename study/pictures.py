@@ -18,9 +18,9 @@ _INK = "text.ink{fill:var(--ink)}.ink.strong{font-weight:640}.sheet{fill:var(--s
 _EDGE, _LINE, _TITLE = 16, 22, 26
 #: About how wide a character of the legend is.
 _CHARACTER = 7.2
-#: Of a forest plot: the height of a row, of the title and of what is below the rows.
+#: The heights of a forest plot's row, its title, and the part below its rows.
 _ROW, _ABOVE, _FOOT = 30, 44, 54
-#: Where the columns begin: the labels, the axis, the numbers, the verdicts; and the end.
+#: Where its columns begin: the labels, the axis, the numbers, the verdicts; and where it ends.
 _LABELS, _AXIS, _NUMBERS, _VERDICTS, _FOREST_WIDTH = 16, 372, 700, 872, 1050
 
 
@@ -57,7 +57,7 @@ def heading(text: str) -> str:
 
 
 def _legend(figure: Figure, width: float) -> tuple[str, int]:
-    """Return the legend, in as many rows as it takes, and their number."""
+    """Return the legend, and how many rows it takes."""
     parts, across, row = [], float(_EDGE), 0
     for series in figure.legend:
         text = f"{series.name} ({series.note})" if series.note else series.name
@@ -73,10 +73,10 @@ def _legend(figure: Figure, width: float) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A row: a mean with its interval and what is said of it; without a mean, the verdict alone is shown.
+    """A row: a mean with its interval and its verdict; without a mean, only the verdict is shown.
 
-    It has the colour of an order. The one that counts most is strong; one that rests on a part of the data, so that
-    nothing is said of it yet, is provisional; a heading is no effect at all.
+    It has the colour of an order. The primary comparison is strong. A comparison of incomplete data, without a verdict
+    yet, is provisional. A heading is not an effect.
     """
 
     label: str

@@ -14,6 +14,7 @@ import torch
 from audited_loaders import Augmented, Buffered, of_rank, seed_all_alike, with_epochs
 from torch.utils.data import (
     DataLoader,
+    Dataset,
     RandomSampler,
     Sampler,
     Subset,
@@ -237,6 +238,37 @@ def test_disjoint_subsets_of_ranks_are_healthy() -> None:
     assert found.level == "ok", found
     assert "No sample is drawn by two" in found["ranks"].sentence
     assert found["coverage"].sentence == "Every one of the 100 samples comes once in every epoch."
+
+
+class Opaque(Dataset[int]):
+    """Shows nothing of what it holds; every process of a training makes its own."""
+
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+def test_ranks_that_divide_datasets_made_anew_are_healthy() -> None:
+    loaders = [of_rank(Opaque(), rank) for rank in range(2)]
+    found = audit(loaders, before_epoch=lambda epoch: [each.sampler.set_epoch(epoch) for each in loaders])
+    assert found.level == "ok", found
+    assert found["coverage"].sentence == "Every one of the 100 samples comes once in every epoch."
+    own = [DataLoader(Subset(Opaque(), range(rank, 100, 2)), batch_size=5, shuffle=True) for rank in range(2)]
+    found = audit(own)
+    assert found.level == "ok", found
+    assert found["coverage"].sentence == "Every one of the 100 samples comes once in every epoch."
+
+
+def test_ranks_that_overlap_on_datasets_made_anew_are_found() -> None:
+    wrong = [of_rank(Opaque(), 0) for _ in range(2)]
+    found = audit(wrong, before_epoch=lambda epoch: [each.sampler.set_epoch(epoch) for each in wrong])
+    assert found["ranks"].level == "fault", found
+    unknown = audit([DataLoader(Opaque(), batch_size=5, shuffle=True) for _ in range(2)])
+    assert unknown["ranks"].level == "warning", unknown
+    assert "unless each rank has data of its own" in unknown["ranks"].sentence
+    assert unknown["coverage"].sentence == "Every one of the 100 samples comes once in every epoch."
 
 
 def test_a_sampler_whose_state_has_its_place_is_healthy() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from replenish.auditing.resumption import compare_resumed
-from replenish.exec.resume_test import TrainedBatches
+from replenish.exec.resume_test import ResumeTest, TrainedBatches
 from replenish.exec.run_draws import ProcessDraws
 
 
@@ -104,3 +104,9 @@ def test_the_step_of_a_checkpoint_is_that_of_its_own_time() -> None:
     assert batches.trained_at([process(*at_stop), other], Path("last.pt"), 300) == 14
     again = process(*at_stop, {"steps": 7, "changed": {"last.pt": 250}})
     assert batches.trained_at([again, other], Path("last.pt"), 300) == 14
+
+
+@pytest.mark.parametrize("command", ["", "  ", "python 'train.py"])
+def test_a_command_that_cannot_be_read_is_an_error_before_the_runs(command: str) -> None:
+    with pytest.raises(ValueError, match="--resume should be a command, but got"):
+        ResumeTest(["train.py"], command)

@@ -12,13 +12,13 @@ from replenish.lab.report import write_report
 
 def write_page(app: Sphinx, error: Exception | None) -> None:
     """Write `_static/report.html` into what was built."""
-    results = Path(app.srcdir).parent / "results"  # if they are not there, the link to the page is found dead
+    results = Path(app.srcdir).parent / "results"  # without them, the check for dead links fails
     if error is None and app.builder.format == "html" and results.is_dir():
         experiments = {scale: configs(scale) for scale in SCALES}
         write_report(results, Path(app.outdir) / "_static" / "report.html", experiments=experiments)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the page when all others are there."""
+    """Make the page after all others."""
     app.connect("build-finished", write_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

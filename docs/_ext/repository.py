@@ -1,4 +1,4 @@
-"""Links from a page to a folder of the repository: they lead there where the page is read, and are plain text here."""
+"""Links from a page to a folder of the repository, which the site does not have: they become plain text."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     accelerate launch --cpu --num_processes 1 train_accelerate.py run --until 30
     torchrun --nproc-per-node 2 train_accelerate.py run --until 60    # resumes at step 30
 
-Each rank writes which samples it saw at which step to `run/rank<r>.jsonl`.
+Each rank writes the samples of each step to `run/rank<r>.jsonl`.
 """
 
 from __future__ import annotations

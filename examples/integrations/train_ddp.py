@@ -1,9 +1,9 @@
-"""SRS with DistributedDataParallel: stop it at any step, go on with it on any number of processes.
+"""SRS with DistributedDataParallel: stop at any step, and resume on any number of processes.
 
     torchrun --nproc-per-node 2 train_ddp.py run --until 30
-    torchrun --nproc-per-node 4 train_ddp.py run --until 60    # goes on at step 30
+    torchrun --nproc-per-node 4 train_ddp.py run --until 60    # resumes at step 30
 
-Each rank writes which samples it saw at which step to `run/rank<r>.jsonl`.
+Each rank writes the samples of each step to `run/rank<r>.jsonl`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python train_fabric.py run --until 30
     python train_fabric.py run --until 60 --devices 2    # resumes at step 30
 
-Each rank writes which samples it saw at which step to `run/rank<r>.jsonl`.
+Each rank writes the samples of each step to `run/rank<r>.jsonl`.
 """
 
 from __future__ import annotations

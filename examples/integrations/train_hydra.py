@@ -1,10 +1,10 @@
-"""SRS with Hydra: the sampler, its seed and its pool are configuration, and a run of another order is an override.
+"""SRS with Hydra: the sampler, its seed and its pool are configuration, and an override changes the order.
 
     python train_hydra.py folder=run until=30
-    python train_hydra.py folder=run until=60                        # goes on at step 30
+    python train_hydra.py folder=run until=60                        # resumes at step 30
     python train_hydra.py folder=other sampler.seed=4 sampler.pool_size=2000
 
-Which samples were seen at which step is written to `run/rank0.jsonl`.
+The samples of each step are written to `run/rank0.jsonl`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hydra.core.config_store import ConfigStore
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-# What a file conf/train.yaml would say.
+# The contents of a file conf/train.yaml.
 ConfigStore.instance().store(
     "train",
     {

@@ -1,9 +1,9 @@
 """SRS with Ray Train: the same stream on any number of workers.
 
     python train_ray.py run --until 30
-    python train_ray.py run --until 60 --workers 2    # goes on at step 30
+    python train_ray.py run --until 60 --workers 2    # resumes at step 30
 
-Each worker writes which samples it saw at which step to `run/rank<r>.jsonl`.
+Each worker writes the samples of each step to `run/rank<r>.jsonl`.
 """
 
 from __future__ import annotations

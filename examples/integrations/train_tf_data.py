@@ -1,9 +1,9 @@
 """SRS with tf.data: an order's batches of indices are a dataset from a generator.
 
     python train_tf_data.py run --until 30
-    python train_tf_data.py run --until 60    # goes on at step 30
+    python train_tf_data.py run --until 60    # resumes at step 30
 
-Which samples were seen at which step is written to `run/rank0.jsonl`.
+The samples of each step are written to `run/rank0.jsonl`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
         trained = int(saved["trained"])
         weights.assign(saved["weights"])
 
-    # From the beginning, `from_generator(order.batches, ...)` is enough; prefetching draws ahead, and harms nothing.
+    # From the beginning, `from_generator(order.batches, ...)` is enough; prefetching draws ahead, without harm.
     indices = tf.data.Dataset.from_generator(
         lambda: order.batches(start=trained), output_signature=tf.TensorSpec([40], tf.int64)
     )

@@ -3,7 +3,7 @@
     python train_torchdata.py run --until 30
     python train_torchdata.py run --until 60    # resumes at step 30
 
-Which samples were seen at which step is written to `run/rank0.jsonl`.
+The samples of each step are written to `run/rank0.jsonl`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python train_transformers.py run --until 30
     torchrun --nproc-per-node 2 train_transformers.py run --until 60    # resumes at step 30
 
-The batch of a step is 40 on any number of processes. Each rank writes which samples it saw at which step to
+The batch of a step is 40 on any number of processes. Each rank writes the samples of each step to
 `run/rank<r>.jsonl`.
 """
 

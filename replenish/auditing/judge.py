@@ -9,7 +9,7 @@ from replenish.auditing.coverage import coverage
 from replenish.auditing.epochs import batch_sizes, repetition, shuffling
 from replenish.auditing.labels import Labels, class_shares, label_mixing, label_values
 from replenish.auditing.noise import gaps, noise
-from replenish.auditing.ranks import all_equal, joined, ranks
+from replenish.auditing.ranks import all_equal, joined, one_dataset_known, ranks, ranks_of_unknown_data
 from replenish.auditing.record import Record
 from replenish.draws import Int64Array
 from replenish.measure.findings import OK, Finding, Findings
@@ -47,21 +47,24 @@ def judge(
         elsewhere: The positions of its dataset that other loaders of the run draw.
 
     Returns:
-        The record of all ranks together, and the findings.
+        The record of all ranks together, or rank 0's where their datasets may differ; and the findings.
     """
     findings: list[Finding | None] = []
     record = shuffled = records[0]
     if len(records) > 1:
-        compared, record = joined(records)
-        findings.append(ranks(compared, claim))
-        if all_equal(compared):
-            record = compared[0]
-        if compared is records:  # else each rank has data of its own, and shuffles those
-            shuffled = record
-        sampled = claim.replicas > 1 or compared is not records
-        # Together they have all samples, unless others are on other machines, and the law is of one rank's batches.
-        replicas = claim.replicas if claim.replicas > len(records) else 1
-        claim = replace(claim, replicas=replicas, config=None, chosen=claim.chosen and not sampled)
+        compared, together = joined(records)
+        divided = ranks(compared, claim)
+        if divided.level != OK and "shared" in divided.numbers and not one_dataset_known(records, claim):
+            findings.append(ranks_of_unknown_data(divided))
+        else:
+            findings.append(divided)
+            record = compared[0] if all_equal(compared) else together
+            if compared is records:  # else each rank has data of its own, and shuffles those
+                shuffled = record
+            sampled = claim.replicas > 1 or compared is not records
+            # Together they have all samples, unless others are on other machines; the law is of one rank's batches.
+            replicas = claim.replicas if claim.replicas > len(records) else 1
+            claim = replace(claim, replicas=replicas, config=None, chosen=claim.chosen and not sampled)
     whole = coverage(record, claim, elsewhere, len(records))
     epochs = repetition(record, claim)
     findings += [whole, epochs, batch_sizes(record)]

@@ -17,8 +17,8 @@ from replenish.measure.reading import Epoch
 def joined(records: list[Record]) -> tuple[list[Record], Record]:
     """Return the records of the ranks with samples that can be compared, and all of them as one record.
 
-    Ranks may each have a Subset of one dataset: then they are compared by the samples of that dataset. Datasets that
-    are not known to be the same are taken to have no sample in common.
+    Ranks may each have a Subset of one dataset: then they are compared by the samples of that dataset. Every process
+    makes its own dataset object, so those that may hold the same samples are taken to; see `one_dataset_known`.
     """
     records = _in_one_numbering(records)
     passes = []
@@ -34,10 +34,10 @@ def _in_one_numbering(records: list[Record]) -> list[Record]:
     known = [each.identity for each in records if each.identity is not None]
     if len(known) < len(records) or all(_same_positions(known[0], each) for each in known):
         return records
-    sizes = {each.root: each.root_size for each in known}
+    sizes = {each.kind: each.root_size for each in known}
     starts = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     chosen = [
-        starts[each.root] + (np.arange(each.root_size) if each.samples is None else each.samples) for each in known
+        starts[each.kind] + (np.arange(each.root_size) if each.samples is None else each.samples) for each in known
     ]
     every = np.unique(np.concatenate(chosen))
     numbered = []
@@ -50,11 +50,21 @@ def _in_one_numbering(records: list[Record]) -> list[Record]:
 
 
 def _same_positions(one: Identity, other: Identity) -> bool:
-    if one.root != other.root:
+    if one.kind != other.kind:
         return False
     if one.samples is None or other.samples is None:
         return one.samples is other.samples
     return np.array_equal(one.samples, other.samples)
+
+
+def one_dataset_known(records: list[Record], claim: Claim) -> bool:
+    """Say whether it is known which ranks have the same dataset.
+
+    A sampler that divides positions among processes is over one dataset. Otherwise, datasets whose contents cannot be
+    seen may be one, made anew by every process, or parts of equal length.
+    """
+    known = [each.identity for each in records if each.identity is not None]
+    return claim.replicas > 1 or len({each.root for each in known}) == len({each.kind for each in known})
 
 
 def batch_counts(records: list[Record]) -> Finding | None:
@@ -103,6 +113,16 @@ def ranks(records: list[Record], claim: Claim) -> Finding:
         return Finding("ranks", OK, f"{text}: expected, since {claim.name} draws samples more than once.", numbers)
     level = FAULT if share > 0.05 else WARNING
     return Finding("ranks", level, f"{text}: do they shuffle with different seeds?", numbers)
+
+
+def ranks_of_unknown_data(found: Finding) -> Finding:
+    """Return what `ranks` found of positions, for ranks whose datasets may differ."""
+    text = (
+        f"{found.numbers['shared']:.2%} of the positions of an epoch are drawn by more than one of the "
+        f"{found.numbers['ranks']} ranks, whose datasets show nothing to compare them by: unless each rank has data of "
+        f"its own, divide them by a DistributedSampler. Rank 0 is judged below."
+    )
+    return Finding("ranks", WARNING, text, found.numbers)
 
 
 def _seen(samples: Int64Array, number: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -64,7 +64,8 @@ class Identity:
     """A dataset as samples of the dataset that it was cut from.
 
     Attributes:
-        root: Names the dataset at the bottom; equal for two objects only if they hold the same samples.
+        root: Names the dataset at the bottom; equal for two objects only if they hold the same samples. Where nothing
+            shows what an object holds, it is `kind`, an @ and the object's own number.
         root_size: The length of that dataset.
         samples: For each position of the dataset its sample in the root; None if that is the same number.
     """
@@ -72,6 +73,11 @@ class Identity:
     root: str
     root_size: int
     samples: Int64Array | None = None
+
+    @property
+    def kind(self) -> str:
+        """A name that datasets share if they may hold the same samples."""
+        return self.root.partition("@")[0]
 
     def samples_of(self, positions: Int64Array) -> Int64Array:
         """Return the samples of the root at some positions; positions outside the dataset are left out."""
@@ -115,7 +121,7 @@ def _fingerprint(dataset: Any, size: int) -> str:
     if isinstance(dataset, range):
         state.update(repr(dataset).encode())
     elif not seen:
-        state.update(str(id(dataset)).encode())
+        return f"{state.hexdigest()}@{id(dataset)}"
     return state.hexdigest()
 
 

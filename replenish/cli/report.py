@@ -29,7 +29,7 @@ def report(
     from replenish.lab.experiments import SCALES, configs
     from replenish.lab.report import write_report
 
-    with errors_as_sentences():
+    with errors_as_sentences(flags={"out": "--out"}):
         page, markdown = write_report(runs, out, experiments={scale: configs(scale) for scale in SCALES})
     if as_json:
         print_json({"page": str(page), "markdown": str(markdown)})

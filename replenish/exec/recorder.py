@@ -248,7 +248,7 @@ class Recorder:
             self._wait_for_other_ranks()
             self._write_counts()
             os.kill(os.getpid(), signal.SIGTERM)
-        # What other ranks are still writing is whole a batch later, but a script may save at every batch.
+        # What other ranks are still writing is whole a batch later; a script that saves at every batch has none.
         elif _rank() == 0 and found and (not changed or self._changes > 2):
             if changed:
                 time.sleep(_SAVING)

@@ -51,6 +51,9 @@ class ResumeTest:
     checkpoints: tuple[str, ...] = CHECKPOINTS
     inputs: tuple[Path, ...] = ()
 
+    def __post_init__(self) -> None:
+        _command(self.resume)  # a command that cannot be read is an error before the first run
+
     def run(self, report: Callable[[str], None]) -> Audit:
         """Run everything, and return a finding for each way to be stopped; `report` gets a line before each run.
 
@@ -229,9 +232,16 @@ def _middle(epochs: list[list[Int64Array]]) -> int:
 
 def _command(text: str) -> list[str]:
     """Return the words of a command; `python` is this interpreter, and scripts are found from here."""
-    words = shlex.split(text)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"--resume should be a command, but got {text!r}: {error}") from None
+    if not words:
+        raise ValueError(f"--resume should be a command, but got {text!r}")
     if words[0] in ("python", "python3"):
         words[0] = sys.executable
+    elif Path(words[0]).name != words[0]:
+        words[0] = str(Path(words[0]).absolute())  # not resolved: a virtual environment's Python is a link
     elif (beside := Path(sys.executable).with_name(words[0])).is_file():  # torchrun, accelerate
         words[0] = str(beside)
     return [words[0], *_located(words[1:])]

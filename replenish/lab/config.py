@@ -136,7 +136,7 @@ class RunConfig:
                 object.__setattr__(self, each.name, checked)
         self._check_order()
         object.__setattr__(self, "decay_epochs", self._checked_decays())
-        for name in ("label_smoothing", "dropout"):
+        for name in ("momentum", "label_smoothing", "dropout"):
             if (share := getattr(self, name)) is not None and share >= 1:
                 raise ValueError(f"{name} should be below 1, but got {share}")
         if self.alternating_flip and not self.flip:
@@ -188,7 +188,7 @@ class RunConfig:
             options["labels"] = labels
         order = build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
         if self.sequence == "identity" and labels is not None:
-            from replenish.theory import sorted_data_warning  # of which other runs need nothing
+            from replenish.theory import sorted_data_warning  # other runs need not import it
 
             if message := sorted_data_warning(order, labels):
                 warnings.warn(message, stacklevel=2)

@@ -93,7 +93,7 @@ class Epoch:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Some steps of whatever draws samples, one after the other."""
+    """The draws of some consecutive steps, from any source of samples."""
 
     samples: Int64Array  # the samples of all steps, in order
     sizes: Int64Array  # how many each step drew

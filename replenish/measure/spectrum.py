@@ -54,15 +54,14 @@ def noise_spectrum(
 ) -> MeasuredSpectrum:
     """Measure the spectrum of the noise that an order makes.
 
-    Every sample gets a random sign, `numbers` times over; the spectrum is the mean periodogram of the means of the
-    batches, each over as many samples as it has. It costs time and memory for about epochs * num_samples * numbers
-    values.
+    Every sample gets `numbers` random signs. The spectrum is the mean over the signs of the periodogram of the batch
+    means. Time and memory are for about epochs * num_samples * numbers values.
 
     Args:
         source: An `Order`; a torch `DataLoader` over a map-style dataset or its sampler, of which only the indices are
             read; or any iterable of batches of indices.
-        epochs: How many effective epochs of an order, or passes of anything else. Frequencies below one cycle in so
-            many epochs are not seen.
+        epochs: How many effective epochs of an order, or passes of anything else. Frequencies below one cycle in
+            this many epochs are not measured.
         start: The first step, for an order; a late one shows the steady state.
         num_samples: How many samples there are; None asks the source, or takes the largest index drawn.
         numbers: How many signs each sample gets: the error falls as one over the square root.

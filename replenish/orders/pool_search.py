@@ -128,7 +128,7 @@ class WantedSlots:
         self._stretches[slots >> self._shift] = True
 
     def hits(self, draws: DistinctDraws, blocks: range) -> list[Hit]:
-        """Return the draws of these blocks that draw a wanted slot."""
+        """Return the draws of a wanted slot in these blocks."""
         found = (
             self._hit(draws, block)
             for block in blocks

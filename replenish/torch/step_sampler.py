@@ -327,7 +327,7 @@ def check_start(step: int, expected_start: Callable[[], int] | None, offset: int
 
 
 def current_replicas(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """Return (num_replicas, rank), checked; what is None is torch.distributed's."""
+    """Return (num_replicas, rank), checked; None takes the value of torch.distributed."""
     running = torch.distributed.is_available() and torch.distributed.is_initialized()
     if num_replicas is not None and rank is None and not running and num_replicas != 1:
         raise ValueError(

@@ -48,7 +48,7 @@ class ProcessGroup(SearchGroup):
         self._device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
 
     def join(self, positions: IntegerArray) -> None:
-        """Exchange the positions that each process has found, some at a time."""
+        """Exchange the positions that the processes have found, in portions."""
         for start in range(0, len(positions), SLOTS_AT_ONCE):
             part = positions[start : start + SLOTS_AT_ONCE]
             has_it = self._largest(np.where(part >= 0, self.rank, -1))

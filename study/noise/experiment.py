@@ -27,7 +27,7 @@ def run_noise(
     command: str,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Path:
-    """Make a run and write its record, unless it is there; return where. The record of another setting is refused."""
+    """Make a run, write its record unless it exists, and return its path. A record of another setting is refused."""
     path = folder / f"{name.replace('/', '-')}-seed{seed}.json"
     if path.exists():
         if json.loads(path.read_text())["setting"] != setting.config():
@@ -54,7 +54,7 @@ def run_noise(
 
 
 def measure(setting: Setting, seed: int, progress: Callable[[float], object] = lambda done: None) -> dict[str, Any]:
-    """Return what a run finds: the minimum, and for each learning rate the variances along chosen directions."""
+    """Return the record of a run: the minimum, and the variances along chosen directions for each learning rate."""
     problem = problem_of(setting)
     plateau = find_plateau(problem, seed)
     chosen = [_directions(setting, plateau, rate) for rate in setting.learning_rates]
@@ -92,7 +92,7 @@ def measure(setting: Setting, seed: int, progress: Callable[[float], object] = l
 
 
 def _directions(setting: Setting, plateau: Plateau, rate: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return which eigenvectors are looked at: of each band of kappa some, evenly from flat to sharp."""
+    """Return the eigenvectors to measure: some from each band of kappa, evenly from flat to sharp."""
     kappas = _kappas(setting, rate, plateau.curvatures.numpy())
     chosen = []
     for low, high in zip(setting.kappas, setting.kappas[1:], strict=False):

@@ -1,21 +1,22 @@
-"""Write the results of the records in results/noise into docs/noise_on_a_network.md, with the picture."""
+"""Write the results of the records in results/noise: docs/noise_on_a_network.md, its picture, and every value."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from benchmarks.pages import ROOT, write_between
-from replenish.lab.show.markdown import code, escape
+from replenish.lab.show.markdown import code, escape, table_lines
 from study.noise.picture import picture
 from study.noise.results import Results, read_results
 from study.noise.text import judged, results_table
 
 RESULTS = ROOT / "results" / "noise"
 PAGE, PICTURE = "docs/noise_on_a_network.md", "docs/noise_on_a_network.svg"
+TABLES = "README.md"
 
 
 def text(results: Results) -> str:
-    """Return what came out, as Markdown."""
+    """Return the results as Markdown."""
     records = results.records.values()
     commands, commits = ({str(record[name]) for record in records} for name in ("command", "commit"))
     processor = sum(record["processor_seconds"] for record in records)
@@ -25,20 +26,22 @@ def text(results: Results) -> str:
         f"intervals. Lines: the laws, nothing fitted. {' and '.join(code(each) for each in sorted(commands))}, commit "
         f"{', '.join(sorted(commits))}; {processor:.0f} s of processor time in all.",
         *(f"{number}. {escape(sentence)}" for number, sentence in enumerate(judged(results), start=1)),
+        "[results/noise/README.md](../results/noise) has every value.",
+    ]
+    return "\n\n".join(parts)
+
+
+def tables(results: Results) -> str:
+    """Return every value of the experiment, as the Markdown page beside the records."""
+    parts = [
+        "# The law of noise on a network: every value",
+        "Variances divided by the variance under independent draws: measured (law): measured minus law, with its "
+        "95 % interval. [The page](../../docs/noise_on_a_network.md) says what was run. `python -m study pages` writes "
+        "this one.",
     ]
     for rate in results.rates:
-        table = results_table(results, rate)
-        heads = [column.title for column in table.columns]
-        lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-        for row in table.rows:
-            lines.append(f"| {' | '.join('<br>'.join([cell.text, *cell.notes]) for cell in row.cells)} |")
-        parts += [
-            f"### Learning rate {rate:g}",
-            "Variance over that of independent draws, in brackets the law's; beneath, measured minus law with its 95 % "
-            "interval.",
-            "\n".join(lines),
-        ]
-    return "\n\n".join(parts)
+        parts += [f"## Learning rate {rate:g}", "\n".join(table_lines(results_table(results, rate)))]
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
@@ -46,4 +49,5 @@ def main() -> None:
     results = read_results(RESULTS, "noise/digits")
     (ROOT / Path(PICTURE)).write_text(picture(results))
     write_between(PAGE, "noise", text(results))
-    print(f"{PAGE} and {PICTURE} are written")
+    (RESULTS / TABLES).write_text(tables(results))
+    print(f"{PAGE}, {PICTURE} and {(RESULTS / TABLES).relative_to(ROOT)} are written")

@@ -1,4 +1,4 @@
-"""The results as one picture, an SVG that stands alone: measured points on the laws' curves, for each learning rate."""
+"""The results as one SVG file: measured points on the laws' curves, for each learning rate."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from replenish.lab.data import load
 from study.noise.setting import Setting
 
 _CLASSES = 10
-_AT_REST = 1e-6  # the length of a gradient that moves nothing: a step of it is lost in a batch's noise
+_AT_REST = 1e-6  # a gradient of this length moves nothing: the step is smaller than a batch's noise
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Problem:
         return weights[:, :cut].view(-1, *first), weights[:, cut:].view(-1, *second)
 
     def logits(self, weights: Tensor) -> Tensor:
-        """Return what the network of one vector of weights says to all images."""
+        """Return the logits of all images under one vector of weights."""
         first, second = self.layers(weights[None])
         return (self.images @ first[0]).tanh() @ second[0, :-1] + second[0, -1]
 
@@ -50,7 +50,7 @@ class Problem:
 class Plateau:
     """A minimum of the loss, with the length of the gradient and the share of training images classified wrongly there.
 
-    Curvatures are the eigenvalues of the Hessian, from flat to sharp; directions its eigenvectors, one a column.
+    Curvatures are the eigenvalues of the Hessian, from flat to sharp. Directions are its eigenvectors, one per column.
     """
 
     weights: Tensor

@@ -1,4 +1,4 @@
-"""What the records of the experiment say: measured variances over the law's, band by band of kappa, over the seeds."""
+"""The results in the records: measured variances beside the law's, for each band of kappa, over the seeds."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _MIDDLE = (0.3162, 3.1623)  # those between are those of prediction 1
 class BandValue:
     """One order in one band, over the seeds.
 
-    The mean kappa of the directions is geometric; the variance is over that under independent draws; the excess is
-    measured minus law, with Student's 95 % interval.
+    The mean kappa of the directions is geometric. Variances are divided by the variance under independent draws. The
+    excess is measured minus law, with Student's 95 % interval.
     """
 
     kappa: float
@@ -38,7 +38,7 @@ class BandValue:
 
     @property
     def verdict(self) -> str:
-        """`ON` if the interval lies within the margin, `OFF` if it leaves out 0 and does not; else `UNDECIDED`."""
+        """`ON` if the interval lies within the margin, otherwise `OFF` if it excludes 0, otherwise `UNDECIDED`."""
         interval = self.excess.interval
         if interval is None:
             return UNDECIDED
@@ -69,12 +69,12 @@ class Results:
         return [band for band in bands if low * 0.999 <= band[0] and band[1] <= high * 1.001]
 
     def law(self, arm: str, kappas: ArrayLike) -> Any:
-        """Return what the law of an order says at some kappas."""
+        """Return the law of an order at some kappas."""
         n, b = 10 * self.setting["images_per_class"], self.setting["batch_size"]
         return theory.noise_variance(ARMS[arm].make(n, b, 0), kappas)
 
     def value(self, rate: float, arm: str, band: tuple[float, float]) -> BandValue | None:
-        """Return an order in a band; None where no seed has a direction."""
+        """Return the value of an order in a band; None if no seed has a direction there."""
         seeds = {seed: found for seed in self.records if (found := self._of_seed(seed, rate, arm, band)) is not None}
         if not seeds:
             return None
@@ -89,7 +89,7 @@ class Results:
         )
 
     def values(self, rate: float, arm: str, low: float = 0.0, high: float = math.inf) -> list[BandValue]:
-        """Return an order in all bands between these that have directions."""
+        """Return the values of an order in all bands between these that have directions."""
         return [value for band in self.bands(low, high) if (value := self.value(rate, arm, band)) is not None]
 
     def flat_excess(self, arm: str) -> Difference:
@@ -116,7 +116,7 @@ class Results:
         return found
 
     def _of_seed(self, seed: int, rate: float, arm: str, band: tuple[float, float]) -> tuple[Any, Any, Any] | None:
-        """Return kappas, measured ratios and the law's of the directions of a band; None if there are none."""
+        """Return kappas, measured ratios and the law's ratios for the directions of a band; None if it has none."""
         (record,) = [each for each in self.records[seed]["rates"] if each["learning_rate"] == rate]
         kappas = np.array(record["kappas"])
         inside = (kappas >= band[0]) & (kappas < band[1])
@@ -127,7 +127,7 @@ class Results:
 
 
 def read_results(folder: Path, name: str) -> Results:
-    """Return the records of an experiment; refuses none, and records of different settings."""
+    """Return the records of an experiment; raise if there are none, or if their settings differ."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{name.replace('/', '-')}-seed*.json"))]
     if not records:
         raise ValueError(

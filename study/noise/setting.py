@@ -1,4 +1,4 @@
-"""What the experiment on the noise of orders runs: the network, the data, the orders, two learning rates.
+"""The setting of the experiment on the noise of orders: network, data, orders, two learning rates.
 
 `docs/noise_on_a_network.md` says why, what is predicted and how it is judged; it was committed before the first run
 that counts.
@@ -16,15 +16,15 @@ from replenish.orders import Order, build_order
 class Setting:
     """One experiment, except for its seed."""
 
-    # Constant, without momentum. At the same kappa a lower one has directions that are sharper.
+    # Constant, without momentum. At the same kappa, a lower rate belongs to a sharper direction.
     learning_rates: tuple[float, ...] = (0.2, 0.05)
     weight_decay: float = 0.003  # gives every direction a curvature; it is a part of the loss
     images_per_class: int = 128  # of the ten digits; so N is ten times that
     batch_size: int = 40  # B, which divides N
     hidden: int = 12  # units of the hidden layer, with tanh
-    # The edges of the bands of kappa in which directions are looked at.
+    # The edges of the bands of kappa in which directions are measured.
     kappas: tuple[float, ...] = tuple(round(10 ** (power / 4), 4) for power in range(-5, 6))
-    directions: int = 15  # how many of a band at most, evenly from all of them
+    directions: int = 15  # the most directions of a band, chosen evenly
     settling_epochs: int = 150  # run before anything is measured
     measured_epochs: int = 2000  # over which the variance is taken
     # The steps from one reading of the weights to the next; it shares no factor with N/B, so that readings come from
@@ -56,7 +56,7 @@ WHITE = "independent"
 
 @dataclass(frozen=True)
 class Arm:
-    """An order: its name in the list of orders, one for people, and k = M/N if it has a pool."""
+    """An order: its name in the list of orders, a label, and k = M/N if it has a pool."""
 
     order: str
     label: str

@@ -26,8 +26,8 @@ def variances(
 ) -> Tensor:
     """Return the variance in time of the weights of each training, (trainings, directions).
 
-    All start in the minimum and go side by side: each has its own weights and batches, and a step of all is one
-    computation. The directions are unit vectors, one a column; of each training the learning rate and the order.
+    All trainings start at the minimum and run side by side: each has its own weights, batches, learning rate and order,
+    and one computation does a step of all. The directions are unit vectors, one per column.
     """
     rates = torch.tensor([rate for rate, _ in trainings], dtype=torch.float64)
     settling = setting.settling_epochs * setting.steps_per_epoch
@@ -52,7 +52,7 @@ def variances(
 def gradients(problem: Problem, weights: Tensor, chosen: Tensor) -> Tensor:
     """Return the gradient of each network's loss on the images that it has `chosen`, (networks, images).
 
-    Written out, since it takes half the time of what autograd does for so small a network.
+    Written out, which takes half the time of autograd for so small a network.
     """
     networks, number = chosen.shape
     first, second = problem.layers(weights)

@@ -1,4 +1,4 @@
-"""The results in words: a table for each learning rate, and what became of each prediction."""
+"""The results in words: a table for each learning rate, and the outcome of each prediction."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
-from replenish.lab.show import Cell, Column, Table
+from replenish.lab.show import Column, Table
 from replenish.lab.statistics import Difference
-from study.noise.results import FLAT, ON, BandValue, Results
+from study.noise.results import FLAT, OFF, ON, UNDECIDED, BandValue, Results
 from study.noise.setting import ARMS, WHITE
 
 _SHARP, _MOST = 5.6234, 0.7
 
 
 def results_table(results: Results, rate: float) -> Table:
-    """Return the variances at a learning rate, band by band: measured, and the law's in brackets."""
+    """Return the variances at a learning rate, band by band, with the law's in brackets, and the difference."""
     columns = [
         Column("kappa", lambda band: f"{band[0]:.2g} to {band[1]:.2g}", numeric=False),
         Column("directions", lambda band: str(_known(results.value(rate, WHITE, band)).directions)),
@@ -30,15 +30,15 @@ def _known(value: BandValue | None) -> BandValue:
     return value
 
 
-def _cell(results: Results, rate: float, arm: str, band: tuple[float, float]) -> Cell:
+def _cell(results: Results, rate: float, arm: str, band: tuple[float, float]) -> str:
     known = _known(results.value(rate, arm, band))
     interval = known.excess.interval
-    notes = () if interval is None else (f"{known.excess.value:+.3f} ± {(interval.high - interval.low) / 2:.3f}",)
-    return Cell(f"{known.measured:.3f} ({known.law:.3f})", notes)
+    half = "" if interval is None else f" ± {(interval.high - interval.low) / 2:.3f}"
+    return f"{known.measured:.3f} ({known.law:.3f}): {known.excess.value:+.3f}{half}".replace("-", "\u2212")
 
 
 def judged(results: Results) -> list[str]:
-    """Return a sentence for each prediction of the page."""
+    """Return a sentence about the outcome of each prediction."""
     order = results.in_predicted_order()
     slow = results.rates[-1]
     others = [arm for arm in ARMS if arm != WHITE]
@@ -52,25 +52,25 @@ def judged(results: Results) -> list[str]:
     cells = [value for rate in results.rates for arm in others for value in results.values(rate, arm)]
     largest = max(value.measured / value.law for value in cells)
     return [
-        f"The order of the orders (prediction 1) is the law's in {sum(ok for *_, ok in order)} of {len(order)} bands.",
-        f"At {slow:g} and kappa above 0.32 (prediction 2), of {len(steep)} values {_verdicts(steep)}; the largest mean "
-        f"distance from the law is {max(abs(value.excess.value) for value in steep):.3f}.",
-        f"In flat directions (prediction 3) reshuffling's excess over the law at {results.rates[0]:g} minus that at "
-        f"{slow:g} is {_difference(results.flat_excess('reshuffling'))}. Of all orders but replacement there, "
-        + "; ".join(f"at {rate:g} {_verdicts(values)}" for rate, values in flat.items())
+        f"The orders rank as the law says in {sum(ok for *_, ok in order)} of {len(order)} bands (prediction 1).",
+        f"At {slow:g} and kappa above 0.32 (prediction 2), {_verdicts(steep)}. The largest mean distance from the law "
+        f"is {max(abs(value.excess.value) for value in steep):.3f}.",
+        f"In flat directions (prediction 3), reshuffling's excess over the law at {results.rates[0]:g} minus that at "
+        f"{slow:g} is {_difference(results.flat_excess('reshuffling'))}. Of all orders there except replacement: "
+        + "; ".join(f"at {rate:g}, {_verdicts(values)}" for rate, values in flat.items())
         + ".",
-        f"Shuffle once in flat directions (prediction 4): of {len(once)} values {_verdicts(once)}.",
+        f"Shuffle once in flat directions (prediction 4): {_verdicts(once)}.",
         f"In sharp directions, kappa above 5.6 (prediction 5), the smallest variance is "
-        f"{min(value.measured for value in sharp):.3f} of independent draws', where {_MOST} or more was predicted.",
-        f"All {len(cells)} values, whether or not a prediction covers them: {_verdicts(cells)}. Those off the law are "
-        f"mostly in flat directions at {results.rates[0]:g}; the largest is {largest:.1f} times the law.",
+        f"{min(value.measured for value in sharp):.3f} of that under independent draws; {_MOST} or more was predicted.",
+        f"Predicted or not, {_verdicts(cells)}. Those off the law are mostly in flat directions at "
+        f"{results.rates[0]:g}; the largest is {largest:.1f} times the law.",
     ]
 
 
 def _verdicts(values: Iterable[BandValue]) -> str:
     counts = Counter(value.verdict for value in values)
-    counts.setdefault(ON, 0)
-    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda item: item[0] != ON))
+    others = "".join(f", {counts[verdict]} {verdict}" for verdict in (UNDECIDED, OFF) if counts[verdict])
+    return f"{counts[ON]} of {counts.total()} values are {ON}{others}"
 
 
 def _difference(found: Difference) -> str:

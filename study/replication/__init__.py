@@ -1,4 +1,4 @@
-"""The replication study judged: its plan as data, the records, the rules of docs/study.md, and the page they make."""
+"""The replication study: its plan as data, its records, the rules of docs/study.md, and the page of its results."""
 
 from study.replication.claims import CLAIMS, Claim
 from study.replication.evidence import Evidence, read_evidence

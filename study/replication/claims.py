@@ -1,4 +1,4 @@
-"""The claims: their titles, which comparisons test them, and what these make of them."""
+"""The claims: their titles, the comparisons that test them, and the rules of their verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from study.replication.judgement import Judged, Judgement, Sign
 
-#: Verdicts on claims: of the paper, of this project, and of either. None of them reaches beyond this setting.
+#: Verdicts on claims of the paper, of this project, and of either. They hold in this setting only.
 OBSERVED, NOT_OBSERVED = "observed here", "not observed here"
 HELD, FAILED = "held here", "did not hold here"
 UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
@@ -17,7 +17,7 @@ UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
 class Claim:
     """A claim: its title, and what was done here to test it.
 
-    The rule makes the verdict of the comparisons that it rests on; `ours` is a claim of this project, not of the paper.
+    The rule turns the comparisons into a verdict. `ours` marks a claim of this project instead of the paper.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Claim:
 
 
 def _if(expected: Sign) -> Callable[[Sequence[Judged]], str]:
-    """Return the rule of a claim of the paper that a difference has this sign and matters."""
+    """Return the rule for a claim of the paper that a difference has this sign and matters."""
 
     def rule(found: Sequence[Judged]) -> str:
         (judged,) = found
@@ -69,7 +69,7 @@ def _level(found: Sequence[Judged]) -> str:
 
 
 def _control(found: Sequence[Judged]) -> str:
-    """Return what the negative control shows: whether a difference was claimed where there is none."""
+    """Return the outcome of the negative control: whether a difference was claimed where there is none."""
     (judged,) = found
     return "a false difference" if judged.sign else "no false difference"
 

@@ -1,4 +1,4 @@
-"""The study's records, arm by arm, as far as they are there; unlike runs are refused, diverged ones stay in."""
+"""The study's records by arm. Runs that are not alike are refused; diverged runs stay in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from study.replication.plan import ARMS, LEARNT, Arm
 Reading = Literal["test_error", "held_out_error"]
 #: What has to be equal in all runs of one comparison, by its name in a result.
 _ALIKE = ("machine", "hardware", "versions", "steps")
-#: What has to be equal in the two runs of a pair besides.
+#: What else has to be equal in the two runs of a pair.
 _PAIRED = ("initial_sha256", "data")
 
 
@@ -32,7 +32,7 @@ class ArmRuns:
         return tuple(seed for seed, run in self.runs.items() if run.status == "diverged")
 
     def errors(self, reading: Reading = "test_error") -> dict[int, float]:
-        """Return the error by seed, in percent; a diverged run has that of guessing; a finished one has to have it."""
+        """Return the error by seed, in percent. Diverged runs have the error of guessing."""
         guessing = 100 * (1 - 1 / known_data(self.arm.config).classes)
         return {
             seed: guessing if run.status == "diverged" else self._number(run, reading)
@@ -40,7 +40,7 @@ class ArmRuns:
         }
 
     def not_learnt(self) -> list[str]:
-        """Return the runs, by path, that had to end with their training images known by heart and did not."""
+        """Return the paths of the runs that had to memorise their training images and did not."""
         runs = self.runs.values() if self.arm.must_learn else ()
         return [run.path for run in runs if run.status == "diverged" or self._number(run, "clean_error") > LEARNT]
 
@@ -57,7 +57,7 @@ class Evidence:
 
     Attributes:
         arms: By name, in the order of the plan.
-        left_out: Runs of an arm's config whose seeds are not among the stated ones, such as pilots; by path.
+        left_out: Paths of runs of an arm's config with seeds that were not stated, such as pilots.
     """
 
     arms: Mapping[str, ArmRuns]
@@ -70,7 +70,7 @@ class Evidence:
             for earlier in run.told("earlier_hardware") or []:
                 _same("hardware", (run.path, earlier), (run.path, run.told("hardware")))
             for what in _ALIKE:
-                # A diverged run stops early; its steps are no choice of ours.
+                # A diverged run stops early, so its steps differ.
                 if what != "steps" or "diverged" not in (run.status, runs[0].status):
                     _same(what, *((each.path, _recorded(each, what)) for each in (runs[0], run)))
 

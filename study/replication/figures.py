@@ -17,7 +17,7 @@ from study.replication.training_loss import metric_by_epoch
 
 RATES = ("low", "paper", "high")
 _RATE_NAMES = ("0.1/√3", "0.1", "0.1√3")
-#: How far the marks of two orders stand from each other, so that their whiskers do not hide each other.
+#: The distance between the marks of two orders, so that their whiskers do not overlap.
 _ASIDE = {"reshuffling": -0.04, "srs": 0.04, "replacement": 0.12}
 _NAMES = {"srs": "SRS", "reshuffling": "reshuffling", "replacement": "batched replacement"}
 _GROUPS = (

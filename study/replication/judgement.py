@@ -25,11 +25,11 @@ Sign = Literal["better", "worse", ""]
 
 @dataclass(frozen=True)
 class Judged:
-    """A comparison and what the records say of it.
+    """A comparison and its result.
 
-    The effect is over the pairs that have ended, None for fewer than two. Runs of reshuffling that did not learn their
-    images by heart are there by path; those that diverged count with the error of guessing. The p-values are after
-    Holm's correction; None for the primary comparison, and before the last pair.
+    The effect is over the pairs that have ended; None for fewer than two. Runs of reshuffling that did not memorise
+    their images are listed by path. Diverged runs count with the error of guessing. The p-values are after Holm's
+    correction; None for the primary comparison, and before the last pair has ended.
     """
 
     comparison: Comparison
@@ -42,7 +42,7 @@ class Judged:
 
     @property
     def complete(self) -> bool:
-        """Whether every stated pair has ended; before that nothing is judged."""
+        """Whether every stated pair has ended; nothing is judged before."""
         return self.pairs == self.comparison.seeds
 
     @property
@@ -108,15 +108,14 @@ class Judgement:
 
     @property
     def primary(self) -> Judged:
-        """The one comparison that was stated to count."""
+        """The primary comparison."""
         return self[PRIMARY.name]
 
 
 def judge_study(evidence: Evidence, reading: Reading = "test_error") -> Judgement:
     """Return the judgement of all comparisons, with Holm's correction over all secondary ones.
 
-    A secondary comparison that is not judged yet counts in the correction with p = 1, so that their number is that of
-    the plan whatever has ended.
+    A secondary comparison that is not judged yet counts with p = 1: the correction covers the whole plan.
 
     Raises:
         ValueError: Runs that are to be compared were not executed alike.
@@ -138,7 +137,7 @@ def judge_study(evidence: Evidence, reading: Reading = "test_error") -> Judgemen
 
 
 def judge(comparison: Comparison, evidence: Evidence, reading: Reading) -> Judged:
-    """Return what the records say of one comparison."""
+    """Return the result of one comparison."""
     evidence.check_alike(comparison.arms)
     effect = evidence.difference(comparison.first, comparison.second, comparison.seeds, reading)
     if comparison.base is not None:

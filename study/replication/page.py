@@ -1,4 +1,4 @@
-"""What the records put into docs/replication.md: its generated parts by name, and its pictures by file name."""
+"""The generated parts of docs/replication.md by name, its pictures by file name, and the page of details."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from replenish.lab.show.markdown import table_lines
 from replenish.lab.verdict import signed
 from study.decisive import PUBLISHED, RULE
 from study.replication.evidence import Evidence
-from study.replication.exploratory import exploratory_table
+from study.replication.exploratory import log_loss_sentence
 from study.replication.figures import forest, losses_picture, rates_picture
 from study.replication.judgement import judge_study
 from study.replication.paper_claims import paper_claims, paper_claims_table
 from study.replication.plan import ARMS, SECONDARY
 from study.replication.power import cost_sentence, known_deviations, power_table
-from study.replication.tables import arms_table, claims_table, comparisons_table, second_reading_table
+from study.replication.tables import (
+    arms_table,
+    claims_table,
+    commands,
+    comparisons_table,
+    other_measures_table,
+    p_values_table,
+)
 from study.replication.text import headline, recommendations
 from study.replication.training_loss import losses_sentence, losses_table
 
@@ -39,23 +46,17 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
 
     The power calculation needs the runs of table 3 at the scale mini, by experiment.
     """
-    first, second = judge_study(evidence), judge_study(evidence, "held_out_error")
+    first = judge_study(evidence)
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
     stated = sum(arm.seeds for arm in ARMS.values())
     so_many = f"All {stated}" if ended == stated else f"{ended} of the {stated}"
     progress = f"{so_many} runs of the study have ended."
-    holm = (
-        f"Holm's correction is over the {2 * len(SECONDARY)} p-values of the {len(SECONDARY)} comparisons below the "
-        "first. Comparisons that are not judged yet count with p = 1."
-    )
     return {
         "headline": f"{headline(first)}\n\n{progress}",
         "recommendations": "\n".join(f"- {sentence}" for sentence in recommendations(first)),
         "claims": _lines(claims_table(first)),
         "paper-claims": _lines(paper_claims_table(paper_claims(evidence, first, table3))),
-        "exploratory": _lines(exploratory_table(evidence)),
-        "comparisons": f"{_lines(comparisons_table(first))}\n\n{holm}",
-        "second-reading": _lines(second_reading_table(first, second)),
+        "comparisons": _lines(comparisons_table(first)),
         "training-loss": f"{losses_sentence(evidence)}\n\n{_lines(losses_table(evidence))}",
         "runs": _lines(arms_table(evidence)),
         "rule": RULE,
@@ -64,8 +65,28 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
     }
 
 
+def details(evidence: Evidence) -> str:
+    """Return the Markdown page beside the records: p-values, the other measures, and the commands."""
+    sections = [
+        "# The replication study: details",
+        "[The replication](../../docs/replication.md) has the results; `python -m study pages` writes this page.",
+        "## p-values",
+        f"Holm's correction is over the {2 * len(SECONDARY)} p-values of the {len(SECONDARY)} comparisons below the "
+        "first. Comparisons that are not judged yet count with p = 1.",
+        _lines(p_values_table(judge_study(evidence))),
+        "## Other measures",
+        "The same networks on the training images that were not used: 47,500, or 40,000 for `mini`. As stated, they "
+        "cannot change a verdict. The test log-loss was not in the plan, so it has no verdict, and its p-values are "
+        f"not corrected. {log_loss_sentence(evidence)}",
+        _lines(other_measures_table(evidence, judge_study(evidence, "held_out_error"))),
+        "## Made by",
+        "\n".join(f"- {command}" for command in commands(evidence)),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
 def readme_part(evidence: Evidence) -> str:
-    """Return what the README says of the study: the page's first sentences, and the paper's effect beside ours."""
+    """Return the README's part: the page's first sentences, and the paper's effect beside ours."""
     judgement = judge_study(evidence)
     comparison, effect = judgement.primary.comparison, judgement.primary.effect
     interval = None if effect is None else effect.interval()

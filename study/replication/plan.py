@@ -1,7 +1,7 @@
 """What docs/study.md states, as data: the arms with their seeds, the primary comparison, and all secondary ones.
 
-Nothing here depends on a record. The page names one arm without a contrast, batched replacement; that it is set against
-reshuffling, as the paper's sentence on it does, was decided before any run of it had ended.
+Nothing here depends on a record. The page names one arm without a contrast: batched replacement. We decided to compare
+it with reshuffling, as the paper does, before any of its runs had ended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from study.experiments import EXPERIMENTS
 MARGIN = 0.5
 #: A part tests its claim if every run of its reshuffling arms ends with at most this clean training error, in percent.
 LEARNT = 1.0
-#: The parts whose networks have to know their training images by heart.
+#: The parts whose networks have to memorise their training images.
 MEMORISING = ("rates", "unit", "coarse")
 #: Pairs of the primary comparison, and of every other.
 PRIMARY_SEEDS, SEEDS = 20, 10
@@ -32,7 +32,7 @@ class Arm:
 
     @property
     def must_learn(self) -> bool:
-        """Whether its claim is tested only if its runs know their training images by heart."""
+        """Whether its claim is tested only if its runs memorise their training images."""
         return self.name.split("/")[0] in MEMORISING and self.config.order == "reshuffling"
 
 

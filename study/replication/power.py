@@ -25,9 +25,9 @@ _FEWEST = 5
 
 
 def chance_to_settle(pairs: int, deviation: float) -> float:
-    """Return the probability that so many pairs settle the question rightly, if the published gain is there or none is.
+    """Return the probability that this many pairs tell the published gain from no gain.
 
-    Either truth is half of the gain away from the threshold, so the interval leaves that out with the power of a
+    Either truth is half of the gain away from the threshold. So the interval excludes the threshold with the power of a
     one-sample t test: one minus Student's noncentral distribution at its two-sided 5 % quantile.
 
     Example:
@@ -42,9 +42,9 @@ def chance_to_settle(pairs: int, deviation: float) -> float:
 
 
 def known_deviations(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, float]:
-    """Return the standard deviations of a paired difference that are known, in points, by where they are from.
+    """Return the known standard deviations of a paired difference, in points, by their source.
 
-    A comparison with fewer than five pairs says too little.
+    Comparisons with fewer than five pairs are left out.
     """
     found = {"two runs of WRN-28-10, published": math.sqrt(2) * PUBLISHED_DEVIATION}
     rows = [table3[name] for name in ("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175") if name in table3]

@@ -1,4 +1,4 @@
-"""The study's tables: the claims, every comparison on either reading, and what was run."""
+"""The study's tables: our claims, every comparison, its p-values, other measures, and what was run."""
 
 from __future__ import annotations
 
@@ -11,53 +11,69 @@ from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
 from study.replication.claims import CLAIMS, Claim
 from study.replication.evidence import ArmRuns, Evidence
+from study.replication.exploratory import log_loss_difference, nats
 from study.replication.judgement import Judged, Judgement
 from study.replication.text import interval_words
 
 
 def claims_table(judgement: Judgement) -> Table:
-    """Return every claim with its verdict."""
+    """Return the claims of this project with their verdicts; those of the paper are in `paper_claims`."""
     columns = (
         Column("claim", lambda claim: claim.title, numeric=False),
-        Column("whose", lambda claim: "ours" if claim.ours else "paper", numeric=False),
         Column("our test", lambda claim: claim.test, numeric=False),
         Column("effect here", lambda claim: _claim_effect(claim, judgement), "points, 95 % interval", numeric=False),
         Column("verdict here", lambda claim: claim.verdict(judgement), numeric=False),
     )
-    return Table("claims", "The claims", columns, [(claim.name, claim) for claim in CLAIMS])
+    return Table("claims", "Our claims", columns, [(claim.name, claim) for claim in CLAIMS if claim.ours])
 
 
 def comparisons_table(judgement: Judgement) -> Table:
-    """Return every comparison with its effect, p-values and verdict."""
+    """Return every comparison with its effect and verdict."""
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
         Column("n", _n),
         Column("effect", lambda judged: _mean(judged.effect)),
         Column("95 % interval", lambda judged: _between(judged.effect)),
         Column("90 % interval", lambda judged: _between(judged.effect, 0.9)),
-        Column("sd of pairs", lambda judged: _deviation(judged.effect)),
-        Column("p", lambda judged: _p(judged, judged.effect.p_value if judged.effect else None)),
-        Column("p, Holm", lambda judged: _p(judged, judged.adjusted_p)),
-        Column("p of equivalence", lambda judged: _p(judged, judged.equivalence_p)),
-        Column("p of equivalence, Holm", lambda judged: _p(judged, judged.adjusted_equivalence_p)),
         Column("by itself", lambda judged: judged.uncorrected, numeric=False),
         Column("verdict", lambda judged: judged.verdict, numeric=False),
     )
     return Table("comparisons", "All", columns, [(judged.comparison.name, judged) for judged in judgement.every])
 
 
-def second_reading_table(first: Judgement, second: Judgement) -> Table:
-    """Return every comparison on the second reading, beside the first reading's effect."""
+def p_values_table(judgement: Judgement) -> Table:
+    """Return the p-values of every comparison, before and after Holm's correction."""
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
-        Column("n", _n),
-        Column("test images", lambda judged: _mean(first[judged.comparison.name].effect)),
-        Column("images not used", lambda judged: _mean(judged.effect)),
-        Column("95 % interval", lambda judged: _between(judged.effect)),
-        Column("sd of pairs", lambda judged: _deviation(judged.effect)),
-        Column("it would say", lambda judged: judged.verdict, numeric=False),
+        Column("sd of pairs", lambda judged: percent(judged.effect.deviation if judged.effect else None)),
+        Column("p", lambda judged: _p(judged, judged.effect.p_value if judged.effect else None)),
+        Column("p, Holm", lambda judged: _p(judged, judged.adjusted_p)),
+        Column("p of equivalence", lambda judged: _p(judged, judged.equivalence_p)),
+        Column("p of equivalence, Holm", lambda judged: _p(judged, judged.adjusted_equivalence_p)),
     )
-    return Table("second", "Second reading", columns, [(judged.comparison.name, judged) for judged in second.every])
+    return Table("p-values", "p-values", columns, [(judged.comparison.name, judged) for judged in judgement.every])
+
+
+def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
+    """Return every comparison on the training images that were not used, and its difference of test log-loss."""
+    log_losses = {judged.comparison.name: log_loss_difference(evidence, judged.comparison) for judged in second.every}
+
+    def log_loss(judged: Judged) -> str:
+        effect = log_losses[judged.comparison.name]
+        return _loss(effect) if effect is not None and judged.complete else NOTHING
+
+    def p_value(judged: Judged) -> str:
+        effect = log_losses[judged.comparison.name]
+        return p_words(effect.p_value) if effect is not None and judged.complete else NOTHING
+
+    columns = (
+        Column("comparison", lambda judged: judged.comparison.label, numeric=False),
+        Column("error on images not used", lambda judged: _error(judged.effect), "points, 95 % interval"),
+        Column("it would say", lambda judged: judged.verdict, numeric=False),
+        Column("test log-loss", log_loss, "nats, 95 % interval"),
+        Column("p, uncorrected", p_value),
+    )
+    return Table("second", "Other measures", columns, [(judged.comparison.name, judged) for judged in second.every])
 
 
 def arms_table(evidence: Evidence) -> Table:
@@ -73,19 +89,15 @@ def arms_table(evidence: Evidence) -> Table:
         Column("clean training error", _largest_clean, "largest, %"),
         Column("time", _time, "of a run, median"),
     )
+    remarks = [f"Left out, since its seed was not stated: {path}" for path in evidence.left_out]
+    return Table("arms", "What was run", columns, list(evidence.arms.items()), remarks=remarks)
+
+
+def commands(evidence: Evidence) -> list[str]:
+    """Return the commands that made the runs, each with its commit and the number of its runs."""
     ended = [run for arm in evidence.arms.values() for run in arm.runs.values()]
-    made = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
-    made_by = "; ".join(f"{command} at commit {commit} ({n} runs)" for (command, commit), n in sorted(made.items()))
-    return Table(
-        "arms",
-        "What was run",
-        columns,
-        list(evidence.arms.items()),
-        remarks=[
-            *(f"Left out, since its seed was not stated: {path}" for path in evidence.left_out),
-            f"Made by {made_by}.",
-        ],
-    )
+    origins = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
+    return [f"`{command}` at commit `{commit}`: {count} runs" for (command, commit), count in sorted(origins.items())]
 
 
 def _claim_effect(claim: Claim, judgement: Judgement) -> str:
@@ -109,8 +121,12 @@ def _between(effect: Difference | None, coverage: float = 0.95) -> str:
     return NOTHING if effect is None else interval_words(effect, coverage)
 
 
-def _deviation(effect: Difference | None) -> str:
-    return percent(None if effect is None else effect.deviation)
+def _error(effect: Difference | None) -> str:
+    return NOTHING if effect is None else f"{signed(effect.mean)} ({interval_words(effect)})"
+
+
+def _loss(effect: Difference) -> str:
+    return f"{nats(effect.mean)} ({interval_words(effect, show=nats)})"
 
 
 def _p(judged: Judged, value: float | None) -> str:

@@ -1,8 +1,8 @@
 """Figure 2's lower training loss: is it in the network, or in how the order measures it?
 
-The loss measured while training (online) meets each image when the order brings it, and the more regular the visits,
-the longer ago the last one is on average: at equal weights reshuffling's online loss is the highest. The clean loss is
-taken of all images at once, with dropout off, so that no order can bend it.
+The online loss is measured while training, when the order visits an image. The more regular the visits, the longer ago
+the last one is on average, so at equal weights reshuffling's online loss is the highest. The clean loss is measured on
+all images at once, with dropout off, so it does not depend on the order.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LAST_LARGE, EPOCHS = 35, (20, 35, 60)
 
 @dataclass(frozen=True)
 class LossDifference:
-    """SRS minus reshuffling at an effective epoch, in what is measured of the training images.
+    """SRS minus reshuffling at an effective epoch: the losses and the error on the training images.
 
-    The bias is that of the online loss minus the clean one: what the order does to the measuring.
+    The bias is the online loss minus the clean loss: the effect of the order on the measurement.
     """
 
     epoch: int
@@ -90,7 +90,7 @@ def losses_table(evidence: Evidence) -> Table:
 
 
 def metric_by_epoch(arm: ArmRuns, name: str) -> dict[int, dict[int, float]]:
-    """Return a metric by effective epoch and seed, of every finished run that measured it then."""
+    """Return a metric of the finished runs by effective epoch and seed."""
     found: dict[int, dict[int, float]] = {}
     for seed, run in arm.runs.items():
         for line in run.metrics if run.status == "finished" else ():

@@ -24,7 +24,7 @@ def test_the_page_as_a_paper(paper: dict[str, Any]) -> None:
     assert [Path(picture).name for picture in pictures] == re.findall(r"^!\[[^\]]*\]\(([^)]*)\)$", page, re.MULTILINE)
     assert all(Path(picture).exists() for picture in pictures)
     assert html.count("<figcaption>") == len(pictures) == 3
-    assert html.count("<table>") == 8
+    assert html.count("<table>") == 6
     assert '<div class="abstract">' in html
     assert "<!--" not in html
     assert not re.findall(r'href="(?!https?:)', html)

@@ -61,7 +61,7 @@ def test_processes(world: int) -> None:
 
 @pytest.mark.parametrize(("world", "workers"), [(1, 2), (1, 3), (2, 2), (4, 5)])
 def test_workers_get_whole_batches(world: int, workers: int) -> None:
-    """As grain deals records: to processes in turn, there to workers in turn, whose batches are taken in turn."""
+    """grain deals records to processes in turn, then to workers in turn, and reads the workers' batches in turn."""
     shares = []
     for rank in range(world):
         sampler = OrderSampler(order(), shard_options=shards(world, rank), worker_count=workers)

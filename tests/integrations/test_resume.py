@@ -156,6 +156,14 @@ class TestPyTorch:
             next(batches)
         assert list(loader) == stream(3, 10)
 
+    def test_batches_of_another_size(self) -> None:
+        sampler = SRSSampler(DATA, 4, seed=3)
+        seen = list(islice(DataLoader(DATA, sampler=sampler, batch_size=8, collate_fn=batch_numbers), 3))
+        resumed, again = indices()
+        resumed.load_state_dict(sampler.state_dict(step=3))  # 24 samples, which are six steps
+        way = "batches of another size than the `SRSSampler`'s given as the step"
+        lost("PyTorch", way, seen=list(itertools.chain(*seen, *again)), whole=list(itertools.chain(*stream(0, 10))))
+
     def test_cycle_keeps_the_first_pass(self) -> None:
         whole = list(islice(itertools.cycle(srs()[1]), 20))
         lost("PyTorch", "`itertools.cycle(loader)`", seen=whole, whole=stream(0, 20))
@@ -346,7 +354,7 @@ class TestLightning:
             self.fit(loader, sampler, checkpoint=tmp_path / "c.ckpt", max_epochs=3)
 
     @pytest.mark.parametrize("workers", [0, 1])
-    def test_a_tuner(self, workers: int) -> None:
+    def test_a_tuner(self, workers: int, tmp_path: Path) -> None:
         """It trains without the callback, and leaves a pass early."""
         import lightning
         from lightning.pytorch.tuner import Tuner
@@ -357,6 +365,7 @@ class TestLightning:
         trainer = lightning.Trainer(
             accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
             use_distributed_sampler=False, callbacks=[SamplerCheckpoint(sampler)], max_epochs=1,
+            enable_checkpointing=False, default_root_dir=tmp_path,
         )  # fmt: skip
         module = lightning_module()
         module.lr = 1e-9
@@ -694,11 +703,11 @@ class TestHuggingFace:
             exact("Hugging Face Trainer", way, seen=rest, whole=stream(step, 22))
         resumed = str(tmp_path / "a" / "checkpoint-7")
         rest = self.train(kind, tmp_path / "b", resumed, ignore_data_skip=True)
-        way = "without the adapter: the same, with `ignore_data_skip=True`"
+        way = "without the adapter: a loader with our sampler and `ignore_data_skip=True`"
         lost("Hugging Face Trainer", way, seen=rest, whole=stream(7, 22))
         whole = self.train(kind, tmp_path / "c", callbacks=[self.cut()], save_steps=7)
         rest = self.train(kind, tmp_path / "b", str(tmp_path / "c" / "checkpoint-7"))
-        way = "without the adapter: the same, after an epoch that was cut short"
+        way = "without the adapter: a loader with our sampler, after an epoch that was cut short"
         lost("Hugging Face Trainer", way, seen=rest, whole=whole[7:])
 
 
@@ -872,7 +881,7 @@ class TestStreams:
             rest, whole = train(str(tmp_path / f"checkpoint-{step}")), expected[step * parts :]
             exact("streams", "Hugging Face Trainer, `StreamPosition`", seen=rest, whole=whole, where=step)
         if parts == 1 and not workers:
-            way = "the same without `ignore_data_skip=True`"
+            way = "`StreamPosition` without `ignore_data_skip=True`"
             with refused("streams", way, match="ignore_data_skip should be True"):
                 train(ignore_data_skip=False)
             way = "a stream as the dataset of `SRSTrainer`"

@@ -32,6 +32,7 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
         "`state_dict()` without a step, within an epoch": (REFUSED, "`state_dict(step)`, the steps trained"),
         "a step counted within the epoch": (REFUSED, "epoch * `len(loader)` + the batches trained in it"),
         "optimizer steps of accumulated gradients given as the step": (LOST, "count batches"),
+        "batches of another size than the `SRSSampler`'s given as the step": (LOST, "`batch_size=sampler.share_size`"),
         "`zip(loader, loader)`": (REFUSED, "two samplers"),
         "`seek` or `load_state_dict` within a pass": (REFUSED, "`iter(loader)` after it"),
         "copies of the sampler, made within an epoch": (REFUSED, "`load_state_dict(state_dict(step))`"),
@@ -144,8 +145,8 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
             "`drop_last=True`",
         ),
         "without the adapter: a loader with our sampler": (EXACT, ""),
-        "without the adapter: the same, after an epoch that was cut short": (LOST, "`SRSTrainer`"),
-        "without the adapter: the same, with `ignore_data_skip=True`": (LOST, "`SRSTrainer`"),
+        "without the adapter: a loader with our sampler, after an epoch that was cut short": (LOST, "`SRSTrainer`"),
+        "without the adapter: a loader with our sampler and `ignore_data_skip=True`": (LOST, "`SRSTrainer`"),
     },
     "Keras": {
         "a saved model, at any batch": (EXACT, ""),
@@ -178,7 +179,7 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
         "a loop with `Progress` that does not count": (REFUSED, "`progress.step += 1`"),
         "Lightning Trainer, `SamplerCheckpoint(dataset)`, checkpoints every n steps": (EXACT, ""),
         "Hugging Face Trainer, `StreamPosition`": (EXACT, ""),
-        "the same without `ignore_data_skip=True`": (REFUSED, "`ignore_data_skip=True`"),
+        "`StreamPosition` without `ignore_data_skip=True`": (REFUSED, "`ignore_data_skip=True`"),
         "a stream as the dataset of `SRSTrainer`": (REFUSED, "`StreamPosition`"),
     },
 }
@@ -235,20 +236,10 @@ def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
 
 
 def table() -> str:
-    """Return what docs/integrations/index.md shows: the ways of each stack by their result.
-
-    What to write instead of a way that raises is in the error, so only the other remedies are shown.
-    """
-    lines = []
+    """Return the table of docs/integrations/index.md: the ways that give other batches without an error of ours."""
+    lines = ["| framework | not kept | write instead |", "|---|---|---|"]
     for stack, ways in WAYS.items():
-        lines += [f"### {stack}", ""]
-        for result in (EXACT, REFUSED, WARNED, LOST):
-            found = [
-                f"{way} ({remedy})" if remedy and result != REFUSED else way
-                for way, (outcome, remedy) in ways.items()
-                if outcome == result
-            ]
-            if found:
-                lines.append(f"- {result.capitalize()}: {' · '.join(found)}.")
-        lines.append("")
+        for way, (outcome, remedy) in ways.items():
+            if outcome in (LOST, WARNED):
+                lines.append(f"| {stack} | {way}{' (it warns)' if outcome == WARNED else ''} | {remedy} |")
     return "\n".join(lines)

@@ -85,6 +85,8 @@ def test_report_goes_where_it_is_told(demonstration: tuple[Path, str], tmp_path:
 
 
 def test_report_over_nothing(tmp_path: Path) -> None:
+    code, output = invoke("report", str(tmp_path), "--out", "page.txt")
+    assert (code, "--out should be a file name that ends in .html, but got 'page.txt'" in output) == (2, True)
     code, output = invoke("report", str(tmp_path))
     assert code == 2
     assert "there are no runs in" in output

@@ -18,7 +18,7 @@ from replenish.lab import Hardware
 from replenish.lab.atomic_files import write_atomically, write_flushed
 from replenish.lab.jobs import Job, job_from, plan
 from replenish.lab.runs.checkpoints import CHECKPOINT, PREVIOUS_CHECKPOINT
-from replenish.lab.runs.folder import CONFIG, RESULT, RunFolder
+from replenish.lab.runs.folder import CONFIG, METRICS, RESULT, RunFolder
 
 # ---- The folder ----
 
@@ -106,6 +106,14 @@ def test_a_damaged_config_is_a_sentence_that_names_the_file(folder: RunFolder, c
     with pytest.raises(ValueError, match=r"config\.json") as caught:
         folder.claim(TINY)
     assert "\n" not in str(caught.value)
+
+
+def test_what_is_missing_or_changed_after_the_end_is_named(folder: RunFolder) -> None:
+    folder.write_metrics([{"epoch": 1, "test_error": 50.5}])
+    folder.write_result({"status": "finished", "test_error": 50.5})
+    (folder.path / METRICS).unlink()
+    with pytest.raises(ValueError, match=rf"^{METRICS} in .* was changed after the run had ended"):
+        folder.result()
 
 
 def test_a_second_owner_is_refused(folder: RunFolder) -> None:

@@ -145,7 +145,7 @@ def test_words_are_sorted_by_counting_as_by_comparing(size: int) -> None:
 
 
 class Tied(KeyedWords):
-    """Words of which the first two times that they are asked for have two equal ones."""
+    """Random words; the first two calls return two equal ones among them."""
 
     asked = 0
 
@@ -209,7 +209,7 @@ def test_how_long_a_sample_stays_is_geometric() -> None:
         found = np.array(epoch(ShuffleBuffer(2_000, 50, seed=seed, buffer_size=size), 0))
         came = np.empty(2_000, dtype=np.int64)
         came[found] = np.arange(2_000)
-        entered = np.arange(size, 1_000)  # with draw number i - size; long before the end, where the buffer is emptied
+        entered = np.arange(size, 1_000)  # index i enters with draw i - size; the end is left out
         stays.append(came[entered] - (entered - size) - 1)
     counts = np.bincount(np.minimum(np.concatenate(stays), 100), minlength=101)
     expected = stats.geom.pmf(np.arange(1, 102), 1 / size) * counts.sum()

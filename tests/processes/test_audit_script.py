@@ -156,7 +156,7 @@ def test_scripts_without_a_training(text: str, code: int, said: str, tmp_path: P
             ["--resume", "x", "--html=page.html", AUDITED],
             "--html should be left out with --resume, which makes no use of it",
         ),
-        (["--resume", "", AUDITED], "--resume should be the command that resumes, but is empty"),
+        (["--resume", "", AUDITED], "--resume should be a command, but got ''"),
         (["--html=page.txt", AUDITED], "--html should be the name of a .html file, but got page.txt"),
         (["nowhere.py"], "nowhere.py is not a file; give the path of a Python script, or -m and a module"),
     ],
@@ -180,7 +180,7 @@ def test_wrong_arguments(words: list[object], said: str, tmp_path: Path) -> None
 def test_a_resume_is_exact_or_the_audit_counts_what_it_repeats_and_skips(
     way: str, level: str, sentence: str, tmp_path: Path
 ) -> None:
-    command = f"python {RESUMES} {way} --resume {{checkpoint}}"
+    command = f"{sys.executable} {RESUMES} {way} --resume {{checkpoint}}"
     done = audited("--resume", command, "--json", tmp_path / "found.json", RESUMES, way, cwd=tmp_path)
     assert done.returncode == (level == "fault"), done.stdout + done.stderr
     found = {each["name"]: each for each in json.loads((tmp_path / "found.json").read_text())["findings"]}

@@ -1,4 +1,4 @@
-"""Part S of the second study: what each fault changes, on CIFAR-100 where it is there."""
+"""Part S of the second study: what each fault changes. Uses CIFAR-100 if it is available."""
 
 import dataclasses
 

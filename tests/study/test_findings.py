@@ -48,6 +48,7 @@ def test_the_replication_holds_what_the_records_say() -> None:
         assert f"<!-- begin: {name} -->\n\n{text.strip()}\n\n<!-- end: {name} -->" in page, again
     assert page.count("<!-- begin: ") == len(made)
     assert pages.readme_part(evidence) in readme, again
+    assert pages.DETAILS.read_text() == pages.details(evidence), again
     assert made["headline"].startswith(pages.readme_part(evidence).split("\n\n")[0])
     for name, picture in pages.pictures(evidence).items():
         assert (ROOT / "docs" / name).read_text() == picture, again

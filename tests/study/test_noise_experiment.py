@@ -166,6 +166,7 @@ def test_the_page_and_the_picture_are_those_of_the_records(results: Results | No
         return
     assert written == page.text(results), "run `python -m study pages`"
     assert (ROOT / page.PICTURE).read_text() == page.picture(results)
+    assert (page.RESULTS / page.TABLES).read_text() == page.tables(results)
 
 
 def test_the_records_are_of_the_experiment_as_it_was_stated(results: Results | None) -> None:

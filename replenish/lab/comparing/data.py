@@ -97,7 +97,7 @@ def compare(
             40 effective epochs of the paper's recipe, with crops padded by an eighth of the image.
 
     Returns:
-        The answer: its verdicts, the metric by order and seed, and the path of its page, with curves and every seed.
+        The answer, with its verdicts, the metric by order and seed, and the path of its page of curves and every seed.
 
     Example:
         >>> import tempfile

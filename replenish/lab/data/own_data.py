@@ -25,7 +25,7 @@ def as_dataset(
     """Return your own data as a `Dataset`; every image is read once, in order.
 
     A split is (images, labels) arrays, a torch dataset of (image, label), or a Hugging Face dataset with a column of
-    images and one of labels. Data are one split, of which a fifth of every class is held out for testing, or a pair of
+    images and one of labels. Data are one split (a fifth of every class is held out for testing), or a pair of
     splits for training and testing, or a mapping with "train" and "test" (or "validation"), such as a `DatasetDict`.
 
     Images are uint8, or floats from 0 to 1, or Pillow's: grey or with 1 or 3 channels, last or, in tensors, first.

@@ -1,4 +1,4 @@
-"""Runs on this machine: one after the other in this process, or several at once, each in a process of its own.
+"""Runs on this machine: one after the other in this process, or several at once, each in its own process.
 
 Such a process is this module as a program, with its job as JSON; its progress is in the run's folder.
 """

@@ -56,7 +56,7 @@ def fast_layout(images: Tensor) -> Tensor:
     """Return the images channels last on a CPU, where that layout is faster, else as they are.
 
     Convolutions keep the layout of their input, so one call in front of the network decides for all of it;
-    `docs/models.md` has the measurements. Values are the same up to rounding. On other devices the choice is the
+    `benchmarks/README.md` has the measurements. Values are the same up to rounding. On other devices the choice is the
     caller's (`model.to(memory_format=...)`), since there it depends on the precision.
 
     Images that come from an array (batch, height, width, channels) by `permute` are channels last already, and are not

@@ -53,6 +53,11 @@ def network_name(make: MakeNetwork) -> str:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = make()
+    return name_of(network, make)
+
+
+def name_of(network: nn.Module, make: MakeNetwork) -> str:
+    """Return the name of a network that `make` has just made; see `network_name`."""
     if not isinstance(network, nn.Module):
         raise TypeError(f"model should return a torch.nn.Module, but it returned a {type(network).__name__}")
     kind, label = type(network), getattr(make, "replenish_label", None)

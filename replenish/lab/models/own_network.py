@@ -20,8 +20,8 @@ from replenish.lab.models.network_digest import MakeNetwork, network_digest
 
 #: Packages of networks, each with its module and the function that makes a network by name.
 ZOOS = {"torchvision": ("torchvision.models", "get_model"), "timm": ("timm", "create_model")}
-#: Names whose digests this process has compared: a training may fill a cache, which is a global value.
-_verified: set[str] = set()
+#: Networks whose digests this process has compared: a training may fill a cache, which is a global value.
+_verified: set[tuple[Any, ...]] = set()
 
 
 def is_own(name: str) -> bool:
@@ -45,13 +45,14 @@ def own_network(name: str, channels: int, classes: int, image_size: int | tuple[
     else:
         found = _imported(module, function)
         make = _bound(found, place, {"in_channels": channels, "num_classes": classes, "image_size": image_size}, more)
-    if digest and name not in _verified:
+    checked = (name, channels, classes, image_size, *sorted(more.items()))
+    if digest and checked not in _verified:
         if network_digest(make) != digest:
             raise ValueError(
                 f"the network {place} has changed since its runs began, when its digest was {digest}; use another "
                 f"folder for its new runs"
             )
-        _verified.add(name)
+        _verified.add(checked)
     return make
 
 

@@ -14,7 +14,7 @@ from replenish.lab.report.figures import curves, paper_figure, seeds_figure
 from replenish.lab.report.findings import Rules, claims, findings, order_pairs, read_rules
 from replenish.lab.report.grouping import Group, by_experiment, by_recipe, without_repeats
 from replenish.lab.report.inventory import facts, inventory, notices
-from replenish.lab.report.tables import FULL_SCALE, difference_cell, experiments_table, paper_tables
+from replenish.lab.report.tables import FULL_SCALE, difference_cell, orders_table, paper_tables
 from replenish.lab.report.text import data_words, p_words, recipe_titles, recipe_words
 from replenish.lab.runs import RunRecord, read_runs
 from replenish.lab.show import Cell, Column, Figure, Page, Section, Table
@@ -162,18 +162,18 @@ def verdicts_section(sections: Sequence[Section]) -> Section:
     return Section("verdicts", "Verdicts", intro, findings=(replace(most, name="most-seeds"),), blocks=(table,))
 
 
-def orders_section(orders: Mapping[str, Group], name: str, title: str = "", rules: Rules | None = None) -> Section:
+def orders_section(orders: Mapping[str, Group], name: str, title: str, rules: Rules | None) -> Section:
     """Return the section of one recipe and its orders: findings, a table, curves and every seed."""
     made = findings(order_pairs(orders), f"{name}-finding", rules)
     config = next(iter(orders.values())).config
     blocks = [
-        experiments_table(orders, f"{name}-orders"),
+        orders_table(orders, f"{name}-orders"),
         seeds_figure(orders, f"{name}-seeds"),
         curves(orders, name=f"{name}-curves"),
     ]
     return Section(
         name=name,
-        title=title or recipe_titles([config])[0],
+        title=title,
         paragraphs=(recipe_words(config),),
         findings=made,
         blocks=tuple(block for block in blocks if block is not None),

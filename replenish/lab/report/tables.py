@@ -67,15 +67,12 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
             )
 
 
-def experiments_table(groups: Mapping[str, Group], name: str, title: str = "Test error by order") -> Table:
-    """Return a table with one row for each order or experiment: the test error, and how long a run takes."""
-    return Table(
-        name,
-        title,
-        EXPERIMENTS_COLUMNS,
-        [(label, Entry(label, group)) for label, group in groups.items()],
-        caption="Test error in percent at the last epoch, over the seeds that finished.",
-    )
+def orders_table(orders: Mapping[str, Group], name: str) -> Table:
+    """Return a table with one row for each order: the test error, and how long a run takes."""
+    rows = [(label, error_cell(group), _time(group)) for label, group in orders.items()]
+    caption = "Test error in percent at the last epoch, over the seeds that finished."
+    notes = ["", "n, 95 % interval", "mean per run"]
+    return Table.of_rows(name, "Test error by order", ["Order", "Mean", "Time"], rows, caption, notes=notes)
 
 
 def entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: bool = False) -> list[Entry]:
@@ -127,9 +124,8 @@ class Entry:
         return signed(self.printed - other)
 
 
-def _error_cell(entry: Entry) -> Cell:
+def error_cell(group: Group) -> Cell:
     """Return the mean test error, n, the interval, and the runs that are not in it."""
-    group = entry.group
     missing = [f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status))]
     if not group.errors:
         return Cell(NOTHING, ("n = 0", *missing))
@@ -154,11 +150,6 @@ def difference_cell(found: Difference, interval: Interval | None) -> Cell:
         ends = f"{signed(interval.low)} to {signed(interval.high)}"
         ends += "" if interval.coverage == COVERAGE else f" ({100 * interval.coverage:.3g} %)"
     return Cell(signed(found.mean), (f"n = {found.n}", ends))
-
-
-def here(printed: str, used: str) -> Cell:
-    """Return a setting as the paper prints it, and as it was here where that differs."""
-    return Cell(printed, () if printed == used else (f"here {used}",))
 
 
 def method(entry: Entry) -> Cell:
@@ -190,17 +181,17 @@ def parameters(entry: Entry) -> Cell:
 TABLE2_COLUMNS = (
     Column("Method", method, numeric=False),
     Column("Data", data, numeric=False),
-    Column("Source", lambda e: e.row.reference, numeric=False, brief=False),
-    Column("Depth(-k)", lambda e: e.row.depth or NOTHING, numeric=False, brief=False),
-    Column("Params.", parameters, brief=False),
+    Column("Source", lambda e: e.row.reference, numeric=False),
+    Column("Depth(-k)", lambda e: e.row.depth or NOTHING, numeric=False),
+    Column("Params.", parameters),
 )
 TABLE3_COLUMNS = (
     Column("Method", method, numeric=False),
-    Column("B", lambda e: here(str(e.row.batch_size), str(e.group.config.batch_size))),
+    Column("B", lambda e: str(e.row.batch_size)),
     Column("LR schedule", schedule, numeric=False),
-    Column("Decay", lambda e: here(f"{e.row.decay:g}", f"{e.group.config.decay_factor:g}")),
+    Column("Decay", lambda e: f"{e.row.decay:g}"),
 )
-OURS = Column("Ours", _error_cell, "mean at the last epoch, n, 95 % interval")
+OURS = Column("Ours", lambda e: error_cell(e.group), "mean at the last epoch, n, 95 % interval")
 
 
 def results(minus: str) -> tuple[Column, ...]:
@@ -213,14 +204,6 @@ def results(minus: str) -> tuple[Column, ...]:
     )
 
 
-def _time(entry: Entry) -> str:
-    known = entry.group.by_seed("seconds").values()
+def _time(group: Group) -> str:
+    known = group.by_seed("seconds").values()
     return duration(sum(known) / len(known)) if known else NOTHING
-
-
-#: One row for each order, or each experiment that no table of the paper has.
-EXPERIMENTS_COLUMNS = (
-    Column("Order", lambda e: e.name, numeric=False),
-    Column("Mean", _error_cell, "n, 95 % interval"),
-    Column("Time", _time, "mean per run"),
-)

@@ -136,7 +136,8 @@ class RunFolder:
             )
         seal = result.pop(SEAL, None)  # the first records have none
         if seal is not None and seal != (found := self._seal(result)):
-            altered = [name for name in found if not isinstance(seal, dict) or seal.get(name) != found[name]]
+            sealed = seal if isinstance(seal, dict) else {}
+            altered = [name for name in (CONFIG, METRICS, RESULT) if sealed.get(name) != found.get(name)]
             raise ValueError(
                 f"{', '.join(altered)} in {self.path} was changed after the run had ended (its checksum is another); "
                 f"remove that folder, or run it again"

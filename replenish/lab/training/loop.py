@@ -26,7 +26,7 @@ from replenish.lab.config import Hardware, RunConfig
 from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.models import training_loss
 from replenish.lab.models.layers import weights_sha256
-from replenish.lab.models.network_digest import network_name
+from replenish.lab.models.network_digest import name_of
 from replenish.lab.runs import RunFolder
 from replenish.lab.stopping import Stopped, StopRequest, stop_signals
 from replenish.lab.training.checkpoint import DROPOUT, WEIGHTS, check_network, checkpoint_of, restore
@@ -42,7 +42,7 @@ Result = dict[str, Any]
 #: Steps between checks of the loss. A check makes the processor wait for the device.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
-#: What torch reports on a GPU, and on a CPU. Only one of several kinds of these errors has a class of its own.
+#: What torch reports on a GPU, and on a CPU. Only some of these errors have their own class.
 SIGNS_OF_FULL_MEMORY = ("out of memory", "can't allocate memory")
 #: Prefixes of the names of measurements. The last epoch's are in the result.
 MEASURED = ("train_", "test_", "clean_", "held_out_")
@@ -98,10 +98,10 @@ def train(
     # Before processes start: what cannot be shared is refused once, and nothing is written.
     order = config.build_order(len(dataset.train_labels), dataset.train_labels)
     check_shares(order, hardware.devices * hardware.num_nodes)
-    # A name that has no digest, as those of `compare` have, does not change with the network.
-    own = network_name(model) if model and "@" not in config.model else None
     network = (model or named_model(config, dataset))()
     fabric = start(hardware, config.precision, network)
+    # A name without a digest, unlike those of `compare`, does not change with the network.
+    own = on_first(fabric, partial(name_of, network, model)) if model and "@" not in config.model else None
     run_folder = RunFolder(folder)
     with ExitStack() as stack:
         # The first process decides and writes; the others follow.

@@ -251,3 +251,16 @@ def test_a_function_bound_to_a_network_is_read(named: Callable[[dict[str, str]],
         named({**FILES, "networks.py": f"import types\nimport patches\n{NETWORKS}{make}", "patches.py": text})
         names.append(network_name(sys.modules["networks"].make))
     assert names[0] != names[1]
+
+
+def test_a_network_by_place_has_the_digest_of_its_name(named: Callable[[dict[str, str]], str]) -> None:
+    named({**FILES, "networks.py": f"{NETWORKS}\n\ndef small():\n    return Net()\n"})
+    place = f"networks:small@{network_name(own_network('networks:small', 1, 2, 8)).partition('@')[2]}"
+    style = sys.modules["networks"].STYLE  # type: ignore[attr-defined]
+    style["slope"] = 0.3
+    with pytest.raises(ValueError, match="networks:small has changed since its runs began, when its digest was"):
+        own_network(place, 1, 2, 8)
+    style["slope"] = 0.1
+    own_network(place, 1, 2, 8)
+    style["seen"] = 1  # by the first run, say
+    own_network(place, 1, 2, 8)
