@@ -88,8 +88,6 @@ def audit(
         if resume is not None:
             if extra := [flag for name, flag in given_flags(context).items() if name in NOT_OF_RESUME]:
                 raise ValueError(f"{extra[0]} should be left out with --resume, which makes no use of it")
-            if not resume.strip():
-                raise ValueError("--resume should be the command that resumes, but is empty")
             limit = steps or None
             test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))
             raise typer.Exit(_report_resume(test, json_file))

@@ -22,6 +22,7 @@ from replenish.draws import Int64Array
 from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, read_chunks, unpack, wait_until
 from replenish.exec.environment import AuditTask
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
+from replenish.measure.reading import Epoch
 from replenish.orders.building import order_from_config
 from replenish.sharding import share_of
 
@@ -84,8 +85,8 @@ def finish_record_of_exec() -> str:
 
 def _append_pass(path: Path, one: RecordedPass, start: int | None) -> int | None:
     """Append a pass, and return the step after it if it repeats an order; `start` is that of the pass before."""
-    drawn = one.draws()
-    header = {"kind": "pass", "handed": one.batches_trained, "rank": one.rank, "whole": one.whole}
+    drawn = one.drawn
+    header = {"kind": "pass", "handed": one.batches_trained, "rank": one.rank, "whole": drawn.whole}
     if (known := _known_order(one, start)) is not None:
         append_chunk(path, {**header, "order": known, "steps": len(drawn.sizes)})
         return int(known["step"]) + len(drawn.sizes)
@@ -99,7 +100,7 @@ def _known_order(one: RecordedPass, start: int | None) -> dict[str, Any] | None:
     """Return the order, and the step, that draw exactly what the pass drew; None if there is no such order."""
     if one.order is None:
         return None
-    drawn = one.draws()
+    drawn = one.drawn
     share = {name: one.order[name] for name in ("config", "replicas", "rank")}
     for step in dict.fromkeys([*([] if start is None else [start]), *one.order["steps"]]):
         known = {**share, "step": step}
@@ -148,19 +149,17 @@ def _read(path: Path) -> list[ProcessDraws]:
     for header, payload in read_chunks(path):
         kind = header["kind"]
         if kind == "loader":
-            facts = {name: header[name] for name in ("dataset", "num_samples", "batch_size", "is_stream")}
-            loader = RecordedLoader(facts, header["loader"])
+            loader = RecordedLoader.of(header, header["loader"])
             run.setdefault(header["process"], ProcessDraws(header["process"], [], [])).loaders.append(loader)
         elif kind == "pass":
-            one = RecordedPass(True, None, header["rank"], len(loader.passes), handed=header["handed"])
-            one.whole = header["whole"]
-            if "order" in header:
-                batches = list(_share(header["order"], header["steps"]))
-                one.samples, sizes = batches, [len(batch) for batch in batches]
-                one.sizes, one.order = [np.array(sizes, dtype=np.int64)], header["order"]
+            order = header.get("order")
+            if order is not None:
+                drawn = Epoch.of(list(_share(order, header["steps"])), whole=header["whole"])
             else:
-                one.samples = [unpack(header, payload[: header["split"]])]
-                one.sizes = [unpack(header["sizes"], payload[header["split"] :])]
+                samples = unpack(header, payload[: header["split"]])
+                drawn = Epoch(samples, unpack(header["sizes"], payload[header["split"] :]), header["whole"])
+            none = np.empty(0, dtype=np.int64)
+            one = RecordedPass(drawn, True, header["rank"], len(loader.passes), header["handed"], order, none)
             loader.passes.append(one)
     if kind != "end":
         raise ValueError(f"{path} is cut off or damaged: it should end with a chunk that says so")
@@ -205,7 +204,7 @@ class FlightRecord:
         for rank in self.loaders[loader]:
             start = 0
             for one in rank.training:
-                drawn = one.draws()
+                drawn = one.drawn
                 steps = np.repeat(np.arange(len(drawn.sizes)), drawn.sizes)[drawn.samples == sample]
                 found.append(start + steps[steps < one.batches_trained])
                 start += one.batches_trained
@@ -215,7 +214,7 @@ class FlightRecord:
 def _batch_of(rank: RecordedLoader, step: int) -> Int64Array:
     for one in rank.training:
         if step < one.batches_trained:
-            drawn = one.draws()
+            drawn = one.drawn
             ends = np.cumsum(drawn.sizes)
             return drawn.samples[ends[step] - drawn.sizes[step] : ends[step]]
         step -= one.batches_trained

@@ -218,7 +218,7 @@ def _habits(passes: list[RecordedPass]) -> tuple[int, int]:
 
 def _trained(one: RecordedPass, per_step: int, ahead: int) -> list[Int64Array]:
     """Return the batches of a pass that were trained; a loop that resumes may skip some of them."""
-    batches = one.draws().batches()[: one.batches_trained]
+    batches = one.drawn.batches()[: one.batches_trained]
     if not len(one.steps):
         return batches
     skipped = max(0, int(one.steps[0]) - per_step - ahead)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +19,30 @@ from replenish.measure.reading import Epoch
 
 @dataclass
 class RecordedPass:
-    """One pass over a loader, in one process."""
+    """One pass over a loader, in one process.
 
+    Attributes:
+        drawn: What was drawn; its number is the sampler's epoch.
+        training: Whether it was one of training.
+        rank: The rank of the process.
+        at: Its place in the order in which loaders were made and passes began.
+        handed: How many batches the loop got.
+        order: An order's config, and the steps at which the pass is thought to begin.
+        steps: How many batches the loop had got at each step of the optimizer.
+    """
+
+    drawn: Epoch
     training: bool
-    number: int | None  # the sampler's epoch, if it has one
     rank: int
-    at: int  # its place in the order in which loaders were made and passes began
-    order: dict[str, Any] | None = None  # an order's config, and the step at which the pass is thought to begin
-    samples: list[Int64Array] = field(default_factory=list)
-    sizes: list[Int64Array] = field(default_factory=list)
-    whole: bool = False
-    handed: int = 0  # the batches that the loop got
-    steps_written: list[Int64Array] = field(default_factory=list)
-
-    @cached_property
-    def steps(self) -> Int64Array:
-        """How many batches the loop had got at each step of the optimizer."""
-        return np.concatenate([np.empty(0, dtype=np.int64), *self.steps_written])
+    at: int
+    handed: int
+    order: dict[str, Any] | None
+    steps: Int64Array
 
     @property
     def batches_trained(self) -> int:
         """How many of its batches the loop got."""
-        return min(self.handed, sum(len(each) for each in self.sizes))
-
-    def draws(self) -> Epoch:
-        """Return what was drawn."""
-        return Epoch(np.concatenate(self.samples), np.concatenate(self.sizes), self.whole, self.number)
+        return min(self.handed, len(self.drawn.sizes))
 
 
 @dataclass
@@ -65,15 +62,20 @@ class RecordedLoader:
     arrays: dict[str, Any] = field(default_factory=dict)
     findings: list[dict[str, Any]] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, header: dict[str, Any], at: int) -> RecordedLoader:
+        """Return a loader without passes, from its chunk."""
+        return cls({name: header[name] for name in ("dataset", "num_samples", "batch_size", "is_stream")}, at)
+
     @property
     def training(self) -> list[RecordedPass]:
         """The passes of training that drew something."""
-        return [each for each in self.passes if each.training and each.samples]
+        return [each for each in self.passes if each.training and len(each.drawn.sizes)]
 
     @property
     def evaluations(self) -> list[RecordedPass]:
         """The other passes that drew something."""
-        return [each for each in self.passes if not each.training and each.samples]
+        return [each for each in self.passes if not each.training and len(each.drawn.sizes)]
 
     def identity(self) -> Identity | None:
         """Return which samples the positions of its dataset are."""
@@ -82,7 +84,7 @@ class RecordedLoader:
 
     def record(self, passes: Sequence[RecordedPass]) -> Record:
         """Return some of its passes as the data of an audit."""
-        drawn = [each.draws() for each in passes]
+        drawn = [each.drawn for each in passes]
         is_stream = bool(self.facts["is_stream"])
         number = self.facts["num_samples"]
         if is_stream or number is None:
@@ -132,15 +134,14 @@ def ranks_of(run: list[ProcessDraws]) -> list[list[RecordedLoader]]:
 
 def _read_process(path: Path) -> ProcessDraws:
     loaders: dict[int, RecordedLoader] = {}
-    passes: dict[tuple[int, int], RecordedPass] = {}
+    passes: dict[tuple[int, int], list[tuple[dict[str, Any], bytes]]] = {}
     started, events = 0.0, []
     for header, payload in read_chunks(path):
         kind, loader = header["kind"], header.get("loader")
         if kind == "process":
             started = header["started"]
         elif kind == "loader":
-            names = ("dataset", "num_samples", "batch_size", "is_stream")
-            loaders[header["loader"]] = RecordedLoader({name: header[name] for name in names}, header["at"])
+            loaders[header["loader"]] = RecordedLoader.of(header, header["at"])
         elif loader is None or loader not in loaders:  # events, and loaders that were made before a fork
             events.append(header)
         elif kind == "facts":
@@ -149,21 +150,34 @@ def _read_process(path: Path) -> ProcessDraws:
                 loaders[loader].arrays = dict(arrays)
         elif kind == "findings":
             loaders[loader].findings = header["findings"]
-        elif kind == "pass":
-            begun = RecordedPass(header["training"], header["told"], header["rank"], header["at"], header["order"])
-            passes[loader, header["pass"]] = begun
-            loaders[loader].passes.append(begun)
-            if not header["indices"]:
-                loaders[loader].facts["is_stream"] = True
         else:
-            current = passes[loader, header["pass"]]
-            if kind == "batches":
-                current.samples.append(unpack(header, payload[: header["split"]]))
-                current.sizes.append(unpack(header["sizes"], payload[header["split"] :]))
-            else:
-                current.handed, current.whole = header["handed"], header["whole"]
-                current.steps_written.append(unpack(header, payload))
+            passes.setdefault((loader, header["pass"]), []).append((header, payload))
+    for (loader, _), chunks in passes.items():
+        loaders[loader].passes.append(_pass_of(chunks))
+        if not chunks[0][0]["indices"]:
+            loaders[loader].facts["is_stream"] = True
     return ProcessDraws(started, list(loaders.values()), events)
+
+
+def _pass_of(chunks: list[tuple[dict[str, Any], bytes]]) -> RecordedPass:
+    """Return a pass from its chunks, of which the first says what it is, and the others what it drew."""
+    (begun, _), *rest = chunks
+    batches = [each for each in rest if each[0]["kind"] == "batches"]
+    states = [each for each in rest if each[0]["kind"] == "state"]
+    last = states[-1][0] if states else {"handed": 0, "whole": False}
+    none = np.empty(0, dtype=np.int64)
+    samples = [unpack(header, payload[: header["split"]]) for header, payload in batches]
+    sizes = [unpack(header["sizes"], payload[header["split"] :]) for header, payload in batches]
+    steps = [unpack(header, payload) for header, payload in states]
+    return RecordedPass(
+        Epoch(np.concatenate([none, *samples]), np.concatenate([none, *sizes]), bool(last["whole"]), begun["told"]),
+        training=begun["training"],
+        rank=begun["rank"],
+        at=begun["at"],
+        handed=last["handed"],
+        order=begun["order"],
+        steps=np.concatenate([none, *steps]),
+    )
 
 
 def _number_hashes(run: list[ProcessDraws]) -> None:
@@ -171,14 +185,13 @@ def _number_hashes(run: list[ProcessDraws]) -> None:
     streams = [
         each for process in run for loader in process.loaders if loader.facts["is_stream"] for each in loader.passes
     ]
-    hashes = [part for each in streams for part in each.samples]
-    if not hashes:
+    if not streams:
         return
-    known, numbers = np.unique(np.concatenate(hashes), return_inverse=True)
-    del known
-    parts = iter(np.split(numbers, np.cumsum([len(part) for part in hashes])[:-1]))
-    for each in streams:
-        each.samples = [next(parts) for _ in each.samples]
+    samples = [each.drawn.samples for each in streams]
+    numbers = np.unique(np.concatenate(samples), return_inverse=True)[1]
+    ends = np.cumsum([len(each) for each in samples])
+    for each, own in zip(streams, np.split(numbers, ends[:-1]), strict=True):
+        each.drawn = replace(each.drawn, samples=own)
 
 
 def _merge_alike(process: ProcessDraws) -> None:

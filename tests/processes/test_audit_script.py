@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from replenish.exec import script_audit
 from replenish.exec.draw_log import append_chunk, pack, read_chunks, unpack
 from replenish.exec.environment import AuditTask, run_environment
 from replenish.exec.flight_record import parts_folder, read_record
@@ -97,6 +98,20 @@ def test_a_script_that_waits_for_processes_that_were_ended_is_ended_too(tmp_path
     assert "8 batches in 1 pass" in done.stdout
 
 
+def test_a_launcher_is_asked_to_end_its_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "launcher.py").write_text(
+        "import signal, subprocess, sys\n"
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "def end(*ignored):\n    child.kill()\n    child.wait()\n    sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, end)\nopen('child', 'w').write(str(child.pid))\n"
+        "open('1.ended', 'w').close()\nsignal.pause()\n"
+    )
+    monkeypatch.setattr(script_audit, "_GRACE", 0.0)
+    script_audit.run_until_ended([sys.executable, "launcher.py"], dict(os.environ), tmp_path, cwd=tmp_path)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "child").read_text()), 0)
+
+
 @pytest.mark.parametrize("started", ["torchrun", "spawn"])
 def test_ranks_are_judged_together(started: str, tmp_path: Path) -> None:
     healthy, equal = (_ranks(started, kind, tmp_path) for kind in ("distributed", "whole"))
@@ -141,7 +156,7 @@ def test_scripts_without_a_training(text: str, code: int, said: str, tmp_path: P
             ["--resume", "x", "--html=page.html", AUDITED],
             "--html should be left out with --resume, which makes no use of it",
         ),
-        (["--resume", "", AUDITED], "--resume should be the command that resumes, but is empty"),
+        (["--resume", "", AUDITED], "--resume should be a command, but got ''"),
         (["--html=page.txt", AUDITED], "--html should be the name of a .html file, but got page.txt"),
         (["nowhere.py"], "nowhere.py is not a file; give the path of a Python script, or -m and a module"),
     ],
