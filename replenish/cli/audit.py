@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -75,8 +76,10 @@ def audit(
     from replenish.exec.resume_test import CHECKPOINTS, ResumeTest
     from replenish.exec.script_audit import recorded_run
     from replenish.lab.atomic_files import check_place
+    from replenish.lab.stopping import handling, raise_stopped
 
-    with errors_as_sentences():
+    # The script is in a session of its own, so that only this process can end it.
+    with errors_as_sentences(), handling(raise_stopped, signal.SIGTERM):
         checks.integer("--epochs", epochs, minimum=0)
         checks.integer("--steps", steps, minimum=0)
         if html is not None:

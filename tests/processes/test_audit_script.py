@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from replenish.exec import script_audit
-from replenish.exec.draw_log import append_chunk, pack, read_chunks, unpack
+from replenish.exec.draw_log import append_chunk, pack, read_chunks, unpack, wait_until
 from replenish.exec.environment import AuditTask, run_environment
 from replenish.exec.flight_record import parts_folder, read_record
 from replenish.exec.run_draws import read_run
@@ -110,6 +110,20 @@ def test_a_launcher_is_asked_to_end_its_processes(tmp_path: Path, monkeypatch: p
     script_audit.run_until_ended([sys.executable, "launcher.py"], dict(os.environ), tmp_path, cwd=tmp_path)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "child").read_text()), 0)
+
+
+def test_sigterm_ends_the_script_too(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import os, pathlib, time\npathlib.Path('new').write_text(str(os.getpid()))\n"
+        "os.rename('new', 'pid')\ntime.sleep(60)\n"
+    )
+    audit = subprocess.Popen([sys.executable, "-m", "replenish", "audit", "train.py"], cwd=tmp_path)
+    wait_until((tmp_path / "pid").exists, 30)
+    script = int((tmp_path / "pid").read_text())
+    audit.terminate()
+    assert audit.wait(60) == 143
+    with pytest.raises(ProcessLookupError):
+        os.kill(script, 0)
 
 
 @pytest.mark.parametrize("started", ["torchrun", "spawn"])
