@@ -20,8 +20,8 @@ EQUAL_VARIANCE_RATE = 0.20285
 FULL_EQUAL_VARIANCE_RATE = 0.17663
 #: The lengths of part E's runs, in effective epochs.
 FEW_EPOCHS = (1, 2, 4)
-#: F's network, by its function in `study.networks`. Until the pilot has ended, a placeholder.
-NETWORK = "wide"
+#: F's network, by its function in `study.networks`, and its precision: the pilot chose them.
+NETWORK, PRECISION = "wide", "bf16-mixed"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,14 @@ def _dose_and_response() -> dict[str, RunConfig]:
     }
 
 
-def full(model: str, order: str = "reshuffling", epochs: int = 10, learning_rate: float = 0.1) -> RunConfig:
+def full(
+    order: str = "reshuffling",
+    *,
+    model: str = NETWORK,
+    precision: str = PRECISION,
+    epochs: int = 10,
+    learning_rate: float = 0.1,
+) -> RunConfig:
     """Return an arm of parts F and E: all of CIFAR-100 at 32 pixels, with the paper's crops, flips and schedule."""
     return RunConfig(
         dataset="cifar100",
@@ -81,6 +88,7 @@ def full(model: str, order: str = "reshuffling", epochs: int = 10, learning_rate
         learning_rate=learning_rate,
         epochs=epochs,
         test_every=epochs,
+        precision=precision,
     )
 
 
@@ -88,7 +96,7 @@ def _pilot() -> dict[str, RunConfig]:
     """Return the candidates for F's network and precision; 50 training images per class are held out to choose by."""
     candidates = [(model, "bf16-mixed") for model in ("patches", "overlapping", "wide")] + [("wide", "32-true")]
     return {
-        f"{model}-{precision}": replace(full(model), precision=precision, images_per_class=450, held_out=True)
+        f"{model}-{precision}": replace(full(model=model, precision=precision), images_per_class=450, held_out=True)
         for model, precision in candidates
     }
 
@@ -96,16 +104,16 @@ def _pilot() -> dict[str, RunConfig]:
 def _full_images() -> dict[str, RunConfig]:
     """Return the arms of part F, tested after every epoch: S reads the best epoch of reshuffling's first runs."""
     arms = {
-        "reshuffling": full(NETWORK),
-        "srs": full(NETWORK, "srs"),
-        "reshuffling-equal-variance": full(NETWORK, learning_rate=FULL_EQUAL_VARIANCE_RATE),
+        "reshuffling": full(),
+        "srs": full("srs"),
+        "reshuffling-equal-variance": full(learning_rate=FULL_EQUAL_VARIANCE_RATE),
     }
     return {name: replace(arm, test_every=1) for name, arm in arms.items()}
 
 
 def _few_epochs() -> dict[str, RunConfig]:
     orders = ("reshuffling", "srs", "replacement")
-    return {f"{order}-{epochs}": full(NETWORK, order, epochs) for epochs in FEW_EPOCHS for order in orders}
+    return {f"{order}-{epochs}": full(order, epochs=epochs) for epochs in FEW_EPOCHS for order in orders}
 
 
 PARTS = {

@@ -25,7 +25,7 @@ from replenish.lab.data import Augmentation, Batches, Dataset, load
 from replenish.lab.data.augment import AugmentationDraws
 from replenish.lab.runs import RunFolder, folder_of
 from replenish.lab.training import load_network, train
-from study.second.arms import FIRST_SEED, NETWORK, PARTS, full
+from study.second.arms import FIRST_SEED, PARTS, full
 
 SEEDS = range(FIRST_SEED, FIRST_SEED + 3)
 HONEST = PARTS["F"].arms["reshuffling"]
@@ -75,7 +75,7 @@ class FaultyTraining:
 TRAININGS = {
     "coarse labels": FaultyTraining(replace(HONEST, dataset="cifar100-coarse"), as_named),
     "test images in the pool": FaultyTraining(replace(HONEST, dataset="cifar100-and-test"), with_test_images),
-    "twice the steps": FaultyTraining(replace(full(NETWORK, epochs=20), test_every=1), as_named),
+    "twice the steps": FaultyTraining(replace(full(epochs=20), test_every=1), as_named),
     "augmentation drawn once": FaultyTraining(
         replace(HONEST, dataset="cifar100-augmented-once", pad=0, flip=False), augmented_once
     ),
