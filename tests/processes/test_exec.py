@@ -172,7 +172,6 @@ def test_an_order_that_does_not_fit_a_loader_is_a_sentence(tmp_path: Path) -> No
         (["--seed=-1", "x.py"], "--seed should be at least 0"),
         (["--start-epoch=-1", "x.py"], "--start-epoch should be at least 0"),
         (["--option=sequence", "x.py"], "--option should be NAME=VALUE"),
-        (["-m", "no.such.module"], "there is no module no.such.module"),
         (["-m"], "-m should be followed by the name of a module"),
     ],
 )
@@ -186,6 +185,14 @@ def test_wrong_arguments_are_a_sentence(
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == [script]
+
+
+def test_a_module_that_does_not_exist_is_a_sentence() -> None:
+    """In a process of its own: `exec` becomes the script, which looks for the module."""
+    done = execute("-m", "no.such.module")
+    assert done.returncode == 2
+    assert done.stderr.startswith("replenish: there is no module no.such.module")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_sitecustomize_of_the_users_still_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
