@@ -6,6 +6,7 @@ A module is your own if it is not part of Python, of Replenish or of an installe
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.metadata
 import importlib.util
 import sys
@@ -22,7 +23,7 @@ def is_own_module(name: str) -> bool:
     if name.partition(".")[0] in _KNOWN:
         return False
     file = _file(name)
-    return file is None or not {"site-packages", "dist-packages"} & set(file.parts)
+    return file is None or not any(map(_holds_packages, file.parents))
 
 
 def reached(names: Set[str], *, late: bool) -> dict[str, ast.Module | None]:
@@ -66,6 +67,12 @@ def versions(modules: Iterable[str]) -> list[str]:
     installed = importlib.metadata.packages_distributions() if packages else {}
     names = sorted(name for package in packages for name in installed.get(package, ()))
     return [f"{name} {importlib.metadata.version(name)}" for name in names]
+
+
+@functools.cache
+def _holds_packages(folder: Path) -> bool:
+    """Return whether packages are installed in a folder; `pip install --target` installs into any."""
+    return folder.name in ("site-packages", "dist-packages") or next(folder.glob("*.dist-info"), None) is not None
 
 
 def _file(name: str) -> Path | None:
