@@ -23,7 +23,12 @@ def is_own_module(name: str) -> bool:
     if name.partition(".")[0] in _KNOWN:
         return False
     file = _file(name)
-    return file is None or not any(map(_holds_packages, file.parents))
+    if file is None:
+        return True
+    if {"site-packages", "dist-packages"} & set(file.parts):
+        return False
+    # `pip install --target` installs into any folder, which may hold your own modules too.
+    return not (any(map(_holds_packages, file.parents)) and name.partition(".")[0] in _installed())
 
 
 def reached(names: Set[str], *, late: bool) -> dict[str, ast.Module | None]:
@@ -71,8 +76,12 @@ def versions(modules: Iterable[str]) -> list[str]:
 
 @functools.cache
 def _holds_packages(folder: Path) -> bool:
-    """Return whether packages are installed in a folder; `pip install --target` installs into any."""
-    return folder.name in ("site-packages", "dist-packages") or next(folder.glob("*.dist-info"), None) is not None
+    return next(folder.glob("*.dist-info"), None) is not None
+
+
+@functools.cache
+def _installed() -> frozenset[str]:
+    return frozenset(importlib.metadata.packages_distributions())
 
 
 def _file(name: str) -> Path | None:

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from replenish.lab.models.network_digest import network_name
+from replenish.lab.models.own_sources import is_own_module
 
 
 class Net(nn.Module):
@@ -162,3 +163,11 @@ def test_the_name_is_the_same_in_another_process() -> None:
 def test_what_makes_no_network_is_refused() -> None:
     with pytest.raises(TypeError, match="model should return a torch.nn.Module, but it returned a int"):
         network_name(lambda: 3)  # type: ignore[arg-type, return-value]
+
+
+def test_a_module_beside_packages_that_pip_installed_is_still_your_own(tmp_path, monkeypatch):
+    """As after `pip install --target .`: its source has to count, or an edit would reuse old results."""
+    (tmp_path / "other-1.0.dist-info").mkdir()
+    (tmp_path / "beside_packages.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert is_own_module("beside_packages")
