@@ -6,7 +6,7 @@ import re
 
 from sphinx.application import Sphinx
 
-from replenish.cli.list import experiments_table
+from replenish.lab.experiments.table import experiments_table
 from replenish.lab.show.markdown import table_lines
 
 

@@ -1,7 +1,7 @@
 """The command `replenish`: one file per command, with its arguments, calls and printing.
 
-Each command imports heavy packages (torch, matplotlib, the lab) inside its function. So help and errors appear at once,
-and commands that do not need torch work without it.
+Each command imports heavy packages (torch, matplotlib, the lab) inside its function. So help and wrong arguments are
+answered at once, and commands that do not need torch work without it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ app = typer.Typer(
     cls=CommandList,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help and messages: rich would take a third of their time
+    rich_markup_mode=None,  # plain help and messages: importing rich would take a third of their time
     help="Data orders for deep learning: run them, compare them, and see what a loader really does.",
 )
-# In the order of `--help`, which has groups last.
+# `--help` lists the commands in this order, and groups last.
 app.command("demo")(demo.demo)
 app.command("run", cls=GroupedCommand)(run.run)
 app.command("compare", cls=GroupedCommand)(compare.compare)
-_of_a_script: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
-app.command("exec", **_of_a_script)(execution.exec_)
-app.command("audit", **_of_a_script)(audit.audit)
+_script_settings: dict[str, Any] = {"cls": ScriptCommand, "context_settings": {"allow_interspersed_args": False}}
+app.command("exec", **_script_settings)(execution.exec_)
+app.command("audit", **_script_settings)(audit.audit)
 app.command("what", cls=NumberedCommand)(what.what)
 app.command("when", cls=NumberedCommand)(what.when)
 app.command("report")(report.report)

@@ -17,57 +17,59 @@ from replenish.cli.console import command_line, errors_as_sentences, first_proce
 if TYPE_CHECKING:
     from replenish.exec.resume_test import ResumeTest
 
-#: Exit codes beside 0: there is a fault; wrong arguments, or there was nothing to audit.
+#: Exit codes other than 0: there is a fault; the arguments are wrong, or there was nothing to audit.
 FAULT_FOUND, NOTHING_AUDITED = 1, 2
-OF_RESUME = ("--checkpoint", "--stop", "--link")
-NOT_OF_RESUME = ("epochs", "html", "record")  # parameters
+#: Parameters that have an effect only with --resume, and those that have none with it.
+RESUME_ONLY = ("checkpoint", "stop", "link")
+NOT_WITH_RESUME = ("epochs", "html", "record")
 
 
 def audit(
     context: typer.Context,
     script: Script,
     epochs: Annotated[
-        int, typer.Option(help="end the script after so many epochs of a training loader; 0 lets it run to its end")
+        int, typer.Option(help="end the script after this many epochs of a training loader; 0 lets it run to its end")
     ] = 3,
-    steps: Annotated[int, typer.Option(help="end the script after so many training batches; 0 sets no limit")] = 0,
+    steps: Annotated[int, typer.Option(help="end the script after this many training batches; 0 sets no limit")] = 0,
     html: Annotated[Path | None, typer.Option(help="also write a page to this file")] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", help="also write everything, for a program, to this file")
+        Path | None, typer.Option("--json", help="also write JSON, for a program, to this file")
     ] = None,
     resume: Annotated[
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="instead test a resume: the command that resumes, with {checkpoint} for the checkpoint's path",
+            help="test a resume instead: the command that resumes, with {checkpoint} for the checkpoint's path",
         ),
     ] = None,
     checkpoint: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="with --resume: where checkpoints are written, such as out/*.bin"),
+        typer.Option(metavar="PATTERN", help="with --resume: where the script writes checkpoints, such as out/*.bin"),
     ] = None,
     stop: Annotated[
-        int, typer.Option(help="with --resume: batches before the stop; 0 is the middle of the middle epoch")
+        int, typer.Option(help="with --resume: batches before the stop; 0 stops in the middle of the middle epoch")
     ] = 0,
     link: Annotated[
         list[Path] | None,
-        typer.Option(help="with --resume: a file or folder that the script reads, to link into its scratch folder"),
+        typer.Option(help="with --resume: a file or folder that the script reads, linked into its scratch folder"),
     ] = None,
     record: options.Record = None,
 ) -> None:
-    """Report what the training loaders of a script really do, with a level for each question: ok, warning or fault.
+    """Report what the training loaders of a script really do: ok, warning or fault for each question.
 
-    The script runs as by `python`, and trains as without an audit: what its loaders draw in its own epochs is recorded
-    and judged at the end. A loader that is iterated with gradients off, or without a step of an optimizer, is one of an
-    evaluation.
+    The script runs and trains as it does with `python`. The audit records what the loaders draw in the script's own
+    epochs, and judges it at the end. A loader that is iterated with gradients off, or without an optimizer step, counts
+    as an evaluation loader and is not judged.
 
-    With --resume, the script runs to its end, is stopped by SIGTERM and by SIGKILL, and is resumed; the batches after
-    the resume are compared with those of the run that was not stopped. Each run has an empty scratch folder as its
-    working folder, so the script should write to relative paths and read from absolute ones, or from those of --link.
+    With --resume, the script runs once to its end, is stopped once by SIGTERM and once by SIGKILL, and is resumed each
+    time. The batches after the resume are compared with those of the uninterrupted run. Every run works in an empty
+    scratch folder, so the script should write to relative paths, and read from absolute paths or from what --link
+    names.
 
     With torchrun: torchrun [...] -m replenish audit train.py; the ranks of one machine are judged together.
 
-    Exit code 0 without a fault, 1 with one, 2 for wrong arguments or if no loader was trained with. A script that fails
-    before it trains ends the audit with its own code.
+    The exit code is 0 without a fault, 1 with a fault, and 2 for wrong arguments or if the script trained with no
+    loader. If the script fails before it trains, the audit ends with the script's own code.
     """
     with errors_as_sentences():
         check_script(script)  # before numpy is loaded
@@ -78,18 +80,19 @@ def audit(
     from replenish.lab.atomic_files import check_place
     from replenish.lab.stopping import handling, raise_stopped
 
-    # The script is in a session of its own, so that only this process can end it.
+    # A signal to this process does not reach the script, which has a session of its own: so end the script here.
     with errors_as_sentences(), handling(raise_stopped, signal.SIGTERM):
+        flags = given_flags(context)
         checks.integer("--epochs", epochs, minimum=0)
         checks.integer("--steps", steps, minimum=0)
         if html is not None:
             check_place("--html", html, ".html", ".htm")
         if json_file is not None:
             check_place("--json", json_file, ".json")
-        if resume is None and (extra := [flag for flag in given_flags(context).values() if flag in OF_RESUME]):
+        if resume is None and (extra := [flag for name, flag in flags.items() if name in RESUME_ONLY]):
             raise ValueError(f"{extra[0]} should be given with --resume only")
         if resume is not None:
-            if extra := [flag for name, flag in given_flags(context).items() if name in NOT_OF_RESUME]:
+            if extra := [flag for name, flag in flags.items() if name in NOT_WITH_RESUME]:
                 raise ValueError(f"{extra[0]} should be left out with --resume, which makes no use of it")
             limit = steps or None
             test = ResumeTest(script, resume, limit, stop or None, tuple(checkpoint or CHECKPOINTS), tuple(link or ()))
@@ -106,20 +109,18 @@ def audit(
 
 
 def _report_resume(test: ResumeTest, json_file: Path | None) -> int:
-    """Run the test of a resume, print what was found, and return the exit code."""
-    from replenish.lab.atomic_files import write_atomically
+    """Run the test of a resume, print and write the findings, and return the exit code."""
     from replenish.measure.findings import FAULT
 
     found = test.run(lambda line: typer.echo(f"replenish: {line}", err=True))
     typer.echo(repr(found))
     if json_file is not None:
-        plain = {"command": command_line(), **found.to_dict()}
-        write_atomically(json_file, (json.dumps(plain, indent=1) + "\n").encode())
+        _write_json(json_file, found.to_dict())
     return FAULT_FOUND if found.level == FAULT else 0
 
 
 def _report(records: Path, code: int, html: Path | None, json_file: Path | None) -> int:
-    """Print and write what was found, and return the exit code."""
+    """Print and write the findings, and return the exit code."""
     from replenish.exec.script_audit import judge_run
     from replenish.lab.atomic_files import write_atomically
     from replenish.measure.findings import FAULT
@@ -135,9 +136,8 @@ def _report(records: Path, code: int, html: Path | None, json_file: Path | None)
         write_atomically(html, page(audits, others, command_line()).encode())
         typer.echo(f"written to {html}")
     if json_file is not None and audits:
-        loaders: list[dict[str, Any]] = [{"name": name, **one.to_dict()} for name, one in audits]
-        plain = {"command": command_line(), "loaders": loaders, "others": others}
-        write_atomically(json_file, (json.dumps(plain, indent=1) + "\n").encode())
+        loaders = [{"name": name, **one.to_dict()} for name, one in audits]
+        _write_json(json_file, {"loaders": loaders, "others": others})
         typer.echo(f"written to {json_file}")
     if any(one.level == FAULT for _, one in audits):
         return FAULT_FOUND
@@ -148,3 +148,10 @@ def _report(records: Path, code: int, html: Path | None, json_file: Path | None)
         why = "it trained with none of its loaders" if made else "it made no DataLoader"
         typer.echo(f"replenish: nothing was audited: {why}", err=True)
     return code or NOTHING_AUDITED
+
+
+def _write_json(path: Path, findings: dict[str, Any]) -> None:
+    from replenish.lab.atomic_files import write_atomically
+
+    plain = {"command": command_line(), **findings}
+    write_atomically(path, (json.dumps(plain, indent=1) + "\n").encode())

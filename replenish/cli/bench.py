@@ -1,4 +1,4 @@
-"""`replenish bench`: the sampler's speed on this machine, beside torch's own."""
+"""`replenish bench`: the sampler's speed on this machine, compared with torch's own."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def bench(
     context: typer.Context,
     n: Annotated[int, typer.Option("--n", metavar="N", help="samples")] = 50_000,
     batch_size: Annotated[int, typer.Option(metavar="B", help="samples in a mini-batch")] = 64,
-    rounds: Annotated[int, typer.Option(help="how often each is timed, in turn; at least 2")] = 8,
+    rounds: Annotated[int, typer.Option(help="how many epochs of each sampler to time; at least 2")] = 8,
     as_json: options.Json = False,
 ) -> None:
-    """Time the sampler on this machine beside torch's own.
+    """Time the sampler on this machine, and compare it with torch's own.
 
-    An epoch of it and one of BatchSampler(RandomSampler) are timed in turn.
+    Epochs of SRS alternate with epochs of torch's BatchSampler(RandomSampler), which DataLoader(shuffle=True) uses.
     """
     import torch
     from rich.table import Table
@@ -30,7 +30,7 @@ def bench(
     from replenish.lab.machine import describe, versions
     from replenish.lab.sampler_benchmark import WAYS, measure_epochs, ratio
 
-    torch.set_num_threads(1)  # so that what is timed does not depend on how many cores are idle
+    torch.set_num_threads(1)  # so that the times do not depend on how many cores are idle
     with errors_as_sentences(flags=given_flags(context)), working(f"timing {rounds} rounds"):
         times = measure_epochs(n, batch_size, rounds)
     each = {way: statistics.median(times[way]) / n * 1e9 for way in WAYS}

@@ -1,4 +1,4 @@
-"""Kinds of commands: a list with whole sentences, options in groups, a first argument that is a number, a script.
+"""Kinds of commands: groups of commands, commands with many options, with numbers as arguments, or with a script.
 
 Help is plain text. Typer's panels need rich, and importing rich would take most of the time.
 """
@@ -15,24 +15,25 @@ from typer.core import TyperCommand, TyperGroup
 
 from replenish.cli.console import errors_as_sentences
 
-#: The options of two groups, by name. Options of neither are about the training.
+#: The options under "What is run" and "Where it is run". All others are under "How it is trained".
 WHAT = (
     "data orders seeds scale command metric metric_json metric_name higher_is_better check margin until_decided "
     "max_seeds budget"
 )
 WHERE = "runs jobs accelerator devices num_nodes threads compile_model tensorboard launcher as_json yes"
 Script = Annotated[
-    list[str], typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="what to run, and its own arguments")
+    list[str],
+    typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="the script or module to run, and its arguments"),
 ]
-#: Longer than the first sentence of any command's help, which click would otherwise cut at 80 columns.
+#: More characters than the first sentence of any command's help, so that click does not shorten it.
 WHOLE_SENTENCE = 400
 
 
 class CommandList(TyperGroup):
-    """A group that prints the first sentence of every command in full, wrapped where the terminal ends."""
+    """A group whose help has the whole first sentence of every command, wrapped at the terminal's width."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a line or two for each command."""
+        """Write the name and the first sentence of each command."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, command.get_short_help_str(WHOLE_SENTENCE)) for name, command in commands if command is not None]
         with formatter.section("Commands"):
@@ -40,10 +41,10 @@ class CommandList(TyperGroup):
 
 
 class GroupedCommand(TyperCommand):
-    """A command with so many options that help prints them in groups."""
+    """A command whose help has the options in groups."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, and the options under the titles of their groups."""
+        """Write the arguments and options, each under the title of its group."""
         groups: dict[str, list[tuple[str, str]]] = {
             title: [] for title in ("Arguments", "What is run", "How it is trained", "Where it is run", "Options")
         }
@@ -73,10 +74,10 @@ class NumberedCommand(TyperCommand):
 
 
 class ScriptCommand(TyperCommand):
-    """A command whose own options end where the script or `-m` begins. What follows belongs to the script."""
+    """A command whose own options end at the script or at `-m`; all later words are for the script."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the mark that ends options before `-m`, which would otherwise be read as an option."""
+        """Put `--` before `-m`, which click would otherwise read as an option."""
         flags = {name for each in self.params if getattr(each, "is_flag", False) for name in each.opts}
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] not in ("-m", "--", "--help"):
@@ -87,7 +88,7 @@ class ScriptCommand(TyperCommand):
 
 
 def given_flags(context: Any) -> dict[str, str]:
-    """Return the parameters on the command line, each with its flag or its name."""
+    """Return the parameters that the user gave on the command line: their Python names, with the flag of each."""
     found = {}
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name)
@@ -97,7 +98,7 @@ def given_flags(context: Any) -> dict[str, str]:
 
 
 def check_script(script: list[str]) -> None:
-    """Refuse a script that is not a file, and `-m` without a module."""
+    """Reject a script that is not a file, and `-m` without a module."""
     if script[0] != "-m":
         if not Path(script[0]).is_file():
             raise ValueError(f"{script[0]} is not a file; give the path of a Python script, or -m and a module")
@@ -106,9 +107,9 @@ def check_script(script: list[str]) -> None:
 
 
 def command_of(script: list[str]) -> list[str]:
-    """Return the command that runs a script under the hooks of `replenish.exec`, by this interpreter.
+    """Return the command with which this interpreter runs a script under the hooks of `replenish.exec`.
 
-    Options of this interpreter, such as -u and -W, are passed on; -m is not.
+    It has this interpreter's own options, such as -u and -W, but not -m.
     """
     from replenish.exec import run_script
 

@@ -1,4 +1,4 @@
-"""`replenish compare`: does SRS help on your data, or in your training?"""
+"""`replenish compare`: does another order train better, on your data or in your own script?"""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def _epochs(text: str) -> tuple[float, ...]:
     return () if text == "none" else tuple(float(part) for part in text.split(","))
 
 
-#: Parameters that only a comparison of commands has, and those of both kinds; all others are of the lab's training.
+#: Parameters that need --command, and parameters that work with and without it. The others set up the lab's training.
 OF_COMMANDS = ("command", "metric_json", "metric_name", "higher_is_better", "check")
 OF_BOTH = (
     *("data", "orders", "seeds", "metric", "margin", "until_decided", "max_seeds", "budget"),
     *("runs", "jobs", "launcher", "as_json"),
 )
-#: What a cluster is asked for; on this machine a command itself says what it uses.
+#: What to ask a cluster for, also with --command. On this machine the command decides what it uses.
 OF_CLUSTERS = ("accelerator", "threads")
-#: Fields of the runs' configs: with the same value for all orders, and those that can have one per order.
+#: Fields of the runs' configs that have the same value for all orders, and fields that can differ between orders.
 RECIPE = (
     *("image_size", "images_per_class", "pad", "flip", "epochs", "batch_size", "optimizer", "decay_factor", "momentum"),
     *("nesterov", "weight_decay", "label_smoothing", "dropout", "test_every", "clean_every", "precision"),
@@ -47,7 +47,7 @@ BY_ORDER: dict[str, tuple[str, Callable[[str], Any]]] = {
     "decay_epochs": ("--decays", _epochs),
     "warm_up_epochs": ("--warm-up", float),
 }
-#: Until a run's first step, torch is loaded, data are read and the network is built: about five seconds.
+#: A run loads torch, reads the data and builds the network before its first step: about five seconds.
 HOURS_TO_START = 5 / 3600
 
 _EACH = "; ORDER=VALUE for one order only; may be repeated"
@@ -64,25 +64,27 @@ def compare(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="what decides: error, balanced-error or loss; with --command a regular expression whose group is the "
-            "number in its output",
+            help="what decides: error, balanced-error or loss; with --command, a regular expression whose group is the "
+            "number in the command's output",
         ),
     ] = None,
     margin: Annotated[
-        float | None, typer.Option(help="a difference that would not matter, in the metric's unit")
+        float | None, typer.Option(help="the largest difference that would not matter, in the metric's unit")
     ] = None,
     until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="look after every seed, stop when it is decided")
+        bool, typer.Option("--until-decided", help="add seeds until the comparison is decided")
     ] = False,
-    max_seeds: Annotated[int, typer.Option(min=1, help="with --until-decided: seeds at most")] = 40,
-    budget: Annotated[str | None, typer.Option(help="time at most, such as 2h or 90m")] = None,
+    max_seeds: Annotated[int, typer.Option(min=1, help="with --until-decided: the largest number of seeds")] = 40,
+    budget: Annotated[str | None, typer.Option(help="the longest time, such as 2h or 90m")] = None,
     as_json: options.Json = False,
-    command: Annotated[str | None, typer.Option(help="instead of data: a command with {seed} in it")] = None,
+    command: Annotated[
+        str | None, typer.Option(help="compare runs of this command, with {seed} in it, instead of training on data")
+    ] = None,
     metric_json: Annotated[
-        str | None, typer.Option(metavar="FILE:KEY", help="a JSON file that it writes, and a key in it")
+        str | None, typer.Option(metavar="FILE:KEY", help="a JSON file that the command writes, and a key in it")
     ] = None,
     metric_name: Annotated[
-        str | None, typer.Option(help="the metric's name, by default the text before the group, or the key")
+        str | None, typer.Option(help="the metric's name; by default the text before the group, or the key")
     ] = None,
     higher_is_better: Annotated[
         bool, typer.Option("--higher-is-better", help="larger is better, as for accuracy")
@@ -91,51 +93,58 @@ def compare(
         bool,
         typer.Option(
             "--checks/--no-checks",
-            help="repeat one run with another {seed}, which shows whether the script uses it",
+            help="repeat one run with another {seed}, to check that the script uses its seed",
         ),
     ] = True,
     image_size: Annotated[int | None, typer.Option(min=1, help="reduce images to this height and width")] = None,
     images_per_class: Annotated[int | None, typer.Option(min=1, help="training images to keep of each class")] = None,
-    pad: Annotated[int | None, typer.Option(min=0, help="padding of crops; by default an eighth of the image")] = None,
+    pad: Annotated[
+        int | None, typer.Option(min=0, help="padding for random crops; by default an eighth of the image")
+    ] = None,
     flip: Annotated[
-        bool | None, typer.Option("--flip/--no-flip", help="mirror half of the images; by default not digits")
+        bool | None, typer.Option("--flip/--no-flip", help="mirror half of the images; the default, except for digits")
     ] = None,
     model: Annotated[
         str,
         typer.Option(
-            help="a network of `replenish list models`, or module:function, torchvision:NAME, timm:NAME",
+            help="a network of `replenish list models`, or module:function, torchvision:NAME or timm:NAME",
             autocompletion=options.complete_model,
         ),
     ] = "wrn-10-1",
     epochs: Annotated[int, typer.Option(min=1, help="effective epochs; the schedule is scaled to them")] = 40,
     batch_size: Annotated[int, typer.Option(min=1, help="samples in a mini-batch")] = 64,
     optimizer: Annotated[str | None, typer.Option(help="sgd (the default) or adamw")] = None,
-    learning_rate: Annotated[list[str] | None, typer.Option(help=f"at the start, by default 0.1{_EACH}")] = None,
+    learning_rate: Annotated[
+        list[str] | None, typer.Option(help=f"the initial learning rate, by default 0.1{_EACH}")
+    ] = None,
     schedule: Annotated[list[str] | None, typer.Option(help=f"steps (the default), cosine or constant{_EACH}")] = None,
     decay_epochs: Annotated[
         list[str] | None,
         typer.Option("--decays", help=f"epochs at which the rate drops, such as 24,30,35{_EACH}"),
     ] = None,
     decay_factor: Annotated[
-        float | None, typer.Option(help="what a drop multiplies the rate by, by default 0.1")
+        float | None, typer.Option(help="factor by which a drop multiplies the rate; by default 0.1")
     ] = None,
     warm_up_epochs: Annotated[
         list[str] | None,
         typer.Option("--warm-up", help=f"effective epochs in which the rate rises, by default 0{_EACH}"),
     ] = None,
-    momentum: Annotated[float | None, typer.Option(help="of SGD, by default 0.9")] = None,
-    nesterov: Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum")] = None,
+    momentum: Annotated[float | None, typer.Option(help="SGD's momentum, by default 0.9")] = None,
+    nesterov: Annotated[bool | None, typer.Option("--nesterov", help="use Nesterov momentum")] = None,
     weight_decay: Annotated[float | None, typer.Option(help="on all weights, by default 0.0005")] = None,
     label_smoothing: Annotated[
-        float | None, typer.Option(help="share of every label that is spread over all classes")
+        float | None, typer.Option(help="share of every label to spread over all classes")
     ] = None,
-    dropout: Annotated[float | None, typer.Option(help="in the place of the network's own; 0 for none")] = None,
+    dropout: Annotated[
+        float | None, typer.Option(help="dropout probability in place of the network's own; 0 for none")
+    ] = None,
     test_every: Annotated[int | None, typer.Option(min=1, help="effective epochs between tests")] = None,
     clean_every: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="effective epochs between measurements of the clean training loss and error; by default in the end",
+            help="effective epochs between measurements of the clean training loss and error; by default only at the "
+            "end",
         ),
     ] = None,
     precision: options.Precision = "32-true",
@@ -149,17 +158,17 @@ def compare(
     compile_model: options.Compile = False,
     tensorboard: options.TensorBoard = False,
 ) -> None:
-    """Does SRS help on your data, or in your training?
+    """Train with several orders and print which is better: on your data, or in your own script.
 
-    Trains the same network from the same initial weights with several orders, paired over seeds. The first line says
-    which order is better, worse, equivalent within --margin, or that it is undecided and what would help; then come
-    the numbers, and where the page with curves and every seed is. Numbers are those of the last epoch; nothing is
-    chosen on the test set.
+    The runs of one seed train the same network from the same initial weights, so that orders are compared in pairs. The
+    first line is the verdict: better, worse, equivalent within --margin, or undecided and what would help. Then come
+    the numbers, and the path of a page with curves and every seed. Numbers are from the last epoch; nothing is chosen
+    on the test set.
 
-    A data folder has one folder a class, or `train` and `test` with such folders; see docs/data.md.
+    A data folder has one folder per class, or `train` and `test` with such folders; see docs/data.md.
 
-    With --command "python train.py --seed {seed}" the training is a script of your own, which nobody edits: each run is
-    made as by `replenish exec`.
+    With --command "python train.py --seed {seed}" each run is your own script, unmodified, started as by `replenish
+    exec`.
     """
     given = given_flags(context)
     stopped = "stopped; runs that had ended are kept, so give the same command again"
@@ -233,7 +242,7 @@ def _compare_command(
 
 
 def _command_metric(metric: str | None, metric_json: str | None, name: str) -> Metric:
-    """Return how a command's number is found, from its options."""
+    """Return how to find a command's number: by --metric or by --metric-json."""
     from replenish.lab.comparing.metric import JsonMetric, OutputMetric
 
     if metric_json is not None and metric is None:
@@ -247,7 +256,7 @@ def _command_metric(metric: str | None, metric_json: str | None, name: str) -> M
 
 
 def _recipe(given: Mapping[str, Any], orders: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of the runs' configs, from the command's parameters; a field without a value keeps its default.
+    """Return the fields of the runs' configs that the command's parameters set.
 
     Example:
         >>> _recipe({"epochs": 5, "learning_rate": ["0.1", "srs=0.2"]}, ["reshuffling", "srs"])
@@ -261,7 +270,7 @@ def _recipe(given: Mapping[str, Any], orders: Sequence[str]) -> dict[str, Any]:
 
 
 def _print_answer(answer: Answer, as_json: bool) -> None:
-    """Print warnings to standard error, then verdicts, numbers and the page's path; or JSON."""
+    """Print warnings to standard error, then verdicts, numbers and the page's path, or all of it as JSON."""
     for warning in answer.warnings:
         typer.echo(f"Warning: {warning}.", err=True)
     if as_json:
@@ -271,7 +280,7 @@ def _print_answer(answer: Answer, as_json: bool) -> None:
 
 
 def _announcement(planned: PlannedComparison) -> str:
-    """Return what will be run, and about how long it takes."""
+    """Return a line with the data, the number of runs, and about how long they take."""
     from replenish.lab.experiments.costs import DataSize, duration, run_cost
     from replenish.lab.models.own_network import is_own
 
@@ -291,7 +300,7 @@ def _announcement(planned: PlannedComparison) -> str:
 
 
 def _ask_again(margin: float | None) -> str:
-    """Return the command that was typed, changed to look after every seed."""
+    """Return the command that the user typed, with --until-decided in place of --seeds."""
     words = [*PROGRAM]
     left = iter(sys.argv[1:])
     for word in left:
@@ -305,7 +314,7 @@ def _ask_again(margin: float | None) -> str:
 def _check_given(
     given: Mapping[str, str], data: str | None, command: str | None, launcher: str, until_decided: bool
 ) -> None:
-    """Refuse options that would have no effect: those of the lab's own training with a command, and the reverse."""
+    """Reject options that would have no effect, such as those of the lab's own training together with --command."""
     if (data is None) == (command is None):
         both = f"both {data} and {command!r}" if command else "neither"
         raise ValueError(f"compare should have data, or --command with a training of your own, but got {both}")

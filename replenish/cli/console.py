@@ -1,4 +1,4 @@
-"""How commands print, and how they fail: one sentence on stderr and an exit code."""
+"""How commands print, and how they fail: with one sentence on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ __all__ = ["PROGRAM", "command_line", "errors_as_sentences", "first_process", "o
 
 #: The program's name. Another program that uses these commands puts its own name here.
 PROGRAM = ["replenish"]
-#: Most characters of a message. The last lines of a failed run fit.
-LONGEST = 6000
 
 
 def output(width: int = 160) -> Console:
-    """Return the console of standard output.
+    """Return a console for standard output.
 
-    `width` applies where the output is not a terminal: a path or a name broken in two could not be searched for.
+    It is `width` characters wide if the output is not a terminal, so that `grep` finds paths and names whole.
     """
     from rich.console import Console
 
@@ -37,29 +35,30 @@ def output(width: int = 160) -> Console:
 
 
 def working(on: str) -> Status:
-    """Return a status line on standard error, shown while a `with` block runs; silent without a terminal."""
+    """Return a context manager that shows a status line on standard error, if that is a terminal."""
     from rich.console import Console
 
     return Console(stderr=True).status(on)
 
 
 def command_line() -> str:
-    """Return the command as it was typed, with the program's plain name."""
+    """Return the command that the user typed, with the program's plain name."""
     return shlex.join([*PROGRAM, *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:
-    """Print plain values as JSON, the same way for every command."""
+    """Print plain values as JSON."""
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
 @contextmanager
 def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Print an expected error as one sentence and exit with 2; after an interrupt exit with 130 or its signal's code.
+    """Print an expected error as one sentence and exit with 2, or with 128 plus the signal's number if interrupted.
 
     Args:
         interrupted: The sentence for an interrupt without a message.
-        flags: Python's names of arguments with the flags of the command, which the sentence then shows instead.
+        flags: Maps the Python name of an argument to the command's flag. A message that begins with the name shows
+            the flag instead.
     """
     try:
         yield
@@ -72,24 +71,17 @@ def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str,
             raise
         sentence, code = lost, 1
     except KeyboardInterrupt as stopped:
-        # The message of a stopped run says what was saved and which signal stopped it.
+        # A stopped run's message says what was saved and which signal stopped it.
         sentence, code = str(stopped) or interrupted, 128 + getattr(stopped, "signal_number", 2)
     else:
         return
     if first_process():  # other processes of the same run have the same error
-        typer.echo(f"replenish: {_shortened(sentence)}", err=True)
+        typer.echo(f"replenish: {sentence}", err=True)
     raise typer.Exit(code)
 
 
-def _shortened(sentence: str) -> str:
-    """Return a sentence, without its middle if it is very long, as when it repeats the content of a file."""
-    if len(sentence) <= LONGEST:
-        return sentence
-    return f"{sentence[: LONGEST // 2]} ... {sentence[-LONGEST // 2 :]}"
-
-
 def _sentence(error: Exception, flags: Mapping[str, str]) -> str:
-    """Return the error's message; for an error of the system, the file and the reason without its number."""
+    """Return the error's message; for an error of the operating system, the file and the reason."""
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
         return f"{error.filename} cannot be used: {error.strerror}"
     if isinstance(error, MemoryError):

@@ -1,4 +1,4 @@
-"""`replenish count`: the mini-batches within reach."""
+"""`replenish count`: how many different mini-batches a sampling can draw."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def count(
     epochs: Annotated[int, typer.Option(help="effective epochs of training")] = 1,
     as_json: options.Json = False,
 ) -> None:
-    """Count the mini-batches within reach (the paper's section 2)."""
+    """Count the mini-batches that a training can draw, with and without replacement (the paper's section 2)."""
     from replenish import theory
 
     with errors_as_sentences(flags=given_flags(context)):
@@ -28,7 +28,7 @@ def count(
         }
         exact = [theory.configurations_without_replacement, theory.configurations_with_replacement]
         found = {name: power(num_samples, batch_size, epochs) for name, power in powers.items()}
-        # Up to eighteen digits can be read; beyond, only the power of ten says anything.
+        # People can read eighteen digits; a larger count is shown as a power of ten.
         integers = {
             name: integer(num_samples, batch_size, epochs) if log10 < 18 else None
             for (name, log10), integer in zip(found.items(), exact, strict=True)
@@ -44,6 +44,6 @@ def count(
 
 
 def power_of_ten(log10: float) -> str:
-    """Return a number by its logarithm, as 1.03e+215."""
+    """Return a number such as 1.03e+215 from its logarithm."""
     exponent = int(log10 // 1)
     return f"{10 ** (log10 - exponent):.3f}e+{exponent}"

@@ -1,4 +1,4 @@
-"""`replenish data`: download the CIFARs, and verify them."""
+"""`replenish data`: download and verify CIFAR-10 and CIFAR-100."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from replenish.lab.data.cifar import CifarFiles
     from replenish.lab.data.download import Progress
 
-app = typer.Typer(no_args_is_help=True, help="Download the CIFARs, and verify them.")
+app = typer.Typer(no_args_is_help=True, help="Download and verify CIFAR-10 and CIFAR-100.")
 
 Root = Annotated[
     Path | None,
-    typer.Option(help="Where data is kept; by default the folder REPLENISH_DATA names, else the cache."),
+    typer.Option(help="the folder of the data; by default the one that REPLENISH_DATA names, or else the cache"),
 ]
 
 
@@ -29,10 +29,10 @@ def get_command(
     name: Annotated[str, typer.Argument(help="cifar10 or cifar100")],
     root: Root = None,
     url: Annotated[
-        str | None, typer.Option(help="Another https address of the same archive; its md5 is checked.")
+        str | None, typer.Option(help="another https address of the same archive, whose md5 is checked")
     ] = None,
 ) -> None:
-    """Download a CIFAR and verify it; a broken download resumes."""
+    """Download CIFAR-10 or CIFAR-100 and verify it. An interrupted download resumes."""
     from replenish.lab.data.download import get
 
     kept = "interrupted; the part so far is kept, run it again to resume"
@@ -47,9 +47,9 @@ def verify_command(
     root: Root = None,
     as_json: options.Json = False,
 ) -> None:
-    """List the data that is found, and verify that it is the official data.
+    """List the datasets on this machine, and verify that they are the official ones.
 
-    The exit code is 1 if data is damaged, or if a dataset given by name is absent.
+    The exit code is 1 if a dataset is damaged, or if one that you name is absent.
     """
     from replenish.lab.data.cifar import data_root, find, read_verified
     from replenish.lab.data.dataset import DataError
@@ -96,7 +96,7 @@ def _files(name: str) -> CifarFiles:
 
 @contextmanager
 def _progress_bar(name: str) -> Iterator[Progress]:
-    """Show a bar with the speed and the time left on a terminal; otherwise nothing."""
+    """Show a bar with the speed and the time left, if standard error is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 

@@ -1,7 +1,7 @@
-"""`replenish demo`: what three seeds say, and what many say, on two rows of the paper's table 3 in miniature.
+"""`replenish demo`: why three seeds are not enough, on two rows of the paper's table 3 in miniature.
 
-The record of many seeds is committed: `python -m study.demo` ran it and wrote `lab/experiments/demo_runs.jsonl`, one
-line per run with its seed, errors, commit and command.
+The package has the record of many seeds, `lab/experiments/demo_runs.jsonl`. `python -m study.demo` wrote it: one line
+per run, with its seed, errors, commit and command.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from replenish.cli import options
 from replenish.cli.console import command_line, errors_as_sentences, output
 from replenish.cli.run import execute
 
-#: SRS and reshuffling with the same batch size and schedule: what the demonstration compares.
+#: The two experiments that the demonstration compares: SRS and reshuffling with the same batch size and schedule.
 ARMS = ("table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175")
-#: Half a point of error, two of the 359 test images, is the difference that would not matter.
+#: A difference that would not matter: half a point of error, which is two of the 359 test images.
 MARGIN = 0.5
 
 
 def demo(runs: options.RunsFolder = Path("runs/demo"), seeds: options.Seeds = "3", jobs: options.Jobs = 2) -> None:
-    """Compare two orders with three seeds, then with many: a lesson, in about a minute.
+    """Compare two orders with three seeds, then with many, in about a minute.
 
-    Two rows of the paper's table 3 in miniature, on digits, with nothing to download.
+    It trains two rows of the paper's table 3 in miniature, on digits. There is nothing to download.
     """
     from replenish.lab.experiments import SCALES, configs, find
     from replenish.lab.jobs import plan
@@ -47,12 +47,12 @@ def demo(runs: options.RunsFolder = Path("runs/demo"), seeds: options.Seeds = "3
         for paragraph in _lesson(groups[ARMS[0]].errors, groups[ARMS[1]].errors):
             console.print(f"\n{paragraph}", highlight=False)
         page, _ = write_report(runs, experiments={scale: configs(scale) for scale in SCALES})
-    typer.echo(f"\nThe report of these runs, with curves; its verdicts are from so few seeds: {page}")
+    typer.echo(f"\nThe report of these runs, with curves, and verdicts from these few seeds only: {page}")
     typer.echo("Next: replenish compare YOUR_DATA   or   replenish explain --open")
 
 
 def _lesson(srs: Mapping[int, float], reshuffling: Mapping[int, float]) -> Iterator[str]:
-    """Yield what the seeds that just ran say, what the record of many seeds says, and what to learn from it."""
+    """Yield a paragraph each on the seeds that just ran, on the record of many seeds, and on what to learn from it."""
     from replenish.lab.statistics import paired_difference
     from replenish.lab.verdict import Rule, decide
 
@@ -75,8 +75,8 @@ def _lesson(srs: Mapping[int, float], reshuffling: Mapping[int, float]) -> Itera
     yield (
         f"Three seeds can lie to you. In the record, seeds 0 to 2 say that SRS is {looks[3].sign} "
         f"({looks[3].numbers} points); with {_seeds(gone)} that claim is gone. This is what `compare --until-decided` "
-        "protects you from: its interval holds at all looks together, and makes no claim from three seeds. (An error "
-        "here is that of 359 test images: one image is 0.28 points.)"
+        "protects you from: its interval holds at all looks together, and makes no claim from three seeds. (There are "
+        "359 test images, so one image is 0.28 points.)"
     )
 
 
@@ -85,7 +85,7 @@ def _seeds(n: int) -> str:
 
 
 def recorded_errors() -> tuple[dict[int, float], dict[int, float]]:
-    """Return the recorded test errors of both `ARMS` by seed, in percent, in the order of the seeds.
+    """Return the recorded test errors of each of the `ARMS`, in percent, by seed in ascending order.
 
     Example:
         >>> srs, reshuffling = recorded_errors()

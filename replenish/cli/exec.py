@@ -20,15 +20,15 @@ def exec_(
         str, typer.Option(help="the order's name; see `replenish list orders`", autocompletion=complete_orders)
     ] = "srs",
     seed: Annotated[
-        int, typer.Option(help="seed of the first loader trained on; the script's own seed is not changed")
+        int, typer.Option(help="the seed of the first training loader's order; the script's own seed does not change")
     ] = 0,
     everything: Annotated[
         bool, typer.Option("--all", help="also reorder training loaders that do not shuffle")
     ] = False,
     start_epoch: Annotated[
-        int, typer.Option(help="epoch of the order to begin with, for a script that resumes after so many epochs")
+        int, typer.Option(help="the order's epoch to begin with, for a script that resumes after that many epochs")
     ] = 0,
-    pool_size: Annotated[int | None, typer.Option(help="slots of SRS's pool; by default the number of samples")] = None,
+    pool_size: Annotated[int | None, typer.Option(help="slots in SRS's pool; by default the number of samples")] = None,
     option: OrderOptions = None,
     record: Record = None,
 ) -> None:
@@ -53,7 +53,7 @@ def exec_(
     with errors_as_sentences(flags=given_flags(context)):
         options = parse_order_options(option or [])
         for name, value in options.items():
-            if option_value(name, value) is not value:  # an array's file, which can be read
+            if option_value(name, value) is not value:  # the file of an array: it was read, so that an error comes now
                 options[name] = os.path.abspath(str(value))  # the script may change the working folder
         if pool_size is not None:
             if "pool_size" in options:
@@ -69,7 +69,7 @@ def exec_(
         task = None if record is None else AuditTask(str(start_record(record)), facts=False)
         environment = run_environment(request, task)
         words = command_of(script)
-        if os.name == "posix":  # in this very process, so that signals and exit codes are the script's
+        if os.name == "posix":  # in this process, so that signals reach the script and its exit code is ours
             sys.stdout.flush()
             os.execve(sys.executable, words, environment)
     import subprocess

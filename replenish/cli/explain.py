@@ -1,4 +1,4 @@
-"""`replenish explain`: the method step by step, in the terminal or as a page."""
+"""`replenish explain`: SRS step by step, in the terminal or as a page."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ def explain(
     batch_size: Annotated[int, typer.Option(help="samples in a mini-batch: the paper's B")] = 2,
     steps: Annotated[int, typer.Option(help="steps to show")] = 20,
     seed: Annotated[int, typer.Option(help="the seed of all orders")] = 0,
-    pool_size: Annotated[int | None, typer.Option(help="slots of the pool; by default N, as in the paper")] = None,
-    sequence: Annotated[str, typer.Option(help="what refills the pool: identity (the paper's), shuffled")] = "identity",
+    pool_size: Annotated[int | None, typer.Option(help="slots in the pool; by default N, as in the paper")] = None,
+    sequence: Annotated[
+        str, typer.Option(help="what refills the pool: identity (as in the paper) or shuffled")
+    ] = "identity",
     html: Annotated[Path | None, typer.Option(help="write a page that plays the steps to this file")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="open that page in a browser")] = False,
     noise: Annotated[
         bool,
-        typer.Option("--noise", help="instead, a page of the orders' noise, with sliders: for --html or --open"),
+        typer.Option("--noise", help="show the orders' noise instead, on a page with sliders (--html or --open)"),
     ] = False,
 ) -> None:
-    """Show the pool, the queue, draw and refill, step by step.
+    """Show step by step how SRS draws from the pool and refills it from the queue.
 
-    This is the paper's figure 1 for any N and B. With --noise, the page that shows what an order does to SGD.
+    This is the paper's figure 1 for any N and B. With --noise, a page shows what an order does to SGD.
     """
     from replenish.lab.atomic_files import check_place
     from replenish.lab.explain import pages, terminal
@@ -62,14 +64,14 @@ def explain(
 
 
 def _put(page: str, html: Path | None) -> None:
-    """Write a page to a file, whole or not at all, or open it in a browser."""
+    """Write a page to a file, or open it in a browser."""
     from replenish.lab.atomic_files import write_atomically
 
     if html is not None:
         write_atomically(html, page.encode())
         typer.echo(f"written to {html}")
         return
-    # The folder is left to the system to clear away: the browser reads it after this command has ended.
+    # The system clears this folder away later: the browser reads the page after this command has ended.
     kept = Path(tempfile.mkdtemp(prefix="replenish-")) / "explain.html"
     write_atomically(kept, page.encode())
     if not webbrowser.open(kept.as_uri()):

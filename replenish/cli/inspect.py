@@ -1,4 +1,4 @@
-"""`replenish inspect`: what an order draws, beside what the theory says."""
+"""`replenish inspect`: what orders draw, compared with what the theory predicts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def inspect(
     context: typer.Context,
     num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
     batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
-    pool_size: Annotated[int | None, typer.Option(help="slots of the pool; by default N, as in the paper")] = None,
-    epochs: Annotated[int, typer.Option(help="effective epochs to run")] = 10,
+    pool_size: Annotated[int | None, typer.Option(help="slots in the pool; by default N, as in the paper")] = None,
+    epochs: Annotated[int, typer.Option(help="effective epochs to draw")] = 10,
     classes: Annotated[
         int | None, typer.Option(help="equal classes of a sorted dataset; by default 10, or N if that is less")
     ] = None,
@@ -30,9 +30,9 @@ def inspect(
     html: Annotated[Path | None, typer.Option(help="also write a page with tables and charts to this file")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure SRS beside its closed forms and beside reshuffling and replacement sampling.
+    """Measure what SRS, reshuffling and replacement sampling draw, and compare it with the closed forms.
 
-    With --order, one more order is measured beside them, and beside its own laws where they are known.
+    --order adds another order, with its own closed forms where they are known.
     """
     from replenish.lab.atomic_files import check_place, write_atomically
     from replenish.lab.inspect import inspect_orders

@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 def complete_experiment(incomplete: str) -> list[str]:
-    """Return the experiments and groups of experiments whose names begin so."""
+    """Return the experiments, and groups of experiments, whose names begin with the text."""
     from replenish.lab.experiments import names
 
     return [name for name in names() if name.startswith(incomplete)]
 
 
 def complete_orders(incomplete: str) -> list[str]:
-    """Return the completions of an order, or of the last order in a list, with the orders before it."""
+    """Return the completions of an order's name, or of the last name in a list such as "reshuffling,sr"."""
     from replenish.orders import ORDERS
 
     before, comma, last = incomplete.rpartition(",")
@@ -28,7 +28,7 @@ def complete_orders(incomplete: str) -> list[str]:
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Return the networks whose names begin so, from the experiments: the networks themselves would import torch."""
+    """Return the experiments' networks whose names begin with the text; a list of all networks would import torch."""
     from replenish.lab.experiments import SCALES, configs
 
     known = {config.model for scale in SCALES for config in configs(scale).values()}
@@ -46,18 +46,18 @@ Scale = Annotated[
         autocompletion=_one_of("full", "mini", "digits"),
     ),
 ]
-RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder of the runs' folders")]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder in which every run gets a folder")]
 Orders = Annotated[str, typer.Option(help="the orders to compare", autocompletion=complete_orders)]
 Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
-Jobs = Annotated[int, typer.Option(min=1, help="how many runs at once, each a process or a job")]
+Jobs = Annotated[int, typer.Option(min=1, help="how many runs to do at once, each in a process or job of its own")]
 Accelerator = Annotated[
     str,
     typer.Option(help="auto, cpu, cuda or mps", autocompletion=_one_of("auto", "cpu", "cuda", "mps")),
 ]
-# torchrun tells its processes how many they are.
+# torchrun sets the two variables for the processes that it starts.
 Devices = Annotated[
     int,
-    typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices of one run, which share its batches"),
+    typer.Option(min=1, envvar="LOCAL_WORLD_SIZE", help="devices per run, which divide each batch among them"),
 ]
 NumNodes = Annotated[
     int,
@@ -88,7 +88,7 @@ LauncherName = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
 
-# Whose steps `what` and `when` are asked about: a run or a state, or an order by its name and sizes.
+# `what` and `when` take a source of steps (a run, a record or a state), or an order by its name and sizes.
 Source = Annotated[
     Path | None,
     typer.Argument(
@@ -98,10 +98,10 @@ Source = Annotated[
 ]
 Record = Annotated[
     Path | None,
-    typer.Option(help="also record which samples were in each batch, for `replenish what` and `when`"),
+    typer.Option(help="also record the samples of each batch in this file, for `replenish what` and `when`"),
 ]
 RecordedLoader = Annotated[
-    int | None, typer.Option("--loader", help="of a record: which training loader, counted from 0")
+    int | None, typer.Option("--loader", help="with a record: which training loader, counted from 0")
 ]
 OrderName = Annotated[
     str | None,
@@ -114,11 +114,13 @@ OrderOptions = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="an option of the order: pool_size=1000, labels=labels.npy"),
 ]
-DatasetName = Annotated[str | None, typer.Option("--dataset", help="the data, for labels and files; a run has its own")]
+DatasetName = Annotated[
+    str | None, typer.Option("--dataset", help="the dataset of an order or a state, to print labels and files")
+]
 
 
 def parse_order_options(words: list[str]) -> dict[str, int | str]:
-    """Return the options of an order from NAME=VALUE; whole numbers, true and false are what they look like.
+    """Return the options of an order from NAME=VALUE; whole numbers, true and false become int and bool.
 
     Example:
         >>> parse_order_options(["pool-size=100", "sequence=identity", "staggered=true"])
@@ -138,12 +140,12 @@ def parse_order_options(words: list[str]) -> dict[str, int | str]:
 
 
 def order_options(words: list[str] | None) -> dict[str, Any]:
-    """Return the options of an order from NAME=VALUE, with arrays read from their files."""
+    """Return the options of an order from NAME=VALUE, with arrays in place of the .npy files that hold them."""
     return {name: option_value(name, value) for name, value in parse_order_options(words or []).items()}
 
 
 def option_value(name: str, value: int | str) -> Any:
-    """Return an option's value: of a .npy file the array in it."""
+    """Return an option's value, or the array in it if it names a .npy file."""
     if not isinstance(value, str) or not value.endswith(".npy"):
         return value
     import numpy as np
@@ -155,7 +157,7 @@ def option_value(name: str, value: int | str) -> Any:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Return seeds from "5" (the first five: 0 to 4) or "0,3,7" (these).
+    """Return the seeds that a text names: "5" is the first five (0 to 4), "0,3,7" these three.
 
     Example:
         >>> parse_seeds("3"), parse_seeds("0,3,7")
@@ -164,7 +166,7 @@ def parse_seeds(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
         raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
-    from replenish import checks  # which loads numpy; a typing error does not wait for it
+    from replenish import checks  # loads numpy, which a typing error should not wait for
 
     numbers = [checks.seed(int(part)) for part in parts]
     if len(set(numbers)) != len(numbers):
@@ -175,9 +177,9 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:
-    """Return a value for all orders, or one for each: of "0.1", or of "0.1" and "srs=0.2".
+    """Return one value for all orders, or a value for each, from the words after a repeated flag.
 
-    The words are at most one plain value and any number of ORDER=VALUE; `read` converts the text of a value.
+    The words are at most one plain value and any number of ORDER=VALUE. `read` converts the text of a value.
 
     Example:
         >>> by_order("--learning-rate", ["0.1", "srs=0.2"], ["reshuffling", "srs"], float)

@@ -1,4 +1,4 @@
-"""`replenish report`: tables and figures of runs."""
+"""`replenish report`: a page with tables and figures of runs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from replenish.cli.console import errors_as_sentences, print_json
 
 
 def report(
-    runs: Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="the folder that the runs' folders are in")],
+    runs: Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="the folder that holds the folders of the runs")],
     out: Annotated[
         Path | None, typer.Option(help="the page to write, ending in .html; by default report.html in RUNS_DIR")
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Make tables and figures of runs, as a page and as Markdown.
-
-    The paper's tables and figures are shown beside ours.
-    """
+    """Make tables and figures of runs, as a page and as Markdown, next to the paper's own."""
     from replenish.lab.atomic_files import check_runs_folder
 
     with errors_as_sentences():

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from replenish.lab.config import RunConfig
     from replenish.lab.jobs import Job
 
-#: Runs that take longer than the first print how long; those that take longer than the second start only after a yes.
-HOURS_TO_SAY, HOURS_TO_ASK = 1 / 6, 24
+#: From this many hours on, the command prints how long the runs take; from this many on, it asks before it starts.
+HOURS_TO_PRINT, HOURS_TO_ASK = 1 / 6, 24
 
 
 def run(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="a name of `replenish list`, or the start of several: table3",
+            help="a name of `replenish list`, or the beginning of several names, such as table3",
             autocompletion=options.complete_experiment,
         ),
     ],
@@ -33,7 +33,7 @@ def run(
     seeds: Annotated[
         str | None,
         typer.Option(
-            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or the experiment's own number"
+            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or as many as the experiment states"
         ),
     ] = None,
     runs: options.RunsFolder = Path("runs"),
@@ -42,7 +42,7 @@ def run(
         int | None,
         typer.Option(
             min=1,
-            help="effective epochs instead of the scale's; the schedule is scaled with them",
+            help="effective epochs in place of the scale's own; the schedule is scaled to them",
         ),
     ] = None,
     accelerator: options.Accelerator = "auto",
@@ -57,9 +57,9 @@ def run(
 ) -> None:
     """Run experiments of the paper, or resume them.
 
-    Finished runs are not repeated, and stopped runs resume. Each run has a folder with its config, one line of metrics
-    per epoch, checkpoints and a result. Ctrl-C saves; the same command resumes. `replenish report` makes tables and
-    figures from the folders.
+    Ctrl-C saves the runs, and the same command resumes them; finished runs are not repeated. Each run has a folder with
+    its config, one line of metrics per epoch, checkpoints and a result. `replenish report` makes tables and figures
+    from the folders.
     """
     with errors_as_sentences():
         chosen_seeds = None if seeds is None else options.parse_seeds(seeds)  # before numpy is loaded
@@ -102,7 +102,7 @@ def run(
 
 
 def _announce_cost(planned: Sequence[Job], parallel: int, yes: bool) -> None:
-    """Print about how long the runs will take. For a day or more, ask, or without a terminal demand --yes."""
+    """Print about how long the runs take. If that is a day or more, ask first, or require --yes without a terminal."""
     from replenish.lab.experiments.costs import duration, known_data, run_cost
 
     left = [job for job in planned if job.ended() is None]
@@ -120,7 +120,7 @@ def _announce_cost(planned: Sequence[Job], parallel: int, yes: bool) -> None:
     asks = hours >= HOURS_TO_ASK and not yes
     if asks and not sys.stdin.isatty():
         raise ValueError(f"--yes should be given to start this: {sentence}")
-    if hours >= HOURS_TO_SAY and first_process():
+    if hours >= HOURS_TO_PRINT and first_process():
         typer.echo(f"{sentence}.", err=True)
     if asks:
         typer.confirm("Start?", abort=True, err=True)
@@ -137,7 +137,7 @@ def _on_gpu(accelerator: str) -> bool:
 def execute(
     jobs: Sequence[Job], names: Mapping[str, RunConfig], launcher: str = "local", parallel: int = 1
 ) -> list[dict[str, Any]]:
-    """Run jobs under a live display and return their results; a job is labelled by the first experiment that has it."""
+    """Run jobs and return their results; a live display names each job by the first experiment with its config."""
     from replenish.lab.launch import launch
     from replenish.lab.launch.display import display_of
 

@@ -1,8 +1,8 @@
-"""`replenish what` and `replenish when`: which samples made a step, and at which steps a sample was seen."""
+"""`replenish what` and `replenish when`: which samples were in a step's batch, and at which steps a sample came."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from replenish.exec.flight_record import FlightRecord
     from replenish.lab.order_source import OrderSource
 
-#: More than a screen or two is for `--json`.
+#: A table has at most this many rows; --json has all.
 MOST_ROWS = 128
-#: The parameters that a record takes.
+#: The parameters that apply to a record.
 OF_A_RECORD = ("step", "sample", "source", "loader", "start", "stop", "as_json")
-#: The columns of `what`, by the fields that a sample can have.
+#: The fields that a sample can have, and the headings of their columns.
 COLUMNS = {
     "rank": "rank",
     "place": "place",
@@ -46,14 +46,14 @@ def what(
     seed: options.OrderSeed = None,
     option: options.OrderOptions = None,
     dataset: options.DatasetName = None,
-    visits: Annotated[bool, typer.Option("--visits", help="also how often each was drawn before")] = False,
+    visits: Annotated[bool, typer.Option("--visits", help="also print how often each sample was drawn before")] = False,
     loader: options.RecordedLoader = None,
     as_json: options.Json = False,
 ) -> None:
-    """Print which samples were in a step's batch: indices, and labels and files where the data are at hand.
+    """Print which samples were in a step's batch: their indices, and if the data can be read, labels and files.
 
-    From a run's folder, a record of `exec --record`, a sampler's saved state or an order's config, or from an order's
-    name and sizes. SOURCE may also come before STEP.
+    SOURCE is a run's folder, a record of `exec --record`, or a file with a sampler's saved state or an order's config.
+    Without it, give an order's name and sizes. SOURCE may also come before STEP.
     """
     from replenish.exec.flight_record import is_record
 
@@ -72,7 +72,7 @@ def what(
             plain: dict[str, Any] = {"step": number, "loader": place, "ranks": batches}
             about = f"; {about}"
         else:
-            found = _find_order(path, loader, order, num_samples, batch_size, seed, option, dataset)
+            found = _find_order(path, context.params)
             epoch = number / found.steps_per_epoch
             batch = found.order.batch(number).tolist()
             samples = [{"place": within, **found.sample(sample)} for within, sample in enumerate(batch)]
@@ -84,7 +84,7 @@ def what(
             plain = {"step": number, "effective_epoch": epoch, "order": found.order.config(), "samples": samples}
             about = f", in effective epoch {epoch:.2f}; {found.about}. {found.remark}"
             if found.steps is not None and number >= found.steps:
-                about += f" It is still to come: {found.steps:,} steps have been taken."
+                about += f" This step is still to come: {found.steps:,} steps have been taken."
     if as_json:
         print_json(plain)
         return
@@ -106,17 +106,17 @@ def when(
     seed: options.OrderSeed = None,
     option: options.OrderOptions = None,
     dataset: options.DatasetName = None,
-    start: Annotated[int, typer.Option(help="the first step to look at")] = 0,
+    start: Annotated[int, typer.Option(help="the first step to search")] = 0,
     stop: Annotated[
         int | None,
         typer.Option(
-            help="the step to end before; by default the end of the run or state, or one epoch where neither is known"
+            help="the step to stop before; by default the end of the run or the step of the state, or else one epoch"
         ),
     ] = None,
     loader: options.RecordedLoader = None,
     as_json: options.Json = False,
 ) -> None:
-    """Print at which steps a sample was seen: in a run or its record, up to a saved state, or in an order by its name.
+    """Print at which steps a sample was drawn: in a run or its record, up to a saved state, or in an order by its name.
 
     SOURCE may also come before SAMPLE.
     """
@@ -138,7 +138,7 @@ def when(
         else:
             from replenish.orders.visits import steps_of
 
-            found = _find_order(path, loader, order, num_samples, batch_size, seed, option, dataset)
+            found = _find_order(path, context.params)
             end = _end(start, stop, start + found.steps_per_epoch if found.steps is None else found.steps)
             with working(f"drawing {end - start:,} steps"):
                 steps = steps_of(found.order, number, start, end).tolist()
@@ -148,7 +148,7 @@ def when(
     if as_json:
         print_json({**known, "start": start, "stop": end, **more, "steps": steps})
         return
-    titles = {"index": "sample"}  # of the dataset, whose number comes before it
+    titles = {"index": "sample"}  # within the dataset, whose number comes before it
     facts = ", ".join(f"{titles.get(name, name)} {value}" for name, value in known.items() if name != "sample")
     title = f"Sample {number:,}" + (f" ({facts})" if facts else "")
     _print("when", title, heads, rows, f"{len(steps):,} of the steps from {start:,} to {end:,}; {about}")
@@ -170,7 +170,7 @@ def number_and_source(name: str, first: str, second: Path | None) -> tuple[int, 
 
 
 def _read(path: Path, loader: int | None, context: typer.Context) -> tuple[FlightRecord, int, str]:
-    """Return a record, the chosen loader, and sentences about them; refuse options that a record does not need."""
+    """Return a record, the chosen loader, and sentences about them; reject options that do not apply to a record."""
     from replenish import checks
     from replenish.exec.flight_record import read_record
 
@@ -187,39 +187,28 @@ def _read(path: Path, loader: int | None, context: typer.Context) -> tuple[Fligh
     return record, place, about
 
 
-def _find_order(
-    source: Path | None,
-    loader: int | None,
-    order: str | None,
-    num_samples: int | None,
-    batch_size: int | None,
-    seed: int | None,
-    option: list[str] | None,
-    dataset: str | None,
-) -> OrderSource:
-    """Return the order of a run's folder or of a saved state, or the order that the options name."""
+def _find_order(source: Path | None, parameters: Mapping[str, Any]) -> OrderSource:
+    """Return the order of a run's folder or of a saved state, or the order that the command's parameters name."""
     from replenish.lab.order_source import of_order, read_source
     from replenish.orders import build_order
 
-    if loader is not None:
+    if parameters["loader"] is not None:
         raise ValueError("--loader should be left out, since only a record has the batches of several loaders")
-    given = options.order_options(option)
-    flags = {"--order": order, "--num-samples": num_samples, "--batch-size": batch_size, "--seed": seed}
+    given, dataset = options.order_options(parameters["option"]), parameters["dataset"]
+    flags = {f"--{name.replace('_', '-')}": parameters[name] for name in ("order", "num_samples", "batch_size", "seed")}
     if source is not None:
         if extra := [flag for flag, value in flags.items() if value is not None]:
             raise ValueError(f"{extra[0]} should be left out, since {source} says it")
         return read_source(source, dataset, given)
     if missing := [flag for flag, value in flags.items() if value is None and flag != "--seed"]:
         raise ValueError(f"{missing[0]} should be given, or a run's folder or a saved state in place of all of them")
-    assert order is not None
-    assert num_samples is not None
-    assert batch_size is not None
+    order, num_samples, batch_size, seed = flags.values()
     built = build_order(order, num_samples, batch_size, seed=seed or 0, **given)
     return of_order(built, repr(built), dataset)
 
 
 def _end(start: int, stop: int | None, known: int) -> int:
-    """Return the step to end before: `stop`, or by default the known end."""
+    """Return the step to stop before: `stop`, or by default the known end."""
     end = known if stop is None else stop
     if start > end:
         raise ValueError(f"--start should be at most {end}, where the steps to look at end, but got {start}")

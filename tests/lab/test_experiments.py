@@ -126,6 +126,6 @@ def test_what_stands_counted_is_what_is_counted() -> None:
 
 
 def test_listing_needs_no_torch() -> None:
-    code = "import sys; from replenish.cli.list import experiments_table; experiments_table('full').rows\n"
+    code = "import sys; from replenish.lab.experiments.table import experiments_table; experiments_table('full').rows\n"
     code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
