@@ -1,9 +1,8 @@
-"""Does SRS help with a network and data of your own? The lab's `compare` from Python.
+"""Compare data orders with your own network and data, by the lab's `compare`.
 
     python examples/compare_own_network.py [--seeds 5] [--epochs 20]
 
-Everything that concerns Replenish is the call of `compare`: it takes any function that makes a network and any
-dataset in memory. The runs stay in `runs/`.
+`compare` takes any function that makes a network, and any dataset in memory. The runs stay in `runs/`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def main() -> None:
     parser.add_argument("--runs", default="runs", help="the folder of the runs' folders")
     options = parser.parse_args()
 
-    few = reduce(load("digits"), images_per_class=40)  # any replenish.lab.data.Dataset of your own
+    few = reduce(load("digits"), images_per_class=40)  # or your own replenish.lab.data.Dataset
     found = compare(few, model=network, seeds=options.seeds, epochs=options.epochs, runs=options.runs, pad=1)
     print(found)
     print(f"Page: {found.page}")

@@ -1,8 +1,8 @@
-"""The sampler at work: a small network on scikit-learn's digits, with three orders, and an exact resume.
+"""Train a small network on scikit-learn's digits with three orders, and resume a run exactly.
 
     python examples/digits.py [--seeds 3] [--epochs 20]
 
-Everything that concerns Replenish is in `train`: the rest is any PyTorch training.
+Replenish is used in the class `Training`; the rest is an ordinary PyTorch training.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Training:
     """A network, its optimizer and its sampler: what a checkpoint holds."""
 
     def __init__(self, order: Order, dataset: TensorDataset, epochs: int, seed: int) -> None:
-        torch.manual_seed(seed)  # the same initial weights for every order: runs of one seed are paired
+        torch.manual_seed(seed)  # the same initial weights for every order, so that runs of one seed form pairs
         self.model = network()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
         steps = epochs * order.steps_per_epoch
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=positive, default=20, help="effective epochs of a run (default 20)")
     options = parser.parse_args()
 
-    torch.set_num_threads(1)  # so small a network is slower on two
+    torch.set_num_threads(1)  # a network as small as this is slower on two threads
     console = Console()
     train, test = data()
     console.print(f"{len(train)} training and {len(test)} test images of 8x8 digits; B = {BATCH_SIZE}.")

@@ -1,11 +1,11 @@
-"""A folder of WebDataset .tar shards through a pool, resumed in the middle at the exact batch.
+"""Shuffle a folder of WebDataset .tar shards through a pool, and resume in the middle at the exact batch.
 
     pip install webdataset
     python examples/stream_webdataset.py
 
-The shards are made in a temporary folder: 6 of them, with 200 samples each, sorted by class. `webdataset` opens and
-decodes a shard; the pool chooses the samples of a batch. With the number of samples in each shard (WebDataset
-folders often have them in a JSON file), the stream begins at any sample without opening the shards before it.
+The script makes 6 shards of 200 samples in a temporary folder, sorted by class. `webdataset` opens and decodes a
+shard, and the pool chooses the samples of a batch. If you know the number of samples in each shard (WebDataset folders
+often have a JSON file of them), the stream can begin at any sample without opening the shards before it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SRS with fastai: its Learner with a loader of torch, and a callback for the position.
+"""SRS with fastai: a Learner with a torch DataLoader, and a callback for the position.
 
     python train_fastai.py run --epochs 2
     python train_fastai.py run --epochs 1    # continues after the second epoch
@@ -23,7 +23,7 @@ from replenish.torch import SRSBatchSampler
 
 
 class Position(Callback):
-    """Counts the steps trained, and lets every epoch begin there. Writes the samples of each step."""
+    """Counts the steps trained, begins every epoch at that step, and writes the samples of each step."""
 
     def __init__(self, sampler: SRSBatchSampler, file: Path) -> None:
         self.sampler, self.file = sampler, file

@@ -1,4 +1,4 @@
-"""SRS with Hydra: the sampler, its seed and its pool are configuration, and an override changes the order.
+"""SRS with Hydra: the configuration has the sampler, its seed and its pool, and an override changes the order.
 
     python train_hydra.py folder=run until=30
     python train_hydra.py folder=run until=60                        # resumes at step 30
@@ -19,7 +19,7 @@ from hydra.core.config_store import ConfigStore
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-# The contents of a file conf/train.yaml.
+# A project would have this in a file conf/train.yaml.
 ConfigStore.instance().store(
     "train",
     {
@@ -39,14 +39,14 @@ def main(config: Any) -> None:
     features = torch.randn(1000, 8)
     dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
 
-    sampler = hydra.utils.instantiate(config.sampler, data_source=range(1000))  # a dataset would be walked through
+    sampler = hydra.utils.instantiate(config.sampler, data_source=range(1000))  # Hydra would iterate over a dataset
     loader = DataLoader(dataset, batch_sampler=sampler)
     model = nn.Linear(8, 1)
     step = 0
     if checkpoint.exists():
         saved = torch.load(checkpoint)
         model.load_state_dict(saved["model"])
-        sampler.load_state_dict(saved["sampler"])  # raises if the configuration is another
+        sampler.load_state_dict(saved["sampler"])  # raises if the configuration has changed
         step = saved["sampler"]["step"]
 
     with open(folder / "rank0.jsonl", "a") as log:

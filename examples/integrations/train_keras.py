@@ -1,4 +1,4 @@
-"""SRS with Keras 3 (here on its torch backend): the saved model has the position in the stream.
+"""SRS with Keras 3 (here on its torch backend): the saved model holds the position in the stream.
 
     python train_keras.py run --until 30
     python train_keras.py run --until 60    # resumes at step 30
@@ -22,7 +22,7 @@ from replenish.integrations.keras import SRSDataset
 
 
 class Log(keras.callbacks.Callback):
-    """Writes the samples of each step, once it is trained."""
+    """Writes the samples of each step after the step is trained."""
 
     def __init__(self, dataset: SRSDataset, file: Path) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ from replenish.torch import SRSBatchSampler
 
 
 def train(config: dict[str, object]) -> None:
-    """Train in one worker; Ray has initialised torch.distributed, from which the sampler knows its share."""
+    """Train in one worker. Ray has initialised torch.distributed, from which the sampler takes rank and world size."""
     folder, until = Path(str(config["folder"])), int(str(config["until"]))
     torch.manual_seed(0)
     features = torch.randn(1000, 8)
@@ -60,7 +60,7 @@ def train(config: dict[str, object]) -> None:
         torch.save(saved, checkpoint.with_suffix(".new"))
         os.replace(checkpoint.with_suffix(".new"), checkpoint)
     if dist.is_initialized():
-        dist.barrier()  # nobody leaves while the first one still writes
+        dist.barrier()  # wait until the first worker has written the checkpoint
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ OF_BOTH = (
     *("data", "orders", "seeds", "metric", "margin", "until_decided", "max_seeds", "budget"),
     *("runs", "jobs", "launcher", "as_json"),
 )
-#: What to ask a cluster for, also with --command. On this machine the command decides what it uses.
+#: What a cluster is asked for; on this machine a command itself says what it uses.
 OF_CLUSTERS = ("accelerator", "threads")
 #: Fields of the runs' configs that have the same value for all orders, and fields that can differ between orders.
 RECIPE = (

@@ -49,7 +49,7 @@ Scale = Annotated[
 RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder in which every run gets a folder")]
 Orders = Annotated[str, typer.Option(help="the orders to compare", autocompletion=complete_orders)]
 Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
-Jobs = Annotated[int, typer.Option(min=1, help="how many runs to do at once, each in a process or job of its own")]
+Jobs = Annotated[int, typer.Option(min=1, help="how many runs at once, each a process or a job")]
 Accelerator = Annotated[
     str,
     typer.Option(help="auto, cpu, cuda or mps", autocompletion=_one_of("auto", "cpu", "cuda", "mps")),
