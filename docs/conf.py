@@ -66,7 +66,7 @@ autodoc_preserve_defaults = True
 default_role = "name"  # docstrings write `names` as Markdown does
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
-# Each is needed by only one adapter, and together they are gigabytes.
+# Only one adapter needs each of these, and together they take gigabytes.
 autodoc_mock_imports = ["accelerate", "grain", "keras", "lightning", "ray", "torchdata", "transformers"]
 # Written out, each would fill half a page.
 autodoc_type_aliases = {
@@ -84,8 +84,8 @@ autodoc_type_aliases = {
 # Two classes have fields with the same name.
 suppress_warnings = ["ref.python"]
 
-# Names without a page here: other packages, whose indices would have to be downloaded, and names in annotations for
-# types of arrays and functions, or imported only for the type checker.
+# Names without a page here: those of other packages, whose indices Sphinx would have to download; names of array and
+# function types in annotations; and names imported only for the type checker.
 nitpick_ignore_regex = [
     ("py:.*", r"(accelerate|collections|fractions|grain|keras|matplotlib|numpy|os|pathlib|torch|transformers)\..*"),
     ("py:class", r"np\.\w+"),

@@ -1,6 +1,6 @@
-"""Links between the pages as they were built: each must lead to a file, and to an anchor that is in it.
+"""Check the links between the built pages: each must lead to a file, and to an anchor that the file has.
 
-MyST checks what pages link to; this also sees what themes, raw HTML and the reference put into pages.
+MyST checks the links in the Markdown. This also checks what themes, raw HTML and the reference put into pages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-#: What a browser fetches by itself, and from which attribute; an `a` is for the reader to follow.
+#: The elements whose files a browser fetches by itself, and the attribute that names the file.
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Note what one element says."""
+        """Record the element's anchor and link."""
         found = {name: value or "" for name, value in attributes}
         self.anchors |= {found[name] for name in ("id", "name") if name in found}
         if tag == "a" and "href" in found:
@@ -38,7 +38,7 @@ class Page(HTMLParser):
 
 
 def find_dead_links(folder: Path) -> list[str]:
-    """Return every link between local files, and every file that a page fetches, that leads nowhere."""
+    """Return the dead links between local files, and the files that pages fetch but that do not exist."""
     pages = {path.resolve(): Page(path) for path in sorted(folder.rglob("*.html"))}
     dead = []
     for path, page in pages.items():
@@ -55,13 +55,13 @@ def find_dead_links(folder: Path) -> list[str]:
 
 
 def warn(app: Sphinx, error: Exception | None) -> None:
-    """Warn of each, which fails a build with -W."""
+    """Warn of each dead link, so that a build with -W fails."""
     if error is None and app.builder.name == "html":
         for dead in find_dead_links(Path(app.outdir)):
             log.warning("a link leads nowhere: %s", dead)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Look when all pages are there, the explorer too (priority 500)."""
+    """Check after all pages are written, the explorer (priority 500) included."""
     app.connect("build-finished", warn, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
-"""How our docstrings are read: `names` in single backticks, and properties whose sentence has a colon.
+"""How Sphinx reads our docstrings: `names` in single backticks, and properties whose sentence has a colon.
 
 Docstrings write code in single backticks, as Markdown does, for arguments and values as well as for functions. Here
-they become code, and a link where the reference has something of that name. A name that leads nowhere is no fault,
-unlike a reference that says what it refers to.
+such a name becomes code, and a link if the reference has a page for it. A name without a page is not an error, unlike
+an explicit reference that leads nowhere.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sphinx.environment import BuildEnvironment
 
 
 class Name(PyXRefRole):
-    """`:py:obj:` that is allowed to find nothing."""
+    """A `:py:obj:` that may find nothing."""
 
     def process_link(
         self, env: BuildEnvironment, refnode: nodes.Element, has_explicit_title: bool, title: str, target: str
     ) -> tuple[str, str]:
-        """Make it a reference of the Python domain, marked as one that may lead nowhere."""
+        """Make the name a reference of the Python domain, with a mark that it may lead nowhere."""
         refnode["refdomain"], refnode["reftype"], refnode["may_lead_nowhere"] = "py", "obj", True
         return super().process_link(env, refnode, has_explicit_title, title, target)
 
@@ -32,12 +32,12 @@ class Name(PyXRefRole):
 def keep_as_code(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.Element
 ) -> nodes.Element | None:
-    """Return the code itself where a name leads nowhere."""
+    """Return the plain code if a name leads nowhere."""
     return content if node.get("may_lead_nowhere") else None
 
 
 def restore_property(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Undo napoleon's reading of a property's first words as its type; the annotation has that."""
+    """Restore a property's docstring, since napoleon reads the words before a colon as the type."""
     if what == "property" and obj.__doc__:
         lines[:] = [*inspect.cleandoc(obj.__doc__).splitlines(), ""]
 
@@ -45,12 +45,12 @@ def restore_property(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
 def name_aliases(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Write `Int64Array | None` where autodoc writes an alias inside another type with the name of its own class."""
+    """Write `Int64Array | None` where autodoc writes `TypeAliasForwardRef('Int64Array') | None`."""
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the role `name`, which conf.py makes the default, and what follows napoleon (priority 500)."""
+    """Register the role `name`, conf.py's default, and the steps that run after napoleon (priority 500)."""
     app.add_role("name", Name())
     app.connect("missing-reference", keep_as_code)
     app.connect("autodoc-process-signature", name_aliases)

@@ -1,4 +1,4 @@
-"""Tables of experiments: a line `<!-- experiments: SCALE GROUP -->` becomes what `replenish list --markdown` prints."""
+"""Put tables of experiments in place of lines `<!-- experiments: SCALE GROUP -->`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replenish.lab.show.markdown import table_lines
 
 
 def insert_tables(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Replace every line that names a scale and a group by the table of that group's experiments."""
+    """Replace every line that names a scale and a group with the table of that group's experiments."""
 
     def table(found: re.Match[str]) -> str:
         scale, group = found.groups()

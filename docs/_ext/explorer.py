@@ -1,4 +1,4 @@
-"""The explorer's pages beside the site's own: made by the package while building, embedded by other pages."""
+"""Write the explorer's pages while the site is built; other pages embed them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replenish.lab.explain import pages
 
 
 def write_explorer(app: Sphinx, error: Exception | None) -> None:
-    """Write `explorer.html` (for how_it_works.md) and `noise.html` (for theory.md) into what was built."""
+    """Write `explorer.html` (for how_it_works.md) and `noise.html` (for theory.md) into the built site."""
     if error is None and app.builder.format == "html":
         trace = compute_trace(num_samples=12, batch_size=3, steps=80)
         static = Path(app.outdir) / "_static"
@@ -20,6 +20,6 @@ def write_explorer(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the pages when all others are there."""
+    """Write the pages after all others."""
     app.connect("build-finished", write_explorer)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

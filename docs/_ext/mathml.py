@@ -1,4 +1,4 @@
-"""Formulas as MathML, made while building: browsers draw it themselves, and no script has to be fetched."""
+"""Turn formulas into MathML while the site is built. Browsers draw it without a script."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ log = logging.getLogger(__name__)
 
 
 def mathml(tex: str, display: str) -> str:
-    """Return a formula as a `math` element, or raise ValueError if a part of it is not understood."""
+    """Return a formula as a `math` element; raise ValueError if latex2mathml does not know a part of it."""
     root = ElementTree.fromstring(convert(tex, display=display).replace("<mi>&</mi>", "<mi>&amp;</mi>"))
     for element in root.iter():
         element.tag = element.tag.removeprefix(MATHML)
         if re.search(r"[\\&]", element.text or "") or "linebreak" in element.attrib:
             raise ValueError(f"latex2mathml does not know a part of it ({element.text!r})")
         if element.tag in LIMITS and element[0].text in WITH_LIMITS:
-            element.tag = LIMITS[element.tag]  # above and below in a formula of its own; browsers move them in a line
+            element.tag = LIMITS[element.tag]  # limits above and below; within a line of text, browsers move them
         if element.tag == "mo" and "minsize" in element.attrib and element.text in ("(", ")"):
-            del element.attrib["minsize"], element.attrib["maxsize"]  # as tall as what they enclose, no taller
+            del element.attrib["minsize"], element.attrib["maxsize"]  # as tall as the content
         if element.text == "/":
-            element.set("lspace", "0.06em")  # as TeX has it; browsers put spaces there
+            element.set("lspace", "0.06em")  # as in TeX; browsers put more space there
             element.set("rspace", "0.06em")
         if element.text == "∞":
             element.tag = "mi"
         if side := element.attrib.pop("columnalign", None):
-            element.set("style", f"text-align: {side}")  # MathML Core has it in CSS alone
+            element.set("style", f"text-align: {side}")  # MathML Core has only the CSS property
     root.set("xmlns", MATHML.strip("{}"))
     return ElementTree.tostring(root, encoding="unicode")
 
 
 def rendered(node: nodes.Element, display: str) -> str:
-    """Return the MathML of a node, or its source in red and a warning."""
+    """Return the MathML of a node; if that fails, warn and return the source in red."""
     tex = node.astext()
     try:
         return mathml(tex, display)
@@ -56,7 +56,7 @@ def visit_inline(translator: HTML5Translator, node: nodes.Element) -> None:
 
 
 def visit_block(translator: HTML5Translator, node: nodes.Element) -> None:
-    r"""Write a formula of its own; a `\tag{1}` at its end becomes the number beside it."""
+    r"""Write a displayed formula; a `\tag{1}` at its end becomes the number next to it."""
     tex, tag = re.fullmatch(r"(.*?)\s*(?:\\tag\{(.*?)\})?\s*", node.astext(), flags=re.DOTALL).groups()
     node.children = [nodes.Text(tex)]
     number = f'<span class="equation-number" id="equation-{tag}">({tag})</span>' if tag else ""

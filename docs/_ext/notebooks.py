@@ -1,4 +1,4 @@
-"""The notebooks of examples/ as sections of a page: a line `<!-- notebook: NAME -->` becomes the notebook's cells."""
+"""Put the cells of a notebook in examples/ in place of a line `<!-- notebook: NAME -->`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 
 def insert_notebooks(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Replace every line that names a notebook by its cells, as Markdown."""
+    """Replace every line that names a notebook with its cells, as Markdown."""
     examples = Path(app.srcdir).parent / "examples"
 
     def cells(found: re.Match[str]) -> str:

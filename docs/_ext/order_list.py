@@ -1,4 +1,4 @@
-"""The directive `order-list`: the orders by the names that users type, from the package's own list."""
+"""The directive `order-list`: a table of the orders, by the names that users type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of results/ beside the site's pages: made from the records while building, linked by what_we_found.md."""
+"""Write the report of results/ while the site is built; what_we_found.md links to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replenish.lab.report import write_report
 
 
 def write_page(app: Sphinx, error: Exception | None) -> None:
-    """Write `_static/report.html` into what was built."""
+    """Write `_static/report.html` into the built site."""
     results = Path(app.srcdir).parent / "results"  # without them, the check for dead links fails
     if error is None and app.builder.format == "html" and results.is_dir():
         experiments = {scale: configs(scale) for scale in SCALES}
@@ -19,6 +19,6 @@ def write_page(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the page after all others."""
+    """Write the page after all others."""
     app.connect("build-finished", write_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Links from a page to a folder of the repository, which the site does not have: they become plain text."""
+"""Replace links to folders of the repository, which the site does not have, with their text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 
 class FoldersAsText(SphinxPostTransform):
-    """Replace links to folders by their text, before MyST looks for pages of that name."""
+    """Replace links to folders with their text, before MyST looks for pages of that name."""
 
     default_priority = 5
 
     def run(self, **kwargs: Any) -> None:
-        """Do it for one page."""
+        """Replace the links of one page."""
         folder = Path(self.env.doc2path(self.env.docname)).parent
         for node in list(self.document.findall(addnodes.pending_xref)):
             if node["reftype"] == "myst" and (folder / node["reftarget"]).is_dir():
