@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5, help="how many (default 5)")
     parser.add_argument("--epochs", type=int, default=20, help="effective epochs of a run (default 20)")
-    parser.add_argument("--runs", default="runs", help="the folder of the runs' folders")
+    parser.add_argument("--runs", default="runs", help="the folder in which every run gets a folder")
     options = parser.parse_args()
 
     few = reduce(load("digits"), images_per_class=40)  # or your own replenish.lab.data.Dataset

@@ -15,7 +15,7 @@ from replenish.cli.console import errors_as_sentences, output, print_json, worki
 
 def bench(
     context: typer.Context,
-    n: Annotated[int, typer.Option("--n", metavar="N", help="samples")] = 50_000,
+    n: Annotated[int, typer.Option("--n", metavar="N", help="number of samples")] = 50_000,
     batch_size: Annotated[int, typer.Option(metavar="B", help="samples in a mini-batch")] = 64,
     rounds: Annotated[int, typer.Option(help="how many epochs of each sampler to time; at least 2")] = 8,
     as_json: options.Json = False,

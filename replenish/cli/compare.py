@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _epochs(text: str) -> tuple[float, ...]:
-    """Return effective epochs from "24,30,35"; none from "none"."""
+    """Return effective epochs from "24,30,35", or an empty tuple from "none"."""
     return () if text == "none" else tuple(float(part) for part in text.split(","))
 
 

@@ -13,7 +13,7 @@ from replenish.cli.console import errors_as_sentences, print_json
 
 def count(
     context: typer.Context,
-    num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
+    num_samples: Annotated[int, typer.Argument(metavar="N", help="number of samples")],
     batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
     epochs: Annotated[int, typer.Option(help="effective epochs of training")] = 1,
     as_json: options.Json = False,

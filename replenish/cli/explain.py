@@ -15,7 +15,7 @@ from replenish.cli.console import errors_as_sentences
 
 def explain(
     context: typer.Context,
-    n: Annotated[int, typer.Option("--n", help="samples: the paper's N")] = 5,
+    n: Annotated[int, typer.Option("--n", help="number of samples: the paper's N")] = 5,
     batch_size: Annotated[int, typer.Option(help="samples in a mini-batch: the paper's B")] = 2,
     steps: Annotated[int, typer.Option(help="steps to show")] = 20,
     seed: Annotated[int, typer.Option(help="the seed of all orders")] = 0,

@@ -14,7 +14,7 @@ from replenish.cli.console import command_line, errors_as_sentences, output, pri
 
 def inspect(
     context: typer.Context,
-    num_samples: Annotated[int, typer.Argument(metavar="N", help="samples")],
+    num_samples: Annotated[int, typer.Argument(metavar="N", help="number of samples")],
     batch_size: Annotated[int, typer.Argument(metavar="B", help="samples in a mini-batch")],
     pool_size: Annotated[int | None, typer.Option(help="slots in the pool; by default N, as in the paper")] = None,
     epochs: Annotated[int, typer.Option(help="effective epochs to draw")] = 10,

@@ -1,4 +1,4 @@
-"""`replenish what` and `replenish when`: which samples were in a step's batch, and at which steps a sample came."""
+"""`replenish what` and `replenish when`: the samples of a step, and the steps of a sample."""
 
 from __future__ import annotations
 
