@@ -117,8 +117,7 @@ class EpochStream:
             record.passes += 1
             record.epochs = (epoch if record.epochs is None else record.epochs[0], epoch)
             record.num_samples, record.batch_size = sizes.num_samples, sizes.batch_size if sizes.list_size else None
-            if record.left_early is not None:
-                record.left_early += 1  # until its last index is drawn
+            record.left_early += 1  # until its last index is drawn
         self._changed()
         cursor = order.cursor() if cursor is None else cursor
         remaining = sizes.steps
@@ -154,7 +153,7 @@ class EpochStream:
                 for start in range(0, size, length):  # processes may take the parts of a step in turn
                     stop = start + length
                     self.record.drawn[row[start:stop]] = True
-                    if is_last and number == len(rows) and stop >= size and self.record.left_early is not None:
+                    if is_last and number == len(rows) and stop >= size:
                         with self._lock.lock:
                             self.record.left_early -= 1
                     each = indices[start:stop]

@@ -137,5 +137,4 @@ def _nothing() -> None:
 def _loader_classes() -> list[Any]:
     """Return the imported classes of loaders whose `__init__` does not call another's."""
     stateful = getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None)
-    fastai = getattr(sys.modules.get("fastai.data.load"), "DataLoader", None)
-    return [each for each in (DataLoader, stateful, fastai) if each is not None]
+    return [DataLoader] if stateful is None else [DataLoader, stateful]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from types import MethodType
 from typing import Any
 
 import torch
 import torch.distributed
-from torch.utils.data import BatchSampler, DataLoader, RandomSampler
+from torch.utils.data import DataLoader
 
 from replenish import checks
 from replenish.draws import derived_seed
@@ -31,22 +29,21 @@ def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any
     """Give an order to every loader made inside that shuffles, also by Lightning, Accelerate or Transformers.
 
     A loader shuffles if it has `shuffle=True`, a `RandomSampler` without replacement, a `SubsetRandomSampler`, a
-    `DistributedSampler` that shuffles, or a `BatchSampler` over these; or if it is fastai's, with `shuffle=True`. A
-    loader keeps its length and its batch sizes. Every `iter()` of it draws a new epoch, as torch's shuffling does: also
-    after a pass that was left early, and with several passes at once. A higher `set_epoch` skips epochs. There is no
-    resume: for that, use a sampler.
+    `DistributedSampler` that shuffles, or a `BatchSampler` over these. The loader keeps its length and its batch
+    sizes. Every `iter()` of it draws a new epoch, as with torch's shuffling, also after a pass that was left early and
+    while other passes run. A higher `set_epoch` skips epochs. `using` cannot resume; a sampler can.
 
-    Other loaders are left alone, and so are loaders made before. Passes that begin with gradients switched off keep
+    Other loaders keep their order, and so do loaders made before the block. Passes that begin with gradients off keep
     torch's order, since an evaluation wants every sample once. At the end, loaders get torch's shuffling back.
 
     Args:
         order: A name of `replenish.orders.registry.ORDERS`.
         seed: The seed of the first loader trained on; further loaders have seeds derived from it.
-        everything: Whether loaders that do not shuffle get the order, too.
+        everything: Whether loaders that do not shuffle also get the order.
         **options: Options of the order, such as `pool_size` or `sequence` of SRS.
 
     Yields:
-        The patch, whose `records` and `summaries()` say what happened to each loader.
+        The patch; its `records` and `summaries()` report what happened to each loader.
 
     Raises:
         RuntimeError: At the end, if no loader could get the order.
@@ -63,7 +60,7 @@ def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any
     with patch.hook:
         yield patch
     if not any(record.order for record in patch.records):
-        found = "; ".join(patch.summaries()) or "no DataLoader was made"
+        found = "; ".join(patch.summaries()) or "no torch DataLoader was made"
         raise RuntimeError(f"using({order!r}) should have a loader that shuffles to give the order to, but {found}")
 
 
@@ -112,11 +109,8 @@ class ShufflePatch:
         self._events = itertools.count()
         check_fittable(order, self.options)
 
-    def see(self, loader: Any) -> None:
+    def see(self, loader: DataLoader[Any]) -> None:
         """Give the order to a loader that was just made, if it shuffles."""
-        if not isinstance(loader, DataLoader):
-            self._see_fastai(loader)
-            return
         found = describe_loader(loader)
         sampler = found.sampler if found.batch_sampler is None else found.batch_sampler
         known = None if found.kind in ("stream", "other") else self._loaders.get(sampler)
@@ -218,27 +212,6 @@ class ShufflePatch:
         order = build_order(self.order, sizes.num_samples, sizes.batch_size, seed=seed, **self.options)
         return FittedOrder(order, sizes.steps, sizes.last_batch_size)
 
-    def _see_fastai(self, loader: Any) -> None:
-        """Give the order to a loader of fastai's class: it replaces `shuffle_fn`, the permutation of one pass."""
-        state = _ShuffledLoader(loader, _describe_fastai(loader, loader.n or 1), next(self._events))
-        reason = _why_not_fastai(loader)
-        sizes = self._fastai_sizes(loader, loader.n) if reason is None else reason
-        if not isinstance(sizes, str):
-            state.record.left_early = None  # fastai asks for all indices of a pass at its start
-
-            def shuffle_fn(loader: Any, indices: list[Any]) -> list[Any]:
-                sizes = self._fastai_sizes(loader, len(indices))
-                if not self.hook.active or not torch.is_grad_enabled() or isinstance(sizes, str):
-                    return type(loader).shuffle_fn(loader, indices)
-                return list(itertools.chain.from_iterable(self._stream_for(state).draw(sizes, indices)))
-
-            # A method, not a function: `loader.new()`, which makes the loaders of predictions, would copy a function.
-            loader.shuffle_fn = MethodType(shuffle_fn, loader)
-        self._add_record(state.record, sizes)
-
-    def _fastai_sizes(self, loader: Any, num_samples: int) -> PassSizes | str:
-        return sizes_of(_describe_fastai(loader, num_samples), 1, everything=False)
-
 
 class _ShuffledLoader:
     """A loader, or several of a framework around the same sampler, and the stream that it draws from."""
@@ -258,26 +231,6 @@ class _ShuffledLoader:
         wrapped = found.kind != "distributed" and not found.splits_batches
         self.parts = found.num_replicas if wrapped else 1
         self.record.num_replicas = found.num_replicas
-
-
-def _describe_fastai(loader: Any, num_samples: int) -> LoaderDescription:
-    """Describe a pass over a fastai loader as that of torch's loader with equal sizes."""
-    return describe_sampler(BatchSampler(RandomSampler(range(num_samples)), loader.bs or 1, bool(loader.drop_last)))
-
-
-def _why_not_fastai(loader: Any) -> str | None:
-    """Return the reason why an order cannot replace the shuffling of a fastai loader; None if it can."""
-    plain = sys.modules["fastai.data.load"].DataLoader
-    if not loader.shuffle:
-        return "it does not shuffle"
-    if _world_size() > 1:
-        return "fastai divides its epochs among processes, not its batches"
-    if loader.bs is None or not loader.n:
-        return "it makes no batches of a dataset with a length"
-    names = ("get_idxs", "sample", "shuffle_fn")
-    if any(getattr(type(loader), name) is not getattr(plain, name) or name in vars(loader) for name in names):
-        return f"a {type(loader).__name__} chooses its samples in its own way"
-    return None
 
 
 def _world_size() -> int:
