@@ -25,8 +25,7 @@ class LoaderRecord:
     epochs: tuple[int, int] | None = None  # the first and the last epoch drawn
     evaluations: int = 0  # how many passes began with gradients off, and kept the loader's own order
     pickled: bool = False  # whether it was pickled: in another process it has torch's order
-    # Which samples this process has drawn.
-    drawn: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
+    drawn: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # by this process
 
     @property
     def distinct(self) -> int:
@@ -35,7 +34,7 @@ class LoaderRecord:
 
     @property
     def replaced(self) -> bool:
-        """Whether a training has drawn from the order."""
+        """Whether a training pass has drawn from the order."""
         return self.passes > 0
 
     @property
@@ -75,5 +74,6 @@ class LoaderRecord:
         drawn = f"{self.distinct:,} of {self.num_samples:,} samples drawn"
         process = " by this process" if self.num_replicas > 1 else ""
         also = f"; {self.evaluations:,} more with gradients off, shuffled as before" if self.evaluations else ""
-        passes = f"{self.passes:,} pass{'es' if self.passes > 1 else ''} begun ({where})"
-        return f"replaced by {self.order}, seed {self.seed}: {passes}, {self.left_early:,} left early, {drawn}{process}{also}"
+        begun = f"{self.passes:,} pass{'es' if self.passes > 1 else ''} begun ({where})"
+        passes = f"{begun}, {self.left_early:,} left early"
+        return f"replaced by {self.order}, seed {self.seed}: {passes}, {drawn}{process}{also}"

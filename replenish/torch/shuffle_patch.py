@@ -1,4 +1,4 @@
-"""An order in place of shuffling: which loaders get it, and which stream of epochs each of them draws from."""
+"""Gives an order to loaders that shuffle: chooses these loaders, and the stream of epochs that each draws from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from replenish.torch.loader_record import LoaderRecord
 
 @contextmanager
 def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any) -> Iterator[ShufflePatch]:
-    """Give an order to every loader made inside that shuffles, also by Lightning, Accelerate or Transformers.
+    """Give an order to every shuffling loader made inside the block, also by Lightning, Accelerate or Transformers.
 
     A loader shuffles if it has `shuffle=True`, a `RandomSampler` without replacement, a `SubsetRandomSampler`, a
     `DistributedSampler` that shuffles, or a `BatchSampler` over these. The loader keeps its length and its batch
@@ -67,17 +67,17 @@ def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any
 class ShufflePatch:
     """Gives an order to loaders that shuffle.
 
-    It stands in for torch's own shuffling, so every `iter()` of a loader draws an epoch that no other pass has drawn,
-    whatever was left early and however many passes run at once. It promises no resume.
+    It replaces torch's own shuffling, so every `iter()` of a loader draws an epoch that no other pass has drawn, even
+    after passes that were left early and while other passes run. It cannot resume.
 
     Args:
         order: A name of `replenish.orders.registry.ORDERS`.
-        seed: The seed of the first loader that is trained on. Further loaders have seeds derived from it.
-        options: Options of the order. One that is None is ignored.
-        everything: Whether loaders that do not shuffle get the order as well.
+        seed: The seed of the first loader trained on; further loaders have seeds derived from it.
+        options: Options of the order. Those that are None are ignored.
+        everything: Whether loaders that do not shuffle also get the order.
         first_epoch: The epoch of the first pass over each loader.
         changed: Called when a record has changed.
-        draws_alone: Returns whether other processes may train beside this one on their own draws.
+        draws_alone: Returns whether other processes may train at the same time on draws of their own.
 
     Attributes:
         records: What happened to each loader.
@@ -104,7 +104,7 @@ class ShufflePatch:
         self._changed, self._draws_alone = changed, draws_alone
         self._loaders: weakref.WeakKeyDictionary[Any, _ShuffledLoader] = weakref.WeakKeyDictionary()  # by sampler
         self._streams: list[EpochStream] = []
-        self._owners: dict[EpochStream, _ShuffledLoader] = {}  # the loader that began the stream's latest pass
+        self._owners: dict[EpochStream, _ShuffledLoader] = {}  # the loader that draws from each stream now
         self._numbers = {True: itertools.count(), False: itertools.count()}  # of streams, by whether they are shared
         self._events = itertools.count()
         check_fittable(order, self.options)
@@ -115,7 +115,7 @@ class ShufflePatch:
         sampler = found.sampler if found.batch_sampler is None else found.batch_sampler
         known = None if found.kind in ("stream", "other") else self._loaders.get(sampler)
         state = _ShuffledLoader(loader, found, next(self._events)) if known is None else known
-        state.divide(loader, found)  # Accelerate makes another loader around the same batch sampler
+        state.update(loader, found)  # Accelerate makes another loader around the same batch sampler
         if known is not None:
             return
         sizes = sizes_of(found, state.parts, everything=self.everything)
@@ -135,14 +135,14 @@ class ShufflePatch:
         return next((stream.latest for stream in streams if stream is not None), None)
 
     def summaries(self) -> list[str]:
-        """Return a line for each loader. Loaders that were never iterated are named only if nothing was replaced."""
+        """Return a line for each loader. Once an order was used, loaders that were never iterated are left out."""
         replaced = any(record.replaced for record in self.records)
         return [record.summary for record in self.records if not (replaced and record.is_unused)]
 
     def _add_record(self, record: LoaderRecord, sizes: PassSizes | str) -> None:
         if isinstance(sizes, str):
-            record.reason, record.num_replicas = sizes, 1  # frameworks make it again, for several processes
-            if any(record.summary == known.summary for known in self.records):  # made again, in each epoch perhaps
+            record.reason, record.num_replicas = sizes, 1
+            if any(record.summary == known.summary for known in self.records):  # a script may make it in each epoch
                 return
         else:
             shown = {
@@ -156,7 +156,7 @@ class ShufflePatch:
 
     def _draw(self, state: _ShuffledLoader, sampler: Any, own: Own) -> Iterator[Any]:
         """Yield a pass over a sampler. Evaluations, which want every sample once, keep the sampler's own order."""
-        found = describe_sampler(sampler)  # now: frameworks exchange samplers, and datasets grow
+        found = describe_sampler(sampler)  # again, since frameworks exchange samplers and datasets grow
         sizes = sizes_of(found, state.parts, everything=self.everything)
         if not torch.is_grad_enabled() or isinstance(sizes, str):
             state.record.evaluations += 1
@@ -172,10 +172,11 @@ class ShufflePatch:
         self._changed()
 
     def _stream_for(self, state: _ShuffledLoader) -> EpochStream:
-        """Return the loader's stream: its own; that of a loader which it follows; or else a new one.
+        """Return the loader's stream of epochs.
 
-        Scripts make a loader anew for each epoch. So a loader follows one with an equal dataset class and equal batches
-        that was trained on before this loader was made, and that has no pass under way.
+        A script may make its loader anew for each epoch. So a loader continues the stream of an earlier one that has
+        the same dataset class and batch size, if that one was trained on before this loader was made and has no pass
+        under way. Otherwise it gets a new stream.
         """
         if state.stream is not None and self._owners[state.stream] is state:
             return state.stream
@@ -190,10 +191,10 @@ class ShufflePatch:
         number = next(self._numbers[shared])
         seed = self.seed if number == 0 else derived_seed(self.seed, "shared loader" if shared else "loader", number)
         if not shared and (self._draws_alone() or _world_size() > 1):
-            # Processes that do not share batches differ where their torch seeds do, as with torch's own shuffling.
+            # As with torch's own shuffling, processes that do not share batches differ if their torch seeds do.
             seed = derived_seed(seed, torch.initial_seed() & checks.MAX_SEED)
         record = state.record
-        if state.stream is not None:  # another loader continued its stream: both are in use
+        if state.stream is not None:  # another loader continued its stream, and both are in use
             record = LoaderRecord(record.dataset, num_replicas=record.num_replicas, order=record.order)
             self.records.append(record)
         record.seed = seed
@@ -214,7 +215,17 @@ class ShufflePatch:
 
 
 class _ShuffledLoader:
-    """A loader, or several of a framework around the same sampler, and the stream that it draws from."""
+    """A loader, or several that a framework made around one sampler, and the stream that it draws from.
+
+    Attributes:
+        made: The number of the event at which it was made.
+        first_pass: The number of the event at which it first drew from a stream; -1 before that.
+        key: What it has in common with a loader that continues its stream.
+        stream: The stream; None before the first pass.
+        record: What happened to it.
+        is_shared: Whether several processes share its batches.
+        parts: How many processes take its batches in turn.
+    """
 
     def __init__(self, loader: Any, found: LoaderDescription, made: int) -> None:
         self.made = made
@@ -222,10 +233,10 @@ class _ShuffledLoader:
         self.key = (type(loader.dataset), found.kind, found.batch_size, found.drop_last, found.num_replicas, found.rank)
         self.stream: EpochStream | None = None
         self.record = LoaderRecord(type(loader.dataset).__name__, found.num_samples, found.batch_size)
-        self.divide(loader, found)
+        self.update(loader, found)
 
-    def divide(self, loader: Any, found: LoaderDescription) -> None:
-        """Note how many processes divide the batches, by a wrapper around the sampler or by the sampler itself."""
+    def update(self, loader: Any, found: LoaderDescription) -> None:
+        """Store the latest loader around the sampler, and how it divides batches among processes."""
         self.loader = weakref.ref(loader)
         self.is_shared = found.num_replicas > 1
         wrapped = found.kind != "distributed" and not found.splits_batches
@@ -234,7 +245,7 @@ class _ShuffledLoader:
 
 
 def _world_size() -> int:
-    """Return the number of processes of the training, also where they have not yet met."""
+    """Return the number of processes in the training, from the launcher's variable before torch.distributed runs."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_world_size()
     size = os.environ.get("WORLD_SIZE", "")
