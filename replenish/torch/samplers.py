@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 import numpy.typing as npt
-import torch.distributed
 from torch.utils.data import Sampler
 from torch.utils.data.distributed import DistributedSampler
 
@@ -15,7 +14,7 @@ from replenish import checks, state
 from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.sequenced_replacement import SequencedReplacement
-from replenish.torch.step_sampler import StepSampler
+from replenish.torch.step_sampler import StepSampler, current_replicas
 
 # Lightning and Fabric rebuild a batch sampler with their own sampler as the first argument.
 REBUILT = (
@@ -69,8 +68,7 @@ class OrderBatchSampler(StepSampler[list[int]]):
             ValueError: The run has several processes. A library that reads this attribute would divide the batches
                 among the processes a second time.
         """
-        running = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if self.num_replicas > 1 or (running and torch.distributed.get_world_size() > 1):
+        if self.num_replicas > 1 or current_replicas(None, None)[0] > 1:
             raise ValueError(
                 f"batch_size should not be read where several processes run, since the sampler already gives rank "
                 f"{self.rank} its share and a library that reads it would divide the batches again; for Lightning and "
