@@ -103,8 +103,7 @@ class ShufflePatch:
         self.hook = LoaderHook(self.see)
         self._changed, self._draws_alone = changed, draws_alone
         self._loaders: weakref.WeakKeyDictionary[Any, _ShuffledLoader] = weakref.WeakKeyDictionary()  # by sampler
-        self._streams: list[EpochStream] = []
-        self._owners: dict[EpochStream, _ShuffledLoader] = {}  # the loader that draws from each stream now
+        self._streams: dict[EpochStream, _ShuffledLoader] = {}  # each with the loader that draws from it now
         self._numbers = {True: itertools.count(), False: itertools.count()}  # of streams, by whether they are shared
         self._events = itertools.count()
         check_fittable(order, self.options)
@@ -178,11 +177,10 @@ class ShufflePatch:
         the same dataset class and batch size, if that one was trained on before this loader was made and has no pass
         under way. Otherwise it gets a new stream.
         """
-        if state.stream is not None and self._owners[state.stream] is state:
+        if state.stream is not None and self._streams[state.stream] is state:
             return state.stream
         if state.stream is None:
-            for stream in reversed(self._streams):
-                before = self._owners[stream]
+            for stream, before in reversed(list(self._streams.items())):
                 in_use = stream.under_way > 0 and before.loader() is not None
                 if before.key == state.key and before.first_pass < state.made and not in_use:
                     self.records[:] = [record for record in self.records if record is not state.record]
@@ -199,14 +197,13 @@ class ShufflePatch:
             self.records.append(record)
         record.seed = seed
         stream = EpochStream(lambda sizes: self._make_order(sizes, seed), record, self._changed, self.first_epoch)
-        self._streams.append(stream)
         return self._take(state, stream)
 
     def _take(self, state: _ShuffledLoader, stream: EpochStream) -> EpochStream:
         if state.stream is None:
             state.first_pass = next(self._events)
         state.stream, state.record = stream, stream.record
-        self._owners[stream] = state
+        self._streams[stream] = state
         return stream
 
     def _make_order(self, sizes: PassSizes, seed: int) -> FittedOrder:
@@ -218,9 +215,10 @@ class _ShuffledLoader:
     """A loader, or several that a framework made around one sampler, and the stream that it draws from.
 
     Attributes:
-        made: The number of the event at which it was made.
+        loader: A weak reference to the latest of these loaders.
+        made: The number of the event at which the first was made.
         first_pass: The number of the event at which it first drew from a stream; -1 before that.
-        key: What it has in common with a loader that continues its stream.
+        key: What a loader that continues its stream must have in common with it.
         stream: The stream; None before the first pass.
         record: What happened to it.
         is_shared: Whether several processes share its batches.
