@@ -125,7 +125,7 @@ class OrderSampler:
 
 
 class RecentBatches:
-    """Keeps the latest batches of an order for grain's threads, which do not read in step with each other.
+    """Keeps the latest batches of an order for grain's threads, which do not all read at the same step.
 
     An order is fast forwards and slow backwards, since one step back may cost a search for the place.
     """

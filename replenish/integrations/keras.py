@@ -99,7 +99,7 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     @property
     def num_batches(self) -> None:
-        """None: the stream has no end."""
+        """None, since the stream has no end."""
         return
 
     def __getitem__(self, index: int) -> Any:
@@ -136,7 +136,7 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
         self.begun_at: int | None = None
         self.counted = self.looks = 0
         self._dataset = dataset
-        self._trained: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches, by model
+        self._trained: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches trained, by model
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Find the step at which this `fit` begins. Keras reads the dataset's items from now on."""

@@ -50,7 +50,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         if not samplers:
             raise TypeError("samplers should be the samplers of the training loaders, but got none")
         self.samplers = samplers
-        self._lengths = [sampler.steps_per_epoch or 1 for sampler in samplers]  # of epochs, in steps
+        self._lengths = [sampler.steps_per_epoch or 1 for sampler in samplers]  # the steps per epoch of each sampler
         self._steps = [int(sampler.state_dict()["step"]) for sampler in samplers]
         self._batches = 0  # the batches trained in the Trainer's epoch
         self._knows_the_run = False  # whether it has counted all batches, in this run and before its checkpoint
@@ -68,7 +68,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
             )
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Check the training loaders, and that the position is known."""
+        """Check the training loaders, and raise if the position is not known."""
         self._check_loaders(trainer)
         if trainer.global_step and not self._knows_the_run:
             raise ValueError(

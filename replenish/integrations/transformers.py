@@ -193,7 +193,7 @@ class StreamPosition(transformers.TrainerCallback):  # type: ignore[misc, unused
 
     def __init__(self, dataset: PooledIterableDataset[Any]) -> None:
         self.dataset = dataset
-        dataset.ignores_set_epoch = True  # the Trainer calls `set_epoch` with numbers of passes
+        dataset.ignores_set_epoch = True  # the Trainer calls it with numbers that count its own passes
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
         """Raise for settings with which a resumed run would train on other batches."""

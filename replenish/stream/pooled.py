@@ -17,7 +17,7 @@ from replenish.stream.window import MAX_POSITION, drain_order, full_steps, gathe
 
 T = TypeVar("T")
 
-# Slots are converted to Python ints in groups of this size. If they do not fit the cache, each costs twice as much.
+# Slots are converted to lists in groups of this size. Larger groups do not fit the cache and take twice as long.
 SLOTS_PER_LIST = 4096
 
 # How many of the pool's items the checksum in a state covers.
@@ -106,7 +106,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._draws = DistinctDraws(self.pool_size, self.batch_size, self.seed)
         self._rows: list[list[int]] = []  # the slots of some consecutive steps
         self._first_row = 0  # the first of these steps
-        self._block: tuple[int, Int64Array] | None = None  # the block that contains them, and its number
+        self._block: tuple[int, Int64Array] | None = None  # the number of the block that has them, and the block
         self._begin_at(0)
 
     def _begin_at(self, step: int, items: Mapping[str, Any] | None = None) -> None:
@@ -168,7 +168,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         return batch
 
     def _fill(self, step: int) -> bool:
-        """Fill the slots that the step before drew, or all at the start. Return whether there were enough items."""
+        """Fill the slots that the last step drew, or all slots at the start. Return whether there were enough items."""
         pool, incoming = self._pool, self._incoming
         assert pool is not None
         wanted = self.batch_size if step else self.pool_size

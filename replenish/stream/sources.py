@@ -64,7 +64,7 @@ class Opener(Generic[T]):
             )
 
     def open(self, start: int) -> Iterator[T]:
-        """Return an iterator over the items from position `start` of a pass on."""
+        """Return an iterator over the items of a pass, beginning at position `start`."""
         return iter(self._open(start))
 
     def _open_sequence(self, start: int) -> Iterable[T]:

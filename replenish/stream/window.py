@@ -1,4 +1,4 @@
-"""The positions of a stream that the pool holds at a step, and the order of its last items, computed without items."""
+"""Computes without the items which positions of a stream the pool holds at a step, and the order of the last items."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class EpochStream:
     ) -> None:
         self.record = record
         self.under_way = 0  # the number of passes that have begun and were neither exhausted nor left
-        self.latest: tuple[FittedOrder, int, PassSizes] | None = None  # the order, first step and sizes of a pass
+        self.latest: tuple[FittedOrder, int, PassSizes] | None = None  # order, first step, sizes of the latest pass
         self._make_order, self._changed = make_order, changed
         self._next_epoch = first_epoch
         self._lock = ForkSafeLock()

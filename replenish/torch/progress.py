@@ -41,7 +41,7 @@ class Progress:
 
     @property
     def epoch(self) -> int:
-        """The epoch of `step`: the one to resume with."""
+        """The epoch of `step`, at which to resume the loop."""
         return self.step // self._steps_per_epoch
 
     def set_epoch(self, epoch: int) -> None:

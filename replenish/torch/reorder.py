@@ -93,7 +93,7 @@ def _check(found: LoaderDescription, loader: DataLoader[Any]) -> None:
 
 def _batch_sampler(found: LoaderDescription, order: str | Order, seed: int) -> OrderBatchSampler:
     num_samples: Any = found.num_samples
-    replicas: dict[str, Any] = {"num_replicas": None, "rank": None}  # torch.distributed's
+    replicas: dict[str, Any] = {"num_replicas": None, "rank": None}  # None means torch.distributed's value
     if found.kind in ("distributed", "order"):
         replicas = {"num_replicas": found.num_replicas, "rank": found.rank}
     if isinstance(found.sampler, StepSampler):

@@ -103,8 +103,8 @@ class ShufflePatch:
         self.hook = LoaderHook(self.see)
         self._changed, self._draws_alone = changed, draws_alone
         self._loaders: weakref.WeakKeyDictionary[Any, _ShuffledLoader] = weakref.WeakKeyDictionary()  # by sampler
-        self._streams: dict[EpochStream, _ShuffledLoader] = {}  # each with the loader that draws from it now
-        self._numbers = {True: itertools.count(), False: itertools.count()}  # of streams, by whether they are shared
+        self._streams: dict[EpochStream, _ShuffledLoader] = {}  # the loader that now draws from each stream
+        self._numbers = {True: itertools.count(), False: itertools.count()}  # of streams, by `is_shared`
         self._events = itertools.count()
         check_fittable(order, self.options)
 

@@ -23,8 +23,7 @@ from replenish.sharding import check_replicas, check_shares, share_of
 
 Item = TypeVar("Item", int, list[int])
 
-# Indices are converted to lists in groups of this size. If their Python ints do not fit the cache, each costs twice as
-# much.
+# Indices are converted to lists in groups of this size. Larger groups do not fit the cache and take twice as long.
 INDICES_PER_CONVERSION = 8192
 
 
@@ -52,7 +51,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         self.expected_start: Callable[[], int] | None = None
         self._lock = ForkSafeLock()
         self._spare_cursor: Cursor | None = None
-        self._next: int | None = 0  # the step at which the next pass begins; None: unknown
+        self._next: int | None = 0  # the step at which the next pass begins; None if unknown
         self._offset = 0  # how many items of that step the pass skips
         self._latest: Pass[Item] | None = None  # the pass that began last
         self._set_by: str | None = None  # "set_epoch" or "seek" if one was called since that pass began
@@ -223,7 +222,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         return islice(self._items(new.start, new.end), new.drawn, None)
 
     def _finish(self, done: Pass[Item]) -> None:
-        """Let the next pass be the next epoch, unless the position was set or another pass began meanwhile."""
+        """Let the next pass be the next epoch, unless the position was set or another pass began in the meantime."""
         with self._lock.lock:
             done.exhausted = True
             if self._latest is done and self._set_by is None:
@@ -271,7 +270,7 @@ class Pass(Iterator[Item], Generic[Item]):
         self._items: Iterator[Item] | None = None
 
     def __next__(self) -> Item:
-        if torch.compiler.is_compiling():  # torch.compile cannot compile how numpy draws
+        if torch.compiler.is_compiling():  # torch.compile cannot compile numpy's draws
             return torch.compiler.disable(self._draw)()  # type: ignore[no-untyped-call, no-any-return, unused-ignore]
         return self._draw()
 
@@ -328,7 +327,7 @@ def check_start(step: int, expected_start: Callable[[], int] | None, offset: int
 
 
 def current_replicas(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """Return (num_replicas, rank), checked; None takes the value of torch.distributed."""
+    """Check and return (num_replicas, rank). None means torch.distributed's value."""
     running = torch.distributed.is_available() and torch.distributed.is_initialized()
     if num_replicas is not None and rank is None and not running and num_replicas != 1:
         raise ValueError(

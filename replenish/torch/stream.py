@@ -94,11 +94,11 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self.ignores_set_epoch = False
         self.expected_start: Callable[[], int] | None = None
         self._is_set = False  # whether a call set the position, not the end of a pass
-        self._lowest = 0  # the first step that a state may name
-        self._latest: StreamPass[T] | None = None  # in this process
+        self._lowest = 0  # the lowest step that `state_dict` accepts
+        self._latest: StreamPass[T] | None = None  # the latest pass in this process
         self._iterator_read = False
         self._epoch = self._within = 0  # the epoch, and the step in it, at which the next pass begins
-        self._moves = 1  # how often that position was set, with the initial one
+        self._moves = 1  # how often that position was set, counting the initial position
         # The workers share these two tensors and have copies of everything else.
         # For each worker: `_moves` at its latest pass, and a checksum of its first items.
         self._passes = torch.zeros(max(1, self.num_workers), 2, dtype=torch.int64)

@@ -1,4 +1,4 @@
-"""Finds a far step of a very large pool with all processes of a job."""
+"""Finds the pool at a far step, when it is very large, with all processes of a job."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.sequences import IntegerArray
 from replenish.torch.step_sampler import StepSampler
 
-# The processes exchange so many slots at a time, to need little memory in addition to the pool.
+# How many slots the processes exchange at a time. More would take more memory.
 SLOTS_AT_ONCE = 2**22
 
 
 def warm(sampler: StepSampler[Any] | SequencedReplacement, step: int, group: Any = None) -> None:
-    """Find the pool at a far step: each process of a group does a share of the work.
+    """Find the pool at a far step; each process of a group does a share of the work.
 
     Call it in all of them before the first batch of a resumed run. Without it, each process finds the whole pool by
-    itself, which takes minutes for 10^9 samples. The pool is the same.
+    itself, which takes minutes for 10^9 samples. The pool, and so the batches, are the same either way.
 
     Args:
         sampler: A sampler of SRS, or the order itself, with equal arguments in all processes.
