@@ -185,7 +185,7 @@ class SRSDataset(OrderDataset):
         data: Arrays of equal length: inputs, or inputs and targets, or these and weights.
         batch_size: The paper's B.
         seed: Chooses the draws and the shuffled sequence.
-        pool_size: The number of slots; None means the number of samples, the paper's.
+        pool_size: The number of slots; None means the number of samples, as in the paper.
         sequence: `"shuffled"`, `"identity"` or an array of indices.
         start: The step of the first item; None means the number of batches that the model was trained on.
         **options: See `OrderDataset`.

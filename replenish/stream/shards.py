@@ -150,10 +150,10 @@ def taken_in_turn(batches: Sequence[int], count: int) -> tuple[list[int], int]:
 def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int) -> list[int]:
     """Return how many batches each consumer gives so that all ranks end together, with the rank that has fewest.
 
-    A rank with more batches stops early, after as many batches taken from its workers in turn.
+    A rank with more batches stops early, when it has taken that many from its workers in turn.
 
     Args:
-        lengths: The number of items of each consumer, in the order `rank + num_replicas * worker`.
+        lengths: The number of items of each consumer, by its number `rank + num_replicas * worker`.
         num_replicas: The number of ranks.
         batch_size: The number of items in a batch. The last batch of a consumer may be short.
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 @dataclass(eq=False)
 class LoaderRecord:
-    """One loader, or several of which each continued the one before."""
+    """What happened to one loader, or to several that continued each other."""
 
     dataset: str  # the class of its dataset
     num_samples: int | None = None  # the samples it chooses from; None if its dataset has no length
