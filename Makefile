@@ -91,10 +91,9 @@ $(VENV)/ready: $(VENV)/ready-demo
 	$(INSTALL) --no-deps pytorchcv==0.0.74
 	touch $@
 
-# timm and fastai, and what they need that is not there: by themselves they would bring a torchvision with its own torch, and spacy.
-# In a folder apart: Lightning and transformers import a torchvision that they find, and this one has no operators for a CPU.
-WITHOUT_DEPENDENCIES := torchvision==0.28.0 timm==1.0.31 fastai==2.8.12 fastcore==2.2.38 fastdownload==0.0.8 \
-	fastprogress==1.0.5 fasttransform==0.0.5 plum-dispatch==2.9.0 beartype==0.23.1
+# timm and torchvision without their dependencies, which would bring another torch. They have a folder of their own, since
+# Lightning and transformers import a torchvision that they find, and this one has no operators for a CPU.
+WITHOUT_DEPENDENCIES := torchvision==0.28.0 timm==1.0.31
 
 $(VENV)-integrations/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-integrations

@@ -145,7 +145,7 @@ def _report(records: Path, code: int, html: Path | None, json_file: Path | None)
         return 0
     if code == 0:
         made = any(records.iterdir())
-        why = "it trained with none of its loaders" if made else "it made no DataLoader"
+        why = "it trained with none of its loaders" if made else "the script made no torch DataLoader"
         typer.echo(f"replenish: nothing was audited: {why}", err=True)
     return code or NOTHING_AUDITED
 

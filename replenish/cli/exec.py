@@ -35,8 +35,8 @@ def exec_(
     """Run your script, unmodified, with a different data order.
 
     The script runs as by `python`, and every DataLoader in it that shuffles draws from the order instead: with its own
-    batch sizes and lengths, on its own processes, also in Lightning, Accelerate, Transformers and fastai. Every
-    `iter()` of a loader draws a new epoch. At the end, standard error has a line for each loader. Exit code 2
+    batch sizes and lengths, on its own processes, also in Lightning, Accelerate and Transformers. Every `iter()` of a
+    loader draws a new epoch. At the end, standard error has a line for each loader. Exit code 2
     if no loader that shuffles was trained on.
 
     With torchrun: torchrun [...] -m replenish exec --order srs train.py

@@ -8,8 +8,6 @@ import os
 import sys
 from typing import Any
 
-from torch.utils.data import DataLoader
-
 from replenish.exec.environment import FIRST_PROCESS, RECORD_VARIABLE, VARIABLE, AuditTask, OrderRequest
 from replenish.exec.records import RecordWriter
 from replenish.exec.sources import write_sources
@@ -25,7 +23,7 @@ def seen(loader: Any) -> None:
         hook = _hook()
         if hook.patch is not None:
             hook.patch.see(loader)
-        if hook.recorder is not None and isinstance(loader, DataLoader):
+        if hook.recorder is not None:
             hook.recorder.see(loader)
     except (TypeError, ValueError, OSError) as error:
         print(f"replenish: {error}", file=sys.stderr)

@@ -93,7 +93,7 @@ class RunRecords:
     def why_nothing(self) -> str:
         """Return in a line why the order was not used, if it was not."""
         if not self.loaders:
-            return "it never made a DataLoader"
+            return "the script made no torch DataLoader, and loaders of other libraries keep their own order"
         return "of its loaders " + "; ".join(self.summaries())
 
     def sizes(self) -> list[tuple[int, ...]]:

@@ -112,7 +112,7 @@ def _report(failed: bool) -> bool:
         for line in found.summaries():
             _print(line)
         if not found.replaced and not failed:
-            why = "no loader that shuffles was trained with" if found.loaders else found.why_nothing()
+            why = "no torch DataLoader that shuffles was used for training" if found.loaders else found.why_nothing()
             _print(f"the order {request.order} was not used: {why}")
     return found.replaced
 

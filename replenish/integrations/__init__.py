@@ -1,5 +1,4 @@
-"""Adapters for frameworks that need more than a PyTorch sampler; each module needs its own framework.
+"""Adapters for frameworks. Each module needs its own framework.
 
-PyTorch with DDP, torchdata, Lightning, Fabric and Accelerate take the samplers of `replenish.torch` as they are:
-see the pages in docs/integrations.
+DDP and Fabric take the samplers of `replenish.torch` without an adapter. See the pages in docs/integrations.
 """

@@ -1,4 +1,4 @@
-"""Samplers in Hugging Face Accelerate: batches divided only once, and the steps trained in `save_state`."""
+"""Samplers in Hugging Face Accelerate: divides batches only once, and keeps the steps trained in `save_state`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from replenish.torch.progress import sampler_of
 
 
 def prepare(accelerator: Accelerator, loader: DataLoader[Any]) -> tuple[DataLoader[Any], Progress]:
-    """Prepare a loader with one of our samplers, in place of `accelerator.prepare(loader)`.
+    """Prepare a loader with a sampler of `replenish.torch`; use it instead of `accelerator.prepare(loader)`.
 
-    The sampler gives every process its share, so Accelerate must not divide the batches again. The progress is
-    registered for `save_state` and `load_state`. Add 1 to `progress.step` after every batch, and resume the loop at
+    The sampler gives every process its share, so Accelerate must not divide the batches again. `save_state` and
+    `load_state` include the progress. Add 1 to `progress.step` after every batch, and resume the loop at
     `progress.epoch`. The accelerator's `split_batches`, `dispatch_batches`, `even_batches` and
     `use_stateful_dataloader` do not apply to this loader.
 

@@ -1,4 +1,4 @@
-"""SRS for JAX with grain: a sampler in grain's protocol, with random access and a stable name."""
+"""SRS for JAX with grain: a sampler with grain's protocol, random access and a stable `repr`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from replenish.locks import ForkSafeLock
 from replenish.orders.protocol import Order
 from replenish.sharding import share_of
 
-# How many steps behind the newest one a thread may be, and how many steps ahead of the others the first thread may be.
+# How many steps a reading thread may be behind or ahead of the others without a new search in the order.
 KEPT_STEPS = 128
 
 
@@ -31,17 +31,17 @@ class OrderSampler:
 
     `sampler.loader(data_source)` is grain's loader of this process's share of the order's batches. grain deals
     *records*, not batches, to processes and workers in turn: record i goes to process i % P, and there to worker
-    (i // P) % W. Every worker batches its own records, and grain takes the workers' batches in turn. So the sampler
-    needs P and W to give each worker the records of whole batches.
+    (i // P) % W. Every worker makes batches of its own records, and grain takes the workers' batches in turn. So the
+    sampler needs P and W to give each worker the records of whole batches.
 
-    grain's checkpoints hold the sampler's `repr`, which identifies the order; grain raises if it differs. They are
-    bound to P and W. To resume with other numbers, give the steps trained as `start`.
+    grain's checkpoints hold the sampler's `repr`, which identifies the order, and grain raises if it differs. Such a
+    checkpoint can be resumed only with the same P and W. To resume with others, give the steps trained as `start`.
 
     Args:
         order: The samples of the global batch of every step.
         shard_options: grain's number of processes and number of this process.
         worker_count: The number of grain's worker processes.
-        start: The step to which the first records belong.
+        start: The step of the first records.
 
     Example:
         >>> from replenish import SequencedReplacement
@@ -74,7 +74,7 @@ class OrderSampler:
 
     @property
     def share_size(self) -> int:
-        """The records of each batch that this process gets: the batch size to give to grain."""
+        """The number of records of each batch that this process gets, which is grain's batch size."""
         return int(self._share.stop - self._share.start)
 
     def loader(self, data_source: Any, operations: Sequence[Any] = (), **options: Any) -> grain.DataLoader:
@@ -82,7 +82,7 @@ class OrderSampler:
 
         Args:
             data_source: A data source of grain.
-            operations: The transforms of single records, before they are batched.
+            operations: The transforms of single records, applied before batching.
             **options: Other options of `grain.DataLoader`.
         """
         batch = grain.transforms.Batch(self.share_size, drop_remainder=True)
@@ -111,7 +111,7 @@ class OrderSampler:
         turn, place = divmod(of_worker, self.share_size)
         step, place = self.start + turn * workers + worker, self._share.start + place
         key = int(self._batches[step][place])
-        # Random transforms get their own stream for every record of the run, whichever process and worker has it.
+        # Every record of the run has a generator for random transforms that does not depend on process and worker.
         rng = np.random.Generator(np.random.Philox(key=[self._transform_seed, step * self.order.batch_size + place]))
         return grain.RecordMetadata(index=index, record_key=key, rng=rng)
 
@@ -125,9 +125,9 @@ class OrderSampler:
 
 
 class RecentBatches:
-    """`order.batch`, with the latest batches kept, for grain's threads, which run a little ahead of each other.
+    """Keeps the latest batches of an order for grain's threads, which do not all read at the same step.
 
-    An order is fast forwards and slow backwards: one step back may cost a search for the place.
+    An order is fast forwards and slow backwards, since one step back may cost a search for the place.
     """
 
     def __init__(self, order: Order) -> None:
@@ -140,9 +140,9 @@ class RecentBatches:
         with self._lock.lock:
             if not self._next - len(self._kept) <= step < self._next + KEPT_STEPS:
                 self._kept.clear()
-                self._next = max(0, step - KEPT_STEPS // 2)  # others may ask for steps just before
+                self._next = max(0, step - KEPT_STEPS // 2)  # other threads may ask for the steps just before
             while self._next <= step:
-                self._kept.append(checks.read_only(self.order.batch(self._next)))  # many readers have the same one
+                self._kept.append(checks.read_only(self.order.batch(self._next)))  # since many readers share it
                 self._next += 1
             return self._kept[step - self._next]
 

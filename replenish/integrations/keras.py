@@ -1,4 +1,4 @@
-"""SRS for Keras 3: a dataset without end, and a callback that continues it where the model's training ended."""
+"""SRS for Keras 3: a dataset without end, and a callback that resumes it where the model's training ended."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Data = Callable[[Int64Array], Any] | tuple[npt.NDArray[Any], ...]
 
 
 def batches_trained(model: Any) -> int:
-    """Return the number of batches that a model's optimizer was given, which Keras saves with the model.
+    """Return how many batches a model's optimizer was given. Keras saves this number with the model.
 
-    `optimizer.iterations` is the number of updates, of which gradient accumulation makes fewer.
+    `optimizer.iterations` counts updates instead, and gradient accumulation makes fewer updates than batches.
     """
     counts = [variable for variable in model.optimizer.variables if variable.name == "iteration"]
     if isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer) or len(counts) != 1:
@@ -47,18 +47,18 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
     """Any `Order` as a Keras dataset without end: item i is the batch of step start + i.
 
     Pass the dataset and its callback to `fit`: `model.fit(dataset, steps_per_epoch=dataset.steps_per_epoch,
-    callbacks=[dataset.callback])`. Every `fit` begins at the number of batches that the model's optimizer was given so
-    far, which Keras saves with the model. So a second `fit`, a `fit` of a loaded model, and one that `BackupAndRestore`
-    resumes all continue the training.
+    callbacks=[dataset.callback])`. Every `fit` begins at the step that equals the number of batches that the model's
+    optimizer was given so far. Keras saves this number with the model. So a second `fit`, a `fit` of a loaded model,
+    and one that `BackupAndRestore` resumes all continue the training.
 
     Args:
-        data: Arrays of equal length (inputs, targets, weights), of which a batch takes the rows `array[indices]`; or a
+        data: Arrays of equal length (inputs, targets, weights), whose rows `array[indices]` make a batch; or a
             function from an array of indices to a batch.
         order: The samples of the batch of every step.
         start: The step of the first item. The callback, if used, adds the batches that it counts. None means the
-            optimizer's number of batches, and needs the callback.
-        **options: `workers` and others of `keras.utils.PyDataset`. More than one worker is an error, since Keras
-            takes a batch from its queue to build a model, and that batch would be missing.
+            number of batches that the optimizer was given, and needs the callback.
+        **options: `workers` and other options of `keras.utils.PyDataset`. More than one worker is an error, since
+            Keras takes a batch from the workers' queue to build a model, and does not train on it.
 
     Attributes:
         callback: The callback to pass to `fit`.
@@ -94,12 +94,12 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     @property
     def steps_per_epoch(self) -> int:
-        """The steps of an effective epoch: what to give to `fit` under the same name."""
+        """The number of steps in an effective epoch. Pass it to `fit` under the same name."""
         return self.order.steps_per_epoch
 
     @property
     def num_batches(self) -> None:
-        """None: the stream has no end."""
+        """None, since the stream has no end."""
         return
 
     def __getitem__(self, index: int) -> Any:
@@ -107,7 +107,7 @@ class OrderDataset(keras.utils.PyDataset):  # type: ignore[misc]
         if start is None and self.start is not None:
             start = self.start + self.callback.counted
         if start is None:
-            # Keras looks at one batch to build a model, before it calls a callback.
+            # Keras reads one batch to build a model, before it calls a callback.
             self.callback.looks += 1
             if index or self.callback.looks > 1:
                 raise ValueError(
@@ -126,9 +126,9 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
     """Finds the step at which a `fit` begins, and counts its batches.
 
     Attributes:
-        begun_at: The step of the first item of the running `fit`; None if none is running.
-        counted: The batches of all fits.
-        looks: The items that were asked for since a fit began.
+        begun_at: The step of the first item of the `fit` that is running; None if none is.
+        counted: How many batches all fits had.
+        looks: How many items were read while no `fit` was running, since the last one began.
     """
 
     def __init__(self, dataset: OrderDataset) -> None:
@@ -136,10 +136,10 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
         self.begun_at: int | None = None
         self.counted = self.looks = 0
         self._dataset = dataset
-        self._trained: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches, by model
+        self._trained: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches trained, by model
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Find the step. Keras asks the dataset for items from now on."""
+        """Find the step at which this `fit` begins. Keras reads the dataset's items from now on."""
         start = self._dataset.start
         if self.params["steps"] is None:
             raise ValueError(
@@ -152,7 +152,7 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
         self._check_optimizer(self._trained.get(self.model, 0))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Note the first batch of an execution, which may have several."""
+        """Store the number of the first batch of an execution, which may have several."""
         self._first = batch
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -160,12 +160,12 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
         self.counted += batch - self._first + 1
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Check that the optimizer had every batch, as it has not in a model with optimizers of its own."""
+        """Check that the optimizer was given every batch. In a model with its own optimizers it may not be."""
         self._trained[self.model] = self._offset + self.counted
         self._check_optimizer(self._offset + self.counted)
 
     def _check_optimizer(self, trained: int) -> None:
-        """Raise if the next `fit` would begin before the batches that the model was trained on."""
+        """Raise if the next `fit` would repeat batches that the model was trained on."""
         if self._dataset.start is None and batches_trained(self.model) < trained:
             raise ValueError(
                 f"start should be given, since the model was trained on {trained} batches and its optimizer had "
@@ -174,7 +174,7 @@ class _BeginWhereTheModelIs(keras.callbacks.Callback):  # type: ignore[misc]
             )
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Forget the step: the next `fit` may be of another model."""
+        """Forget the step, since the next `fit` may train another model."""
         self.begun_at = None
 
 
@@ -185,7 +185,7 @@ class SRSDataset(OrderDataset):
         data: Arrays of equal length: inputs, or inputs and targets, or these and weights.
         batch_size: The paper's B.
         seed: Chooses the draws and the shuffled sequence.
-        pool_size: The number of slots; None means the number of samples, the paper's.
+        pool_size: The number of slots; None means the number of samples, as in the paper.
         sequence: `"shuffled"`, `"identity"` or an array of indices.
         start: The step of the first item; None means the number of batches that the model was trained on.
         **options: See `OrderDataset`.

@@ -1,4 +1,4 @@
-"""Samplers under Lightning's Trainer: a callback that saves the batches trained in the Trainer's checkpoints."""
+"""Samplers under Lightning's Trainer: a callback that saves their positions in the Trainer's checkpoints."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from replenish.torch.stream import PooledIterableDataset
 
 
 class SamplerCheckpoint(Callback):  # type: ignore[misc]
-    """Saves the positions of samplers in the Trainer's checkpoints, whatever writes them.
+    """Saves the positions of samplers in all checkpoints of the Trainer.
 
-    It counts the batches that the Trainer has trained, by `on_train_batch_end`, and seeks before every epoch. An epoch
-    of the Trainer begins at the start of an effective epoch, also after one that `limit_train_batches` made shorter.
-    From now on the samplers ignore `set_epoch`, which the Trainer calls with numbers that may be ahead of the data.
+    It counts the batches trained in `on_train_batch_end`, and seeks before every epoch. An epoch of the Trainer begins
+    at the start of an effective epoch, even after `limit_train_batches` has shortened the one before. The Trainer
+    calls `set_epoch` with numbers that may be ahead of the data, so the samplers ignore it from now on.
 
     Args:
         *samplers: All samplers of `replenish.torch` in the training loaders. For a loader over a
@@ -50,14 +50,14 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
         if not samplers:
             raise TypeError("samplers should be the samplers of the training loaders, but got none")
         self.samplers = samplers
-        self._lengths = [sampler.steps_per_epoch or 1 for sampler in samplers]  # of epochs, in steps
+        self._lengths = [sampler.steps_per_epoch or 1 for sampler in samplers]  # the steps per epoch of each sampler
         self._steps = [int(sampler.state_dict()["step"]) for sampler in samplers]
-        self._batches = 0  # trained in the Trainer's epoch
-        self._knows_the_run = False  # whether it has counted all batches, in this run or before a checkpoint
+        self._batches = 0  # the batches trained in the Trainer's epoch
+        self._knows_the_run = False  # whether it has counted all batches, in this run and before its checkpoint
         self._passes_begin = False  # whether the loaders are about to begin the passes of an epoch
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Seek, since workers begin before the training; refuse `overfit_batches`, which repeats the same batches."""
+        """Seek before the workers begin, and raise for `overfit_batches`, which repeats the same batches."""
         if stage != "fit":
             return
         self._seek()
@@ -68,7 +68,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
             )
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Check that the loaders draw from the samplers, and that the position is known."""
+        """Check the training loaders, and raise if the position is not known."""
         self._check_loaders(trainer)
         if trainer.global_step and not self._knows_the_run:
             raise ValueError(
@@ -76,16 +76,16 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
                 f"has no positions of samplers, after {trainer.global_step} optimizer steps; without ckpt_path, call "
                 f"seek(step) on the sampler"
             )
-        self._seek()  # the loaders have begun, and may begin again before the first batch
+        self._seek()  # the loaders may begin again before the first batch
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Seek to the batches trained; `reload_dataloaders_every_n_epochs` may have made other loaders."""
+        """Check loaders that `reload_dataloaders_every_n_epochs` may have replaced, and seek to the batches trained."""
         self._check_loaders(trainer)
         self._seek()
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Check that the Trainer is at the same batch of the epoch as the samplers."""
-        if self._passes_begin:  # they have begun now; a shorter loader among several continues with its next epoch
+        if self._passes_begin:  # they have begun now, and a loader that ends early begins again with its next epoch
             for sampler, step, length in zip(self.samplers, self._steps, self._lengths, strict=True):
                 sampler.seek((step // length + 1) * length)
             self._passes_begin = False
@@ -112,14 +112,14 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
             self._end_the_epoch()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Seek to the next epoch; loaders that are made anew begin before `on_train_epoch_start`."""
+        """Seek to the next epoch, since new loaders begin before `on_train_epoch_start`."""
         cut_short = trainer.should_stop or 0 <= trainer.max_steps <= trainer.global_step
-        if self._batches and not cut_short:  # a hook that returned -1 ended it
+        if self._batches and not cut_short:  # a hook returned -1 to skip the rest of the epoch
             self._end_the_epoch()
         self._seek()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the samplers' positions at the batches trained. The batch under way does not count."""
+        """Return the samplers' positions after the batches trained. A batch that is being trained does not count."""
         states = [sampler.state_dict(step) for sampler, step in zip(self.samplers, self._steps, strict=True)]
         return {"batches": self._batches, "samplers": states}
 
@@ -157,7 +157,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
             try:
                 found.append(sampler_of(loader))
             except TypeError:
-                continue  # without a sampler of ours
+                continue  # it has another sampler
         if {id(each) for each in found} != {id(each) for each in self.samplers}:
             raise ValueError(
                 f"samplers should be those of the training loaders, but the loaders have {found} and SamplerCheckpoint "
@@ -166,7 +166,7 @@ class SamplerCheckpoint(Callback):  # type: ignore[misc]
 
 
 def _lacks_a_part(loaders: Any, batch: Any) -> bool:
-    """Return whether a loader among several has ended, and has None in the batch."""
+    """Return whether one of several loaders has ended, so that its part of the batch is None."""
     if isinstance(loaders, Mapping):
         return isinstance(batch, Mapping) and any(_lacks_a_part(loaders[name], batch.get(name)) for name in loaders)
     if isinstance(loaders, list | tuple):

@@ -1,4 +1,4 @@
-"""Samplers in torchdata's `StatefulDataLoader`, which saves their state with every batch that it draws."""
+"""Samplers in torchdata's `StatefulDataLoader`, which asks for their state at every batch that it draws."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from replenish.torch.step_sampler import StepSampler
 class StatefulSampler(Sampler[Any]):
     """A sampler for `StatefulDataLoader` or `torchdata.nodes.SamplerWrapper`, around one of `replenish.torch`.
 
-    Its state is the position of the batches *drawn*. The loader keeps that state with every batch, and saves the one of
-    the last batch *delivered*, so its workers may prefetch.
+    Its state is the position after the batches *drawn*. The loader keeps a state with every batch, and saves the state
+    of the last batch *delivered*. So its workers may prefetch.
 
     Args:
         sampler: A sampler of `replenish.torch`.
@@ -32,7 +32,7 @@ class StatefulSampler(Sampler[Any]):
         if not isinstance(sampler, StepSampler):
             raise TypeError(f"sampler should be a sampler of replenish.torch, but got a {type(sampler).__name__}")
         self.sampler = sampler
-        self._loaded: int | None = None  # the step of the last state
+        self._loaded: int | None = None  # the step of the last state that was loaded
 
     def __len__(self) -> int:
         return len(self.sampler)  # type: ignore[arg-type]
@@ -41,10 +41,10 @@ class StatefulSampler(Sampler[Any]):
         return iter(self.sampler)
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass begin at the start of `epoch`; the rest of an epoch that a state restored is kept.
+        """Let the next pass begin at the start of `epoch`, or at the step of that epoch that a state restored.
 
         Raises:
-            ValueError: That epoch was restored by a state, and was drawn to its end since.
+            ValueError: A state restored a step of that epoch, which was drawn to its end since.
         """
         end = (epoch + 1) * self.sampler.steps_per_epoch
         if self._loaded is not None and self._loaded < end <= self.sampler.step_drawn:
@@ -56,14 +56,14 @@ class StatefulSampler(Sampler[Any]):
         self.sampler.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, int | str]:
-        """Return the position of the batches drawn, as plain ints and strings."""
+        """Return the position after the batches drawn, as plain ints and strings."""
         return state.save(self.sampler.order, self.sampler.step_drawn)
 
     def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
-        """Go to a position; the loader calls this when its iterator is made.
+        """Go to a position. The loader calls this when it makes its iterator.
 
         Raises:
-            ValueError: `set_epoch` was called with another epoch than that of the state.
+            ValueError: `set_epoch` was called with another epoch than the state's.
         """
         step, named = state.load(self.sampler.order, state_dict), self.sampler.epoch_set
         epoch = step // self.sampler.steps_per_epoch

@@ -1,4 +1,4 @@
-"""SRS for the Hugging Face Trainer: a mixin that makes the Trainer's own step number the position in the stream."""
+"""SRS for the Hugging Face Trainer: a mixin that uses the Trainer's own step number as the position in the stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from replenish.torch.stream import PooledIterableDataset
 
 STATE_FILE = "replenish.json"
 
-# What a loader keeps when it is given another batch sampler.
+# The options that a loader keeps when it gets another batch sampler.
 LOADER_OPTIONS = (
     "collate_fn",
     "num_workers",
@@ -43,11 +43,11 @@ LOADER_OPTIONS = (
 
 
 class MicroBatches(Sampler[list[int]]):
-    """This process's share of an order's batches, each cut into the parts of gradient accumulation.
+    """This process's share of an order's batches, each cut into parts for gradient accumulation.
 
-    A batch of the order is the batch of an optimizer step over all processes, which takes `parts` forward passes. A
-    pass is as long as one effective epoch and begins at the step that `position` returns, the optimizer steps done. The
-    first pass begins at the start of its epoch, since the Trainer itself skips the batches trained in it.
+    A batch of the order belongs to one optimizer step over all processes, which takes `parts` forward passes. A pass
+    is as long as one effective epoch and begins at the step that `position` returns, the number of optimizer steps
+    done. The first pass begins at the start of its epoch, since the Trainer itself skips the batches trained in it.
     """
 
     def __init__(self, order: Order, parts: int, num_replicas: int, rank: int, position: Callable[[], int]) -> None:
@@ -65,21 +65,21 @@ class MicroBatches(Sampler[list[int]]):
             start -= start % steps
         self._first_pass = False
         self.batches.seek(start)
-        # The Trainer's pass is one epoch long, also after a pass that a callback cut short. From the middle of an
-        # effective epoch, it takes the rest of that epoch and the beginning of the next.
+        # The Trainer's pass is one epoch long, even if a callback cut the last one short. A pass from the middle of an
+        # effective epoch takes the rest of that epoch and the beginning of the next.
         for batch in islice(chain(self.batches, self.batches), steps):
             size = len(batch) // self.parts
             yield from (batch[first : first + size] for first in range(0, len(batch), size))
 
 
 class _KeepPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Saves the position in every checkpoint; a resumed run compares it with its order."""
+    """Saves the position in every checkpoint. A resumed run compares it with its order."""
 
     def __init__(self, trainer: SRSTrainerMixin) -> None:
         self._trainer = trainer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Refuse a loader with another batch sampler, which the Trainer would resume by counting epochs."""
+        """Raise for a loader with another batch sampler, which the Trainer would resume by counting epochs."""
         if not isinstance(getattr(train_dataloader, "batch_sampler", None), MicroBatches):
             raise ValueError(
                 f"get_train_dataloader should not be overridden, since its batches are not those of the order, but the "
@@ -89,7 +89,7 @@ class _KeepPosition(transformers.TrainerCallback):  # type: ignore[misc, unused-
             raise ValueError("in_order should be True, for batches to come in the order's sequence, but got False")
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Write the position beside the Trainer's state."""
+        """Write the position to the folder of the Trainer's checkpoint."""
         folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
         if state.is_world_process_zero and folder.is_dir():
             (folder / STATE_FILE).write_text(json.dumps(save(self._trainer._order, state.global_step)))
@@ -99,9 +99,9 @@ class SRSTrainerMixin:
     """Gives sequenced-replacement sampling to a Hugging Face `Trainer` or a subclass of it.
 
     The batch of SRS is the batch of an optimizer step: per_device_train_batch_size x gradient_accumulation_steps
-    x processes. So `global_step` is the position in the stream, and the run may be resumed with other numbers of
-    processes and of accumulation steps that have the same product. The seed is `data_seed`, or else `seed`.
-    To use another order, override `make_order`; to use your own DataLoader, override `make_loader`.
+    x processes. So `global_step` is the position in the stream, and a run can resume with any numbers that have the
+    same product. The seed is `data_seed`, or else `seed`. To use another order, override `make_order`. To use your own
+    DataLoader, override `make_loader`.
 
     Example:
         >>> class MyTrainer(SRSTrainerMixin, transformers.Trainer):
@@ -131,14 +131,14 @@ class SRSTrainerMixin:
         self.add_callback(_KeepPosition(self))  # type: ignore[attr-defined]
 
     def make_order(self, num_samples: int, batch_size: int) -> Order:
-        """Return the order to train in; `batch_size` is the batch of an optimizer step over all processes."""
+        """Return the order to train in. `batch_size` counts the samples of an optimizer step over all processes."""
         seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         return SequencedReplacement(num_samples, batch_size, seed=seed)
 
     def make_loader(self, batch_sampler: Sampler[list[int]]) -> DataLoader[Any]:
         """Return the training loader with this batch sampler, on the Trainer's dataset.
 
-        It must not be prepared by Accelerate, which would divide the batches among the processes again.
+        Do not prepare it with Accelerate, which would divide the batches among the processes again.
         """
         theirs = super().get_train_dataloader()  # type: ignore[misc]
         options = {name: getattr(theirs, name) for name in LOADER_OPTIONS}
@@ -162,7 +162,7 @@ class SRSTrainerMixin:
             ) from None
         parts, world, rank = self.args.gradient_accumulation_steps, self.args.world_size, self.args.process_index
         micro_batch = self.args.train_batch_size * world
-        if self.args.auto_find_batch_size:  # the Trainer's own loader has the size that it found
+        if self.args.auto_find_batch_size:  # only the Trainer's own loader has the size that it found
             micro_batch = super().get_train_dataloader().total_batch_size  # type: ignore[misc]
         self._order = self.make_order(num_samples, micro_batch * parts)
         last = getattr(self._order, "last_batch_size", 0)
@@ -185,7 +185,7 @@ class StreamPosition(transformers.TrainerCallback):  # type: ignore[misc, unused
     """Seeks a `PooledIterableDataset` to the Trainer's step before every epoch.
 
     Use it with a Trainer whose `get_train_dataloader` returns a DataLoader over the stream, and with
-    `ignore_data_skip=True`, since the stream begins where it is put and has nothing to skip.
+    `ignore_data_skip=True`, since the stream already begins at the right step.
 
     Args:
         dataset: The stream, with `steps_per_epoch` or a known length.
@@ -193,10 +193,10 @@ class StreamPosition(transformers.TrainerCallback):  # type: ignore[misc, unused
 
     def __init__(self, dataset: PooledIterableDataset[Any]) -> None:
         self.dataset = dataset
-        dataset.ignores_set_epoch = True  # the Trainer calls it with numbers of passes
+        dataset.ignores_set_epoch = True  # the Trainer calls it with numbers that count its own passes
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Refuse settings with which a resumed run would train on other batches."""
+        """Raise for settings with which a resumed run would train on other batches."""
         parts, steps = args.gradient_accumulation_steps, len(self.dataset)
         if not args.ignore_data_skip:
             raise ValueError(

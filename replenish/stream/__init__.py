@@ -1,6 +1,6 @@
-"""Sequenced replacement for data that stream: a bounded pool over any iterable, with exact resume.
+"""Sequenced replacement for streamed data: a bounded pool over any iterable, with exact resume.
 
-`PooledStream` is the pool; `Shards` and `TextLines` are sources that can begin at any position.
+`PooledStream` is the pool. `Shards` and `TextLines` are sources that can begin at any position.
 """
 
 from replenish.stream.pooled import PooledStream as PooledStream

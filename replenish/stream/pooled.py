@@ -1,4 +1,4 @@
-"""`PooledStream`: sequenced replacement over a source that is read in order and never held in memory as a whole."""
+"""`PooledStream`: sequenced replacement over a source that is read in order and need not fit in memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from replenish.stream.window import MAX_POSITION, drain_order, full_steps, gathe
 
 T = TypeVar("T")
 
-# Slots are converted to Python ints in groups of this size: more than fit the cache cost twice as much each.
+# Slots are converted to lists in groups of this size. Larger groups do not fit the cache and take twice as long.
 SLOTS_PER_LIST = 4096
 
-# A state has a checksum of this many items of the pool.
+# How many of the pool's items the checksum in a state covers.
 CHECKED_ITEMS = 8
 
 # The fields of the items in a state.
@@ -36,28 +36,28 @@ class PooledStream(Iterator[list[T]], Generic[T]):
     `SequencedReplacement(N, batch_size, sequence="identity")`.
 
     Items are read when a batch needs them, never ahead: the first batch reads `pool_size` items, every further one
-    `batch_size`. Memory is the pool, a batch and a block of slot numbers, however long the stream.
+    `batch_size`. Memory holds the pool, a batch and a block of slot numbers, however long the stream is.
 
-    With `repeat=False` every item comes exactly once, in ceil(N / batch_size) batches. The pool is drawn from while all
-    slots are full. When the source has ended and cannot refill them all, the items left in the slots come in a random
-    order, a pure function of the seed and N, and the last batch may be short. A source shorter than the pool is thus
-    shuffled as a whole; with `repeat=True` it fills the pool with several copies.
+    With `repeat=False` every item comes exactly once, in ceil(N / batch_size) batches. Batches are drawn from the pool
+    until the source has ended and cannot refill all slots. The items left in the slots then come in a random order,
+    which depends only on the seed and N, and the last batch may be short. So a source shorter than the pool is
+    shuffled as a whole. With `repeat=True` such a source fills the pool with several copies.
 
     Args:
         source: An iterable of items, or a callable `start -> iterable` that begins at item number `start` of the
-            source and gives nothing where it ends (a *seekable* source; lists, ranges, arrays, `Shards` and
-            `TextLines` are seekable too). A callable may have its number of items in an attribute `length`.
+            source and gives nothing at its end (a *seekable* source; lists, ranges, arrays, `Shards` and `TextLines`
+            are also seekable). A callable may have its number of items in an attribute `length`.
         batch_size: The number of items that a step draws: B.
-        pool_size: The number of slots, at least `batch_size`: M. The larger, the better mixed:
+        pool_size: The number of slots, at least `batch_size`: M. A larger pool mixes better:
             `replenish.diagnostics.measure_mixing` compares sizes.
         seed: Chooses the draws; in [0, 2**63).
         repeat: Whether the source begins again at its end (the paper's cyclic sequence).
-        store_items: Whether the state holds the pool's items. A source that cannot seek can only be resumed in this
-            way; for one that can, it saves reading them again and makes the state large.
+        store_items: Whether the state holds the pool's items. A source that cannot seek needs this to be resumed. A
+            seekable source is then not read again, but the state is large.
         source_continues: Whether, after `load_state_dict`, a source that cannot seek continues where the saved stream
             stopped reading, as a live one does. Otherwise it begins anew, and the items read before are skipped.
-        seek_cost: The cost of a call of a seekable source, in items: when a state is loaded, shorter gaps between the
-            items of the pool are read, longer ones jumped.
+        seek_cost: The cost of a call of a seekable source, in items. When a state is loaded, shorter gaps between the
+            items of the pool are read, and longer ones are jumped over.
 
     Example:
         >>> stream = PooledStream(range(5), batch_size=2, pool_size=5)
@@ -101,12 +101,12 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self.seek_cost = checks.integer("seek_cost", seek_cost, minimum=1)
         if self._opener.length == 0:
             raise ValueError("source should give at least one item, but its length is 0")
-        self._lock = ForkSafeLock()  # threads may share a stream: each batch goes to one of them
+        self._lock = ForkSafeLock()  # threads may share a stream; each batch goes to one of them
         self._reader = Reader(self._opener, self.repeat)
         self._draws = DistinctDraws(self.pool_size, self.batch_size, self.seed)
-        self._rows: list[list[int]] = []  # the slots of some steps that follow each other
-        self._first_row = 0  # the step of the first of them
-        self._block: tuple[int, Int64Array] | None = None  # the block that they are taken from
+        self._rows: list[list[int]] = []  # the slots of some consecutive steps
+        self._first_row = 0  # the first of these steps
+        self._block: tuple[int, Int64Array] | None = None  # the number of the block that has them, and the block
         self._begin_at(0)
 
     def _begin_at(self, step: int, items: Mapping[str, Any] | None = None) -> None:
@@ -114,12 +114,12 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._step = step
         self._pool: list[T] | None = None
         self._drawn: list[int] = []  # the slots that the last step drew, to be filled before the next
-        self._incoming: list[T] = []  # read, and not yet in a slot
+        self._incoming: list[T] = []  # items that were read and are not yet in a slot
         self._filled_for = -1  # the step for which all slots are full
-        self._rest: list[T] | None = None  # at the end: what is left, the next item last
-        self._items = items  # as in a state
-        self._checksum: int | None = None  # of a state, to be compared with what is read again
-        self._probe = False
+        self._rest: list[T] | None = None  # the items left after the source has ended, the next one last
+        self._items = items  # the items in the state that was loaded
+        self._checksum: int | None = None  # the checksum in that state, to compare with the items that are read again
+        self._probe = False  # whether the source may have ended before `step`
 
     @property
     def step(self) -> int:
@@ -133,7 +133,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
 
     @property
     def is_over(self) -> bool:
-        """Whether every item was drawn. A source of unknown length may be over before this is True."""
+        """Whether every item was drawn. It can be False at the end of a source of unknown length."""
         length = self._reader.length
         return not self.repeat and length is not None and self._step * self.batch_size >= length
 
@@ -161,14 +161,14 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             del self._rest[-size:]
         else:
             row = self._row(step)
-            # itemgetter is the fastest way to take many items of a list; of one it gives no tuple.
+            # itemgetter is the fastest way to take many items of a list. Given one index, it does not return a tuple.
             batch = list(itemgetter(*row)(self._pool)) if size > 1 else [self._pool[row[0]]]
             self._drawn = row
         self._step = step + 1
         return batch
 
     def _fill(self, step: int) -> bool:
-        """Fill the slots that the step before drew, or all at the start. Return whether there were enough items."""
+        """Fill the slots that the last step drew, or all slots at the start. Return whether there were enough items."""
         pool, incoming = self._pool, self._incoming
         assert pool is not None
         wanted = self.batch_size if step else self.pool_size
@@ -184,7 +184,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         return True
 
     def _drain(self, step: int) -> None:
-        """Put the items left in the slots in the order in which they are drawn: the source has ended."""
+        """Order the items left in the slots for the last batches, since the source has ended."""
         pool, incoming, length = self._pool, self._incoming, self._reader.length
         assert pool is not None
         assert length is not None
@@ -211,7 +211,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         return self._rows[place]
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that identify the stream, given its source."""
+        """Return plain ints and strings that, with the source, identify the stream."""
         return {
             "order": type(self).__name__,
             "stream": STREAM,
@@ -228,7 +228,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         length of the source if it is known (0 if not). With `store_items` it also holds the pool's items.
 
         Raises:
-            ValueError: The source cannot seek and `store_items` is False, so that nothing could be resumed.
+            ValueError: The source cannot seek and `store_items` is False, so the stream could not be resumed.
         """
         if not self.store_items and not self.seekable:
             raise ValueError(
@@ -240,10 +240,10 @@ class PooledStream(Iterator[list[T]], Generic[T]):
             saved: dict[str, Any] = dict(state.save(self, self._step))
             saved["length"] = self._reader.length or 0
             if self._probe:
-                saved["sought"] = 1  # nothing was read there yet: the source may have ended before
+                saved["sought"] = 1  # nothing was read since `seek`, so the source may have ended before
             if self._items is not None and self.store_items:
                 saved["items"] = self._items
-            elif self.store_items and not (self.seekable and self._pool is None):  # after seek() none are held yet
+            elif self.store_items and not (self.seekable and self._pool is None):  # after `seek` there is no pool yet
                 saved["items"] = self._items_held()
             seen = self._checksum if self._pool is None else self._checksum_of_pool()
             if seen is not None and "items" not in saved:
@@ -275,10 +275,10 @@ class PooledStream(Iterator[list[T]], Generic[T]):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go to a position that `state_dict` returned.
 
-        Nothing is read before the next batch. Then a seekable source begins at the oldest item that the pool holds,
-        some M (ln M + 1) items back but at most a whole pass, and is read forward, jumping gaps of `seek_cost` or more:
-        about M ln(seek_cost) items with M / seek_cost jumps. For a source that cannot seek, the pool comes from the
-        state, and the items read before in the pass are skipped.
+        Nothing is read before the next batch. A seekable source is then read from the oldest item in the pool, about
+        M (ln M + 1) items back but at most a whole pass. Gaps of `seek_cost` items or more are jumped over, so it
+        reads about M ln(seek_cost) items with M / seek_cost jumps. For a source that cannot seek, the pool comes from
+        the state, and the items of the pass that were read before are skipped.
 
         Raises:
             ValueError: The state belongs to another stream. The message names the differences.
@@ -309,7 +309,7 @@ class PooledStream(Iterator[list[T]], Generic[T]):
     def seek(self, step: int) -> None:
         """Go to `step` of a seekable source, without drawing the batches before.
 
-        It costs what loading a state costs. If the length of the source is not known and `step` is beyond its end, it
+        It costs as much as loading a state. If the length of the source is not known and `step` is beyond its end, it
         also costs a pass over the source to count its items.
         """
         if not self.seekable:
@@ -328,11 +328,11 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         checks.integer("step", step, minimum=0, maximum=last)
 
     def _restore(self) -> None:
-        """Find the pool for the present step."""
+        """Find the pool for the current step, and compare it with the checksum of the state."""
         seen, self._checksum = self._checksum, None
         try:
             self._find_pool()
-            # A state just before the drain is of the pool, which is found drained already.
+            # If the drain begins at this step, the checksum is of the full pool, which no longer exists here.
             length = self._reader.length or 0
             drains = self._rest is not None and self._step == full_steps(length, self.pool_size, self.batch_size)
             if not drains and seen not in (None, self._checksum_of_pool()):
@@ -364,14 +364,14 @@ class PooledStream(Iterator[list[T]], Generic[T]):
         self._probe = False
         length = self._reader.length
         full = None if self.repeat or length is None else full_steps(length, self.pool_size, self.batch_size)
-        if self._step == 0:  # reading to the end checks a known length
+        if self._step == 0:  # also for a source shorter than the pool, since reading it checks its length
             self._reader.go_to(0)
             self._pool = []
         elif full is not None and self._step >= full and length is not None:
             self._restore_draining(full, length)
         else:
             positions = positions_before(self._draws, self._step)
-            positions[positions >= read] = -1  # the slots drawn last are not yet refilled
+            positions[positions >= read] = -1  # slots of the last step are not yet refilled
             pool = self._read_again(positions)
             self._reader.go_to(read if length is None else read % length if self.repeat else read)
             self._pool = pool

@@ -1,8 +1,8 @@
-"""Shards, and how the consumers of a run (its processes, and the workers of each) divide a source.
+"""Shards, and how the consumers of a run (all workers of all processes) divide a source.
 
 With R ranks of W workers each, consumer number `rank + R * worker` takes every (R W)-th shard, starting from its own
-number: shard i is read by rank i mod R, and there by worker (i // R) mod W. Another seekable source is divided item by
-item in the same way.
+number. So worker (i // R) mod W of rank i mod R reads shard i. Other seekable sources are divided in the same way,
+item by item.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 
 class Shards(Generic[S, T]):
-    """A source made of shards, read one after the other: a callable `start -> iterator`.
+    """A source made of shards, which are read one after the other: a callable `start -> iterator`.
 
     Args:
         shards: The names of the shards, such as file names.
-        open_shard: Returns the items of a shard, the same ones whenever it is called.
-        lengths: The number of items of each shard. With them, shards before `start` are not opened, and the processes
-            of a run can end together; without them, everything before `start` is read.
+        open_shard: Returns the items of a shard, always the same ones.
+        lengths: The number of items in each shard. With them, shards before `start` are not opened, and the processes
+            of a run can end together. Without them, everything before `start` is read.
 
     Example:
         >>> shards = Shards(["ab", "cde", "f"], list, lengths=[2, 3, 1])
@@ -101,14 +101,14 @@ class Shards(Generic[S, T]):
 
 
 class EveryNth(Generic[T]):
-    """Items number index, index + count, index + 2 count, ... of a seekable source, as a source."""
+    """A source of every count-th item of a seekable source: items index, index + count, index + 2 count, ..."""
 
     def __init__(self, opener: Opener[T], index: int, count: int) -> None:
         self._opener, self._index, self._count = opener, index, count
         self.length = None if opener.length is None else len(range(index, opener.length, count))
 
     def __call__(self, start: int) -> Iterator[T]:
-        """Return the items from number `start` of them on."""
+        """Return its items from number `start` on."""
         return islice(self._opener.open(self._index + start * self._count), 0, None, self._count)
 
 
@@ -128,9 +128,9 @@ def shares_of_length(source: Source[T], count: int) -> list[int] | None:
 
 
 def taken_in_turn(batches: Sequence[int], count: int) -> tuple[list[int], int]:
-    """Return how many batches each worker has given when a loader has taken `count`, and which worker is next.
+    """Return how many of a loader's first `count` batches come from each worker, and which worker gives the next.
 
-    A loader takes a batch of each worker in turn, and leaves out those that have given all of their `batches`.
+    A loader takes one batch from each worker in turn, and skips workers that have given all of their `batches`.
 
     Example:
         >>> taken_in_turn([1, 3, 3], 4)  # of the workers 0, 1, 2, 1, 2, 1, 2
@@ -148,11 +148,14 @@ def taken_in_turn(batches: Sequence[int], count: int) -> tuple[list[int], int]:
 
 
 def batches_together(lengths: Sequence[int], num_replicas: int, batch_size: int) -> list[int]:
-    """Return how many batches each consumer gives so that all ranks end together: at the end of the shortest.
+    """Return how many batches each consumer gives so that all ranks end together, with the rank that has fewest.
 
-    A rank with more gives up batches one by one, each from the worker that has most left (of equals the last), so that
-    its workers stay level. `lengths` has the items of each consumer, `rank + num_replicas * worker`. The last batch of
-    a consumer may be short.
+    A rank with more batches stops early, when it has taken that many from its workers in turn.
+
+    Args:
+        lengths: The number of items of each consumer, by its number `rank + num_replicas * worker`.
+        num_replicas: The number of ranks.
+        batch_size: The number of items in a batch. The last batch of a consumer may be short.
 
     Example:
         >>> batches_together([10, 4, 10, 2], num_replicas=2, batch_size=2)  # ranks have 5 + 5 and 2 + 1

@@ -1,7 +1,7 @@
 """Sources of items: anything that can be iterated, or a callable that begins at a position.
 
 A source that can begin anywhere is *seekable*: a callable `start -> iterable`, such as `TextLines`, a sequence (list,
-tuple, range), or a numpy array. Any other iterable can only be read from its beginning; an iterator only once.
+tuple, range), or a numpy array. Other iterables can only be read from the beginning, and iterators only once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from replenish import checks
 T = TypeVar("T")
 Source = Iterable[T] | Callable[[int], Iterable[T]]
 
-# How many items at the beginning of a pass have a checksum.
+# How many of the first items of a pass the checksum covers.
 HEAD = 16
 
 
 class Opener(Generic[T]):
-    """A source, checked: how it is opened at a position, and what is known of it.
+    """Checks a source, and opens it at a position.
 
-    A callable may have an attribute `length`, the number of its items, or None if that is not known.
+    Attributes:
+        source: The source. A callable may have its number of items in an attribute `length`.
+        length: The number of items; None if it is not known.
+        seekable: Whether the source can begin at any position.
+        one_shot: Whether it can be read only once.
     """
 
     def __init__(self, source: Source[T]) -> None:
@@ -60,7 +64,7 @@ class Opener(Generic[T]):
             )
 
     def open(self, start: int) -> Iterator[T]:
-        """Return an iterator over the items from position `start` of a pass on."""
+        """Return an iterator over the items of a pass, beginning at position `start`."""
         return iter(self._open(start))
 
     def _open_sequence(self, start: int) -> Iterable[T]:
@@ -84,32 +88,32 @@ def _check_takes_a_start(source: Callable[..., object]) -> None:
 
 
 class Reader(Generic[T]):
-    """Reads a source in order, pass after pass if `repeat` is set, and knows its position."""
+    """Reads a source in order, pass after pass if `repeat` is set, and counts its position."""
 
     def __init__(self, opener: Opener[T], repeat: bool) -> None:
         self._opener = opener
         self._repeat = repeat
-        self.length = opener.length  # of a pass; None until it is known
-        self.offset = 0  # in the pass: the position of the next item
+        self.length = opener.length  # the items in a pass; None until known
+        self.offset = 0  # the position of the next item in the pass
         self.ended = False
-        self.head = (0, 0)  # how many of the first items of the pass have a checksum, and the checksum
+        self.head = (0, 0)  # how many of the pass's first items the checksum covers, and the checksum
         self._iterator: Iterator[T] | None = None
         self._error: BaseException | None = None
         self._touched = False
 
     def read(self, count: int, into: list[T]) -> None:
-        """Append the next `count` items to `into`; fewer only at the end of a source that does not repeat.
+        """Append the next `count` items to `into`, or fewer at the end of a source that does not repeat.
 
-        If the source raises, the items before are in `into`, and a seekable source is tried again at the next call.
+        If the source raises, `into` has the items before the error, and the next call opens a seekable source again.
         """
         while count and not self.ended:
             before = len(into)
             try:
                 if self._iterator is None:
                     self._iterator = self._opened()
-                into.extend(islice(self._iterator, count))  # what came before an error stays in the list
+                into.extend(islice(self._iterator, count))  # items before an error stay in the list
             except BaseException as error:
-                # A generator that raised looks afterwards as if it had ended.
+                # A generator that has raised would seem to have ended at the next call.
                 self._iterator = None
                 if not self._opener.seekable:
                     self._error = error
@@ -127,8 +131,11 @@ class Reader(Generic[T]):
     def go_to(self, offset: int, *, skip: bool = True, head: Sequence[int] | None = None) -> None:
         """Make the next item the one at `offset` of a pass.
 
-        A source that cannot seek is at its beginning if `skip` is set, so that `offset` items are dropped, the first
-        of which should have the checksum `head`; otherwise the source is at `offset` already.
+        Args:
+            offset: The position.
+            skip: For a source that cannot seek, whether it is at its beginning, so that `offset` items are dropped.
+                Otherwise the source is already at `offset`.
+            head: How many of the first items dropped have a known checksum, and the checksum.
         """
         opener = self._opener
         if opener.one_shot and self._touched and skip:
@@ -173,11 +180,11 @@ class Reader(Generic[T]):
         return self._opener.open(0)
 
     def _end_pass(self) -> None:
-        """Take note that the source ended at the present offset, and begin again if it repeats."""
+        """Store the length of the source, which ended at the current offset, and begin again if it repeats."""
         length = self.offset
         if length == 0:
             raise ValueError("source should give at least one item, but it gave none")
-        # Without seeking, positions are only counted, and passes may differ in length.
+        # The passes of a source that cannot seek may differ in length.
         if self._opener.seekable and self.length is not None and self.length != length:
             raise ValueError(
                 f"source should give the same number of items in every pass, {self.length}, but it ended after {length}"
@@ -197,15 +204,15 @@ class Reader(Generic[T]):
 
 
 class TextLines:
-    r"""The lines of a text file, without their ends: a source that begins at any line.
+    r"""The lines of a text file, without their line ends: a source that begins at any line.
 
-    One pass over the file notes where every `every`-th line begins; after that, beginning at a line reads fewer than
-    `every` lines before it. The file itself is never held in memory.
+    Making it reads the file once and stores where every `every`-th line begins. After that, beginning at a line reads
+    fewer than `every` lines before it. The file is never held in memory.
 
     Args:
         path: The file; its lines end with "\n" or "\r\n".
-        every: How many lines there are between noted places.
-        encoding: How the text is encoded, in an encoding in which a line ends with the byte 10, as in UTF-8.
+        every: The number of lines between stored places.
+        encoding: The encoding of the text. Its lines must end with the byte 10, as in UTF-8.
 
     Example:
         >>> import tempfile
@@ -243,8 +250,8 @@ class TextLines:
 def checksum(items: Iterable[object]) -> int:
     """Return a number in [0, 2**32) that is equal for equal items.
 
-    Only texts, bytes and integers count, also as entries of a tuple or values of a dict. Other parts are left out:
-    they may be augmented at random (images), and have no order-free comparison (objects).
+    Only strings, bytes and integers count, also in a tuple or as values of a dict. Other parts are left out, since
+    images may be augmented at random, and equal objects need not have equal bytes.
 
     Example:
         >>> checksum(["a", ("b", 3)]) == checksum(["a", ("b", 3)]) != checksum(["a", ("b", 4)])

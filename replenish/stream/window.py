@@ -1,4 +1,4 @@
-"""The positions of a stream that the pool holds at a step, and the order in which it drains, without the items."""
+"""Computes without the items which positions of a stream the pool holds at a step, and the order of the last items."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from replenish.orders.sequences import IdentitySequence
 
 T = TypeVar("T")
 
-# Positions stay below it, so that they fit 64 bits with room to add.
+# The upper bound of positions: sums of two still fit in 64 bits.
 MAX_POSITION = 2**62
 
 
 def positions_before(draws: DistinctDraws, step: int) -> Int64Array:
-    """Return what every slot holds just before `step` draws, counting positions without end.
+    """Return the position of the item that each slot holds just before `step` draws.
 
-    Draw number d refills its slot with position M + d, so this is the replay of the last draws that
-    `SequencedReplacement` makes for a sequence that never comes round: about M (ln M + 3) draws.
+    Positions count the items read, over all passes. Draw number d refills its slot with position M + d. So the result
+    is the pool of `SequencedReplacement` over an endless sequence, found from about M (ln M + 3) draws.
     """
     pool = Pool(draws, IdentitySequence(MAX_POSITION))
     return pool.positions_before(step).astype(np.int64, copy=False)
 
 
 def full_steps(length: int, pool_size: int, batch_size: int) -> int:
-    """Return how many steps find every slot full if the source ends after `length` items: the drain follows."""
+    """Return how many steps find every slot full if the source ends after `length` items."""
     return 0 if length < pool_size else (length - pool_size) // batch_size + 1
 
 
 def drain_order(seed: int, length: int, left: int) -> list[int]:
-    """Return the order in which the `left` slots that are full at the end are drawn: a uniform permutation.
+    """Return the order in which the `left` items that remain at the end are drawn, a uniform permutation.
 
     Drawing distinct slots until none is left is the same as cutting such a permutation into batches.
     """
@@ -44,18 +44,18 @@ def drain_order(seed: int, length: int, left: int) -> list[int]:
 
 
 def seed_of_part(seed: int, index: int) -> int:
-    """Return the seed of part `index` of a divided stream; part 0 keeps the seed itself."""
+    """Return the seed of part `index` of a divided stream. Part 0 keeps the seed itself."""
     return derived_seed(seed, index) if index else seed
 
 
 def gather(open_at: Callable[[int], Iterator[T]], offsets: Iterable[int], seek_cost: int) -> dict[int, T]:
-    """Return the items at `offsets`, distinct and ascending, reading forward once from where `open_at` begins.
+    """Return the items at `offsets`, which are distinct and ascending, in one pass forward.
 
-    A gap of `seek_cost` items or more is jumped by another call of `open_at`, not read.
+    A gap of `seek_cost` items or more is jumped over by another call of `open_at`; a shorter one is read.
     """
     items: dict[int, T] = {}
     iterator: Iterator[T] = iter(())
-    at = -seek_cost  # so that the first is a jump
+    at = -seek_cost  # so that the first offset calls `open_at`
     for offset in offsets:
         if offset - at >= seek_cost:
             iterator, at = open_at(offset), offset

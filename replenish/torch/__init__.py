@@ -1,7 +1,7 @@
 """Orders and streams for PyTorch: samplers for a `DataLoader`, and a dataset that pools a stream.
 
-All samplers count *steps* of the global stream, which never ends. One pass (one `iter()`) runs from the sampler's
-position to the end of the epoch. See docs/howto/resume.md.
+All samplers count *steps* of a global stream without end. One pass (one `iter()`) runs from the sampler's position to
+the end of the epoch. See docs/howto/resume.md.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Import the streams when they are first used: `replenish exec` does not need them in the user's process."""
+        """Import the streams at their first use, since `replenish exec` does not need them in the user's process."""
         if name != "PooledIterableDataset":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from replenish.torch.stream import PooledIterableDataset

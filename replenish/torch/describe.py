@@ -1,4 +1,4 @@
-"""What a DataLoader draws, read from its public attributes: the samples, the batches and the kind of sampler."""
+"""Describes what a DataLoader draws: reads its samples, batches and kind of sampler from public attributes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Kind = Literal[
     "sequential", "shuffling", "replacement", "subset", "weighted", "distributed", "order", "stream", "other"
 ]
 
-# Classes that draw as torch's class does by their own `__iter__`, looked up in their modules if these are imported. If
-# one is renamed, its samplers count as "other", which all callers leave alone.
+# Classes with an `__iter__` of their own that draws as torch's class does. They are looked up only in modules that are
+# imported. If one is renamed, its samplers count as "other", which all callers leave alone.
 _SAME_DRAWS: dict[type, tuple[tuple[str, str], ...]] = {
     BatchSampler: (("torchdata.stateful_dataloader.sampler", "BatchSampler"),),
     DistributedSampler: (("torchdata.stateful_dataloader.sampler", "StatefulDistributedSampler"),),
@@ -46,17 +46,17 @@ class LoaderDescription:
         kind: What its sampler does: `sequential`, `shuffling` (all samples once), `replacement` (independent draws),
             `subset` (a shuffled choice of indices), `weighted`, `distributed` (a share for each process; see
             `shuffles`), `order` (one of `replenish.torch`), `stream` (an IterableDataset) or `other`.
-        num_samples: The length of the dataset; None if it has none.
-        batch_size: The samples in a batch; None if the loader takes samples one by one or its batch sampler has none.
+        num_samples: The length of the dataset; None if it has no length.
+        batch_size: The samples in a batch; None without batches, or if the batch sampler does not have this attribute.
         drop_last: Whether a short last batch is dropped.
         shuffles: Whether each pass is a new random permutation of the samples it draws.
         sampler: The innermost sampler, which chooses the samples.
-        batch_sampler: The batch sampler that makes batches of them; None if there is none or it is not torch's.
-        wrapper: The object around the batch sampler that the loader draws from; None if there is none.
+        batch_sampler: The batch sampler that puts them into batches; None without one, or if it is not torch's.
+        wrapper: The object around the batch sampler that the loader draws from, or None.
         indices: The indices that a `subset` chooses from.
         num_replicas: The number of processes that divide the samples.
         rank: The number of this process.
-        splits_batches: Whether those processes divide each batch, rather than take batches in turn.
+        splits_batches: Whether these processes divide each batch, instead of taking batches in turn.
     """
 
     kind: Kind
@@ -112,7 +112,7 @@ def describe_sampler(outer: Any, num_samples: int | None = None) -> LoaderDescri
         replicas, rank = getattr(shard, "num_processes", 1), getattr(shard, "process_index", 0)
     cut_by = outer if batches is None else batches
     if isinstance(batches, StepSampler):
-        batch_size = batches.order.batch_size // replicas  # its `batch_size` is that of all processes
+        batch_size = batches.order.batch_size // replicas  # the order's counts the samples of all processes
     else:
         batch_size = getattr(cut_by, "batch_size", None)
     return LoaderDescription(
@@ -132,7 +132,7 @@ def describe_sampler(outer: Any, num_samples: int | None = None) -> LoaderDescri
 
 
 def _find_batch_sampler(outer: Any) -> tuple[Any, Any]:
-    """Return the wrapper that divides batches among processes, or None, and the plain batch sampler inside, or None."""
+    """Return the wrapper that divides batches among processes and the plain batch sampler inside, or None for each."""
     shard: Any = None
     known: list[Any] = []
     node = outer
@@ -166,7 +166,7 @@ def _kind(sampler: Any) -> tuple[Kind, bool]:
 
 
 def _draws_as(sampler: Any, kind: type[Any]) -> bool:
-    """Whether a sampler draws as torch's class `kind`: a subclass that overrides `__iter__` may draw anything."""
+    """Whether a sampler draws as torch's class `kind` does. A subclass that overrides `__iter__` may draw anything."""
     if isinstance(sampler, kind) and _iter_of(type(sampler)) is _iter_of(kind):
         return True
     known = (getattr(sys.modules.get(module), name, None) for module, name in _SAME_DRAWS.get(kind, ()))

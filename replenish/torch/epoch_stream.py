@@ -1,4 +1,4 @@
-"""The epochs of an order in place of a loader's shuffling: the sizes that they keep, and one epoch per pass."""
+"""An order's epochs for a shuffling loader: one new epoch per pass, with the loader's own sizes."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from replenish.torch.step_sampler import INDICES_PER_CONVERSION
 
 @dataclass(frozen=True)
 class PassSizes:
-    """The sizes of one pass over a shuffling loader. Batches of a step are counted over all processes."""
+    """The sizes of one pass over a shuffling loader. The batch sizes count the samples of all processes."""
 
     num_samples: int  # the samples to choose from
-    batch_size: int  # the samples of a step
-    steps: int  # the steps of a pass
-    last_batch_size: int  # the samples of the last of them
-    num_replicas: int  # the processes that divide every batch by the sampler itself
-    rank: int  # which of them this is
-    list_size: int | None  # the indices that the sampler yields at a time; None: one, and not in a list
+    batch_size: int  # the samples per step
+    steps: int
+    last_batch_size: int  # the samples in the last step
+    num_replicas: int  # the processes among which the sampler itself divides each batch
+    rank: int  # the number of this process
+    list_size: int | None  # the indices in a list that the sampler yields; None if it yields single indices
 
 
 def sizes_of(found: LoaderDescription, parts: int, *, everything: bool) -> PassSizes | str:
-    """Return the sizes of a pass, or the reason why an order cannot stand in for the sampler, in a few words.
+    """Return the sizes of a pass, or in a few words why an order cannot replace the sampler.
 
     Args:
-        found: The sampler that is to be replaced.
-        parts: How many processes take its batches in turn, each step one of each.
-        everything: Whether samplers that do not shuffle are replaced as well.
+        found: The sampler to replace.
+        parts: How many processes take its batches in turn. A step is one batch of each.
+        everything: Whether samplers that do not shuffle are also replaced.
     """
     if found.kind == "stream":
         return "an IterableDataset gives samples in its own order"
@@ -71,9 +71,9 @@ def _population(found: LoaderDescription) -> int:
 
 
 class EpochStream:
-    """The epochs of an order with one seed. Every pass takes the next one, however many passes run at once.
+    """The epochs of an order with one seed. Every pass takes the next epoch, even while other passes run.
 
-    The order is made anew where a dataset has changed its size; its epochs continue.
+    If the dataset changes its size, a new order continues at the next epoch.
 
     Args:
         make_order: Returns the order for the sizes of a pass.
@@ -90,22 +90,22 @@ class EpochStream:
         first_epoch: int = 0,
     ) -> None:
         self.record = record
-        self.under_way = 0  # passes that have begun and are neither exhausted nor left
-        self.latest: tuple[FittedOrder, int, PassSizes] | None = None  # the order, first step and sizes of a pass
+        self.under_way = 0  # the number of passes that have begun and were neither exhausted nor left
+        self.latest: tuple[FittedOrder, int, PassSizes] | None = None  # order, first step, sizes of the latest pass
         self._make_order, self._changed = make_order, changed
         self._next_epoch = first_epoch
         self._lock = ForkSafeLock()
         self._sizes: PassSizes | None = None
         self._order: FittedOrder | None = None
-        self._spare_cursor: Cursor | None = None  # where the latest pass ended: the next epoch is near
+        self._spare_cursor: Cursor | None = None  # where the latest pass ended, close to the next epoch
 
-    def draw(self, sizes: PassSizes, choices: Sequence[Any] | None, at_least: int = 0) -> Iterator[Any]:
-        """Yield the indices of one pass: those of the next epoch, or of epoch `at_least` if that is later.
+    def draw(self, sizes: PassSizes, choices: Sequence[Any] | None, at_least: int) -> Iterator[Any]:
+        """Yield the indices of one pass, which is the next epoch, or epoch `at_least` if that is later.
 
         Args:
             sizes: The sizes of the pass.
-            choices: What the order's indices choose from; None if they are the samples' own.
-            at_least: The epoch that the training set.
+            choices: The samples that the order's indices select, or None if they are indices of the dataset.
+            at_least: The epoch that the training loop set.
         """
         record = self.record
         with self._lock.lock:
@@ -117,8 +117,7 @@ class EpochStream:
             record.passes += 1
             record.epochs = (epoch if record.epochs is None else record.epochs[0], epoch)
             record.num_samples, record.batch_size = sizes.num_samples, sizes.batch_size if sizes.list_size else None
-            if record.left_early is not None:
-                record.left_early += 1  # until its last index is drawn
+            record.left_early += 1  # until its last index is drawn
         self._changed()
         cursor = order.cursor() if cursor is None else cursor
         remaining = sizes.steps
@@ -144,7 +143,7 @@ class EpochStream:
     def _lists(
         self, block: npt.NDArray[np.int64], sizes: PassSizes, choices: Sequence[Any] | None, *, is_last: bool
     ) -> Iterator[Any]:
-        """Yield this process's indices of some steps, and mark those that are drawn."""
+        """Yield this process's indices of a block of steps, and mark the samples drawn in the record."""
         rows = block[:, share_of(block.shape[1], sizes.num_replicas, sizes.rank)]
         length, size = sizes.list_size or 1, rows.shape[1]
         group = max(1, INDICES_PER_CONVERSION // size)
@@ -154,7 +153,7 @@ class EpochStream:
                 for start in range(0, size, length):  # processes may take the parts of a step in turn
                     stop = start + length
                     self.record.drawn[row[start:stop]] = True
-                    if is_last and number == len(rows) and stop >= size and self.record.left_early is not None:
+                    if is_last and number == len(rows) and stop >= size:
                         with self._lock.lock:
                             self.record.left_early -= 1
                     each = indices[start:stop]

@@ -1,8 +1,8 @@
-"""The only place that changes torch: sees the DataLoaders that are made, and replaces what their samplers draw.
+"""Sees the DataLoaders that are made, and replaces what their samplers draw.
 
-Two public methods are wrapped, and restored at the end: `__init__` of `DataLoader`, and `__iter__` of the classes of
-the samplers that somebody asks to replace. The objects stay what they are, so frameworks that look at a loader's
-sampler, exchange it or wrap it see torch's own.
+It wraps two public methods, and restores them at the end: `__init__` of `DataLoader`, and `__iter__` of the sampler
+classes to replace. The loaders and samplers remain torch's own objects, so frameworks can inspect, exchange and wrap
+them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from torch.utils.data import DataLoader
 Own = Callable[[], Iterator[Any]]
 Draw = Callable[[Any, Own], Iterator[Any]]
 
-# The attribute of a sampler that holds its `_Replaced`, and the one of a wrapped `__init__` that holds the original.
+# Names of attributes: a sampler's `_Replaced`, and the original method of a wrapped `__init__`.
 _MARK, _BASE = "_replenish_iter", "_replenish_base"
 
 
 class LoaderHook:
     """Sees loaders, and replaces the iteration of their samplers until it is removed.
+
+    Args:
+        seen: Called with each loader that is made inside `with`.
 
     Example:
         >>> def backwards(sampler, own):
@@ -34,12 +37,12 @@ class LoaderHook:
 
     def __init__(self, seen: Callable[[DataLoader[Any]], None] | None = None) -> None:
         self._seen = seen
-        self._inits: list[tuple[Any, Any]] = []  # a class of loaders, and its `__init__` before
-        self._iters: dict[type, tuple[Any, Any]] = {}  # by class of samplers: the wrapper, and its `__iter__` before
+        self._inits: list[tuple[Any, Any]] = []  # a loader class and its earlier `__init__`
+        self._iters: dict[type, tuple[Any, Any]] = {}  # by sampler class: the wrapper and its earlier `__iter__`
         self.active = True
 
     def __enter__(self) -> LoaderHook:
-        """Call `seen` with every loader that is made from now on; a hook around this one does not see it."""
+        """Call `seen` with every loader made from now on. An outer hook does not see these loaders."""
         for kind in _loader_classes():
             before = kind.__init__
             self._inits.append((kind, before))
@@ -50,13 +53,13 @@ class LoaderHook:
         self.remove()
 
     def remove(self) -> None:
-        """Restore torch's methods; passes that have begun continue."""
+        """Restore torch's methods. Passes that have begun continue with the replaced draws."""
         self.active = False
         for kind, before in reversed(self._inits):
             kind.__init__ = before
         for kind, (wrapper, before) in reversed(self._iters.items()):
             if vars(kind).get("__iter__") is not wrapper:
-                continue  # someone else wrapped it again; ours is inactive and does nothing
+                continue  # other code wrapped ours, which does nothing once inactive
             if before is None:
                 del kind.__iter__  # type: ignore[attr-defined]
             else:
@@ -66,11 +69,11 @@ class LoaderHook:
     def replace_iter(self, sampler: Any, draw: Draw, pickled: Callable[[], None] = lambda: None) -> bool:
         """Let `iter(sampler)` return `draw(sampler, own)`, where `own()` returns the sampler's own iterator.
 
-        If this hook has replaced it before, `own()` returns what the earlier `draw` does. `pickled()` is called when
-        the sampler is pickled: in another process it has its own iterator.
+        If this hook has replaced it before, `own()` returns what the earlier `draw` returns. A sampler that is pickled
+        gets its own iterator back in the other process; `pickled()` is called then.
 
         Returns:
-            Whether it can be replaced. A list, or another object without attributes, cannot be.
+            Whether it was replaced. A list, or another object without `__dict__`, cannot be.
         """
         try:
             before: _Replaced | None = vars(sampler).get(_MARK)
@@ -92,7 +95,7 @@ class LoaderHook:
         return made
 
     def _wrap_iter(self, kind: Any) -> type:
-        """Wrap `__iter__` of a class, unless it inherits one that is wrapped, and return the class that has it."""
+        """Wrap a class's `__iter__`, unless it inherits a wrapped one, and return the class whose method is wrapped."""
         own = kind.__iter__
         for known, (wrapper, _) in self._iters.items():
             if own is wrapper:
@@ -101,7 +104,7 @@ class LoaderHook:
         @functools.wraps(own)
         def iterate(sampler: Any) -> Iterator[Any]:
             replaced = vars(sampler).get(_MARK)
-            # A subclass's `__iter__` may call this one as `super().__iter__`; the pass begins in the subclass.
+            # A subclass's `__iter__`, which began the pass, may call this one through `super()`.
             if replaced is None or replaced.hook is not self or replaced.kind is not kind or not self.active:
                 return own(sampler)
             return replaced.draw(sampler, functools.partial(own, sampler))
@@ -113,7 +116,7 @@ class LoaderHook:
 
 
 class _Replaced:
-    """How a sampler is iterated. Copies of the sampler share it; in another process it is None."""
+    """How to iterate a sampler. Copies of the sampler share it. In another process it unpickles as None."""
 
     def __init__(self, hook: LoaderHook, kind: type, draw: Draw, pickled: Callable[[], None]) -> None:
         self.hook, self.kind, self.draw, self.pickled = hook, kind, draw, pickled
@@ -135,7 +138,6 @@ def _nothing() -> None:
 
 
 def _loader_classes() -> list[Any]:
-    """Return the imported classes of loaders whose `__init__` does not call another's."""
+    """Return the imported loader classes whose `__init__` does not call another loader's."""
     stateful = getattr(sys.modules.get("torchdata.stateful_dataloader"), "StatefulDataLoader", None)
-    fastai = getattr(sys.modules.get("fastai.data.load"), "DataLoader", None)
-    return [each for each in (DataLoader, stateful, fastai) if each is not None]
+    return [DataLoader] if stateful is None else [DataLoader, stateful]

@@ -1,4 +1,4 @@
-"""What happened to a loader whose shuffling an order may replace, and the line that reports it."""
+"""What happened to a loader whose shuffling an order may replace, and its line in the summary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 @dataclass(eq=False)
 class LoaderRecord:
-    """One loader, or several where each continued the one before."""
+    """What happened to one loader, or to several that continued each other."""
 
     dataset: str  # the class of its dataset
     num_samples: int | None = None  # the samples it chooses from; None if its dataset has no length
@@ -21,12 +21,11 @@ class LoaderRecord:
     seed: int | None = None  # the seed of its draws, from the first pass on
     reason: str = ""  # why it was left alone
     passes: int = 0  # how many passes over the order have begun
-    left_early: int | None = 0  # how many of them have not drawn their last batch; None: unknown
-    epochs: tuple[int, int] | None = None  # the first and the last epoch of the order that was drawn
+    left_early: int = 0  # how many of these passes have not drawn their last batch
+    epochs: tuple[int, int] | None = None  # the first and the last epoch drawn
     evaluations: int = 0  # how many passes began with gradients off, and kept the loader's own order
     pickled: bool = False  # whether it was pickled: in another process it has torch's order
-    # Which samples this process has drawn.
-    drawn: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)
+    drawn: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool), repr=False)  # by this process
 
     @property
     def distinct(self) -> int:
@@ -35,12 +34,12 @@ class LoaderRecord:
 
     @property
     def replaced(self) -> bool:
-        """Whether a training has drawn from the order."""
+        """Whether a training pass has drawn from the order."""
         return self.passes > 0
 
     @property
     def is_unused(self) -> bool:
-        """Whether it would have got the order, but was not iterated."""
+        """Whether it was to get the order, but was never iterated."""
         return self.order is not None and not (self.passes or self.evaluations or self.pickled)
 
     @property
@@ -52,7 +51,7 @@ class LoaderRecord:
         return f"loader over {self.dataset}, {samples}{batch}{processes}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but `drawn`, and the properties, as plain values."""
+        """Return the fields, except `drawn`, and the properties as plain values."""
         plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "drawn"}
         more = ("distinct", "replaced", "is_unused", "summary")
         return {**plain, **{name: getattr(self, name) for name in more}}
@@ -71,10 +70,10 @@ class LoaderRecord:
                 return "left alone, it was iterated only with gradients off, as in an evaluation"
             return "never iterated"
         first, last = self.epochs or (0, 0)
-        left = "" if self.left_early is None else f", {self.left_early:,} left early"
         where = f"epoch {first:,}" if first == last else f"epochs {first:,} to {last:,}"
         drawn = f"{self.distinct:,} of {self.num_samples:,} samples drawn"
         process = " by this process" if self.num_replicas > 1 else ""
         also = f"; {self.evaluations:,} more with gradients off, shuffled as before" if self.evaluations else ""
-        passes = f"{self.passes:,} pass{'es' if self.passes > 1 else ''} begun ({where})"
-        return f"replaced by {self.order}, seed {self.seed}: {passes}{left}, {drawn}{process}{also}"
+        begun = f"{self.passes:,} pass{'es' if self.passes > 1 else ''} begun ({where})"
+        passes = f"{begun}, {self.left_early:,} left early"
+        return f"replaced by {self.order}, seed {self.seed}: {passes}, {drawn}{process}{also}"

@@ -1,4 +1,4 @@
-"""The steps trained, counted by the training loop, and the sampler of a loader whose batches count as steps."""
+"""Counts the steps trained, and finds the sampler of a loader."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class Progress:
     """The number of steps trained on a sampler's batches, saved as the sampler's position.
 
-    Only the loop knows the steps trained: loaders prefetch. Add 1 to `step` after every batch. Accelerate and Fabric
-    save this object beside the model. From now on the sampler ignores `set_epoch`, which these frameworks call with
-    numbers that do not count the run's epochs, and every pass must begin at `step`: a loop that forgets to count, or
-    leaves a pass early without saying so, gets an error.
+    Loaders prefetch, so only the training loop knows the steps trained. Add 1 to `step` after every batch. Accelerate
+    and Fabric save this object with the model. They also call `set_epoch` with numbers that do not count the run's
+    epochs, so the sampler ignores its `set_epoch` from now on. Every pass must begin at `step`: a loop that forgets to
+    count, or leaves a pass early and does not call `set_epoch` of this object, gets an error.
 
     Args:
         sampler: The sampler of the training loader, or the `PooledIterableDataset` that it reads. With workers, such a
@@ -41,13 +41,13 @@ class Progress:
 
     @property
     def epoch(self) -> int:
-        """The epoch of `step`: the one to resume with."""
+        """The epoch of `step`, at which to resume the loop."""
         return self.step // self._steps_per_epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass belong to `epoch`: its start, or the steps trained if they are within it.
+        """Let the next pass begin at the start of `epoch`, or at the steps trained if they are within it.
 
-        Call it before each pass of a loop that leaves passes early or looks at the data.
+        Call it before each pass if the loop leaves passes early or looks at the data.
 
         Raises:
             ValueError: The steps trained are beyond that epoch.
@@ -65,7 +65,7 @@ class Progress:
         return self.sampler.state_dict(self.step)
 
     def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
-        """Put the sampler and the count to a saved position, also in a run with another number of processes."""
+        """Restore the sampler and the count to a saved position, also in a run with another number of processes."""
         self.sampler.load_state_dict(state_dict)
         self.step = int(state_dict["step"])
 
@@ -74,11 +74,11 @@ class Progress:
 
 
 def sampler_of(loader: Any) -> StepSampler[Any] | PooledIterableDataset[Any]:
-    """Return the sampler or stream of `replenish.torch` that a loader draws from, if its batches count as steps.
+    """Return the sampler or stream of `replenish.torch` that a loader draws from.
 
     Raises:
         TypeError: The loader has none.
-        ValueError: A batch is not a step, or batches come in another order than they were drawn in.
+        ValueError: A batch is not a step, or batches are not delivered in the order in which they were drawn.
     """
     from replenish.torch.stream import PooledIterableDataset
 

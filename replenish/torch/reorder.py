@@ -16,22 +16,22 @@ from replenish.torch.step_sampler import StepSampler, current_replicas
 
 Loader = TypeVar("Loader")
 
-# torch keeps a loader's workers in this attribute, which the class declares. A copy must begin without them, and torch
-# has no public way to copy a loader.
+# torch keeps a loader's workers in this attribute, which its class declares. A copy must not share them, and torch has
+# no public way to copy a loader.
 _WORKERS = "_iterator"
 
 
 def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader:
     """Return a loader like `loader` that takes its batches from a sampler over another order.
 
-    Its class and its other attributes stay the same: workers, `collate_fn`, `pin_memory`, the generator,
-    `worker_init_fn`, and what a subclass has added. Its `batch_sampler` and its `sampler` are one sampler of
-    `replenish.torch`, with that sampler's positions: `loader.sampler.set_epoch(epoch)`, `seek(step)`,
-    `state_dict(step)`. The original loader is not changed.
+    Its class and other attributes stay the same: the number of workers, `collate_fn`, `pin_memory`, the generator,
+    `worker_init_fn`, and what a subclass has added. Its `batch_sampler` and `sampler` are the same sampler of
+    `replenish.torch`, so `loader.sampler` has `set_epoch(epoch)`, `seek(step)` and `state_dict(step)`. The original
+    loader is not changed.
 
     Args:
-        loader: A DataLoader over a dataset with a length, which shuffles all of it or none, on one process or divided
-            by a DistributedSampler; or an object with such a DataLoader in its attribute `loader`.
+        loader: A DataLoader that gives every sample of a dataset once per epoch, on one process or divided by a
+            DistributedSampler; or an object with such a DataLoader in its attribute `loader`.
         order: A name of `replenish.orders.registry.ORDERS`, or an `Order` of as many samples as the dataset.
         seed: Chooses the draws of an order given by its name; the same on all processes.
 
@@ -58,13 +58,13 @@ def reorder(loader: Loader, order: str | Order = "srs", seed: int = 0) -> Loader
     _check(found, loader)
     new = _batch_sampler(found, order, seed)
     clone = copy.copy(loader)
-    # torch forbids assigning samplers, since an iterator that has begun would not notice. The clone has not begun.
+    # DataLoader forbids assigning samplers, since an iterator under way would keep the old one. The clone has none.
     vars(clone).update({"batch_sampler": new, "sampler": new, _WORKERS: None})
     return clone
 
 
 def _check(found: LoaderDescription, loader: DataLoader[Any]) -> None:
-    """Raise unless a sampler over an order can replace the loader's samplers."""
+    """Raise if a sampler over an order cannot replace the loader's samplers."""
     if found.kind == "stream":
         raise TypeError(
             "loader should be over a dataset with a length, but got one over an IterableDataset; for data that stream, "
@@ -93,13 +93,13 @@ def _check(found: LoaderDescription, loader: DataLoader[Any]) -> None:
 
 def _batch_sampler(found: LoaderDescription, order: str | Order, seed: int) -> OrderBatchSampler:
     num_samples: Any = found.num_samples
-    replicas: dict[str, Any] = {"num_replicas": None, "rank": None}  # those of torch.distributed
+    replicas: dict[str, Any] = {"num_replicas": None, "rank": None}  # None means torch.distributed's value
     if found.kind in ("distributed", "order"):
         replicas = {"num_replicas": found.num_replicas, "rank": found.rank}
     if isinstance(found.sampler, StepSampler):
         batch_size = found.sampler.order.batch_size
     else:
-        # A loader's batch is that of one process; ours are over all.
+        # A loader's batch size counts the samples of one process, and an order's the samples of all.
         batch_size = (found.batch_size or 1) * current_replicas(replicas["num_replicas"], replicas["rank"])[0]
     if order == "srs":
         return SRSBatchSampler(range(num_samples), batch_size, seed=seed, drop_last=found.drop_last, **replicas)

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 import numpy.typing as npt
-import torch.distributed
 from torch.utils.data import Sampler
 from torch.utils.data.distributed import DistributedSampler
 
@@ -15,7 +14,7 @@ from replenish import checks, state
 from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.protocol import Order, check_order
 from replenish.orders.sequenced_replacement import SequencedReplacement
-from replenish.torch.step_sampler import StepSampler
+from replenish.torch.step_sampler import StepSampler, current_replicas
 
 # Lightning and Fabric rebuild a batch sampler with their own sampler as the first argument.
 REBUILT = (
@@ -28,8 +27,8 @@ class OrderBatchSampler(StepSampler[list[int]]):
     """Any `Order` as a batch sampler: lists of Python ints, one epoch per pass, without end.
 
     Every process draws the same global batch and takes its contiguous share, so the stream of global batches does not
-    depend on the number of processes. A pass that is drawn to its end is followed by the next epoch. After a pass that
-    was left early, call `set_epoch` or `seek` before the next one.
+    depend on the number of processes. After a pass that was drawn to its end, the next pass is the next epoch. After a
+    pass that was left early, call `set_epoch` or `seek` before the next one.
 
     Args:
         order: The samples of every global batch.
@@ -69,8 +68,7 @@ class OrderBatchSampler(StepSampler[list[int]]):
             ValueError: The run has several processes. A library that reads this attribute would divide the batches
                 among the processes a second time.
         """
-        running = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if self.num_replicas > 1 or (running and torch.distributed.get_world_size() > 1):
+        if self.num_replicas > 1 or current_replicas(None, None)[0] > 1:
             raise ValueError(
                 f"batch_size should not be read where several processes run, since the sampler already gives rank "
                 f"{self.rank} its share and a library that reads it would divide the batches again; for Lightning and "
@@ -95,8 +93,8 @@ class SRSBatchSampler(OrderBatchSampler):
         sequence: `"shuffled"`, `"identity"` or an array of indices; one round of it is an effective epoch.
         num_replicas: The number of processes; None means torch.distributed's when a pass begins, or 1 without it.
         rank: The number of this process; None means torch.distributed's when a pass begins, or 0 without it.
-        drop_last: Whether an epoch is N/B steps rounded down instead of up, as `len(DataLoader)` would be. SRS has no
-            short batch, so nothing is dropped.
+        drop_last: Whether an epoch has N/B steps rounded down instead of up, as `len(DataLoader)` counts them. SRS has
+            no short batch, so nothing is dropped.
 
     Example:
         >>> sampler = SRSBatchSampler(range(100), 10, seed=1)
@@ -127,8 +125,8 @@ class SRSBatchSampler(OrderBatchSampler):
 class ReshufflingBatchSampler(OrderBatchSampler):
     """Ordinary shuffling with exact resume: every epoch is a new permutation of the samples.
 
-    It is what `DataLoader(shuffle=True)` does, from a stream of random numbers that depends only on the seed, the epoch
-    and the sizes. So a run resumes at any step, on any number of processes, without the state of a generator.
+    It shuffles as `DataLoader(shuffle=True)` does, but its random numbers depend only on the seed, the epoch and the
+    sizes. So a run resumes at any step, on any number of processes, without the state of a generator.
 
     Args:
         data_source: The dataset; its length is the number of samples.
@@ -217,7 +215,7 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):  # type: ignore[ove
         return self.num_samples * self.num_replicas
 
     def load_state_dict(self, state_dict: Mapping[str, int | str]) -> None:
-        """Go to a position that `state_dict` returned; also one within a batch, which earlier releases saved."""
+        """Go to a position that `state_dict` returned. Earlier releases also saved positions within a batch."""
         step, offset = state.load(self.order, state_dict), state_dict.get("offset", 0)
         if offset and state_dict.get("share_size") != self.share_size:
             raise ValueError(
@@ -229,7 +227,7 @@ class SRSSampler(StepSampler[int], DistributedSampler[int]):  # type: ignore[ove
 
     @property
     def items_per_step(self) -> int:
-        """The items of a pass that make one step on this process: `share_size`."""
+        """The number of items of a pass in one step on this process: `share_size`."""
         return self.share_size
 
     def _items(self, start: int, stop: int) -> Iterator[int]:
@@ -256,7 +254,7 @@ def _length_of(data_source: Sized) -> int:
 
 
 def _steps_per_epoch(order: SequencedReplacement, drop_last: bool) -> int:
-    """Return the steps of an effective epoch, as `len(DataLoader)` counts them."""
+    """Return the number of steps in an effective epoch, as `len(DataLoader)` counts them."""
     if not checks.boolean("drop_last", drop_last):
         return order.steps_per_epoch
     if order.batch_size > order.sequence_length:

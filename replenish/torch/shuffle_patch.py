@@ -1,20 +1,18 @@
-"""An order in place of shuffling: which loaders get it, and which stream of epochs each of them draws from."""
+"""Gives an order to loaders that shuffle: chooses these loaders, and the stream of epochs that each draws from."""
 
 from __future__ import annotations
 
 import itertools
 import os
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from types import MethodType
 from typing import Any
 
 import torch
 import torch.distributed
-from torch.utils.data import BatchSampler, DataLoader, RandomSampler
+from torch.utils.data import DataLoader
 
 from replenish import checks
 from replenish.draws import derived_seed
@@ -28,25 +26,24 @@ from replenish.torch.loader_record import LoaderRecord
 
 @contextmanager
 def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any) -> Iterator[ShufflePatch]:
-    """Give an order to every loader made inside that shuffles, also by Lightning, Accelerate or Transformers.
+    """Give an order to every shuffling loader made inside the block, also by Lightning, Accelerate or Transformers.
 
     A loader shuffles if it has `shuffle=True`, a `RandomSampler` without replacement, a `SubsetRandomSampler`, a
-    `DistributedSampler` that shuffles, or a `BatchSampler` over these; or if it is fastai's, with `shuffle=True`. A
-    loader keeps its length and its batch sizes. Every `iter()` of it draws a new epoch, as torch's shuffling does: also
-    after a pass that was left early, and with several passes at once. A higher `set_epoch` skips epochs. There is no
-    resume: for that, use a sampler.
+    `DistributedSampler` that shuffles, or a `BatchSampler` over these. The loader keeps its length and its batch
+    sizes. Every `iter()` of it draws a new epoch, as with torch's shuffling, also after a pass that was left early and
+    while other passes run. A higher `set_epoch` skips epochs. `using` cannot resume; a sampler can.
 
-    Other loaders are left alone, and so are loaders made before. Passes that begin with gradients switched off keep
+    Other loaders keep their order, and so do loaders made before the block. Passes that begin with gradients off keep
     torch's order, since an evaluation wants every sample once. At the end, loaders get torch's shuffling back.
 
     Args:
         order: A name of `replenish.orders.registry.ORDERS`.
         seed: The seed of the first loader trained on; further loaders have seeds derived from it.
-        everything: Whether loaders that do not shuffle get the order, too.
+        everything: Whether loaders that do not shuffle also get the order.
         **options: Options of the order, such as `pool_size` or `sequence` of SRS.
 
     Yields:
-        The patch, whose `records` and `summaries()` say what happened to each loader.
+        The patch; its `records` and `summaries()` report what happened to each loader.
 
     Raises:
         RuntimeError: At the end, if no loader could get the order.
@@ -63,24 +60,24 @@ def using(order: str, *, seed: int = 0, everything: bool = False, **options: Any
     with patch.hook:
         yield patch
     if not any(record.order for record in patch.records):
-        found = "; ".join(patch.summaries()) or "no DataLoader was made"
+        found = "; ".join(patch.summaries()) or "no torch DataLoader was made"
         raise RuntimeError(f"using({order!r}) should have a loader that shuffles to give the order to, but {found}")
 
 
 class ShufflePatch:
     """Gives an order to loaders that shuffle.
 
-    It stands in for torch's own shuffling, so every `iter()` of a loader draws an epoch that no other pass has drawn,
-    whatever was left early and however many passes run at once. It promises no resume.
+    It replaces torch's own shuffling, so every `iter()` of a loader draws an epoch that no other pass has drawn, even
+    after passes that were left early and while other passes run. It cannot resume.
 
     Args:
         order: A name of `replenish.orders.registry.ORDERS`.
-        seed: The seed of the first loader that is trained on. Further loaders have seeds derived from it.
-        options: Options of the order. One that is None is ignored.
-        everything: Whether loaders that do not shuffle get the order as well.
+        seed: The seed of the first loader trained on; further loaders have seeds derived from it.
+        options: Options of the order. Those that are None are ignored.
+        everything: Whether loaders that do not shuffle also get the order.
         first_epoch: The epoch of the first pass over each loader.
         changed: Called when a record has changed.
-        draws_alone: Returns whether other processes may train beside this one on their own draws.
+        draws_alone: Returns whether other processes may train at the same time on draws of their own.
 
     Attributes:
         records: What happened to each loader.
@@ -106,22 +103,18 @@ class ShufflePatch:
         self.hook = LoaderHook(self.see)
         self._changed, self._draws_alone = changed, draws_alone
         self._loaders: weakref.WeakKeyDictionary[Any, _ShuffledLoader] = weakref.WeakKeyDictionary()  # by sampler
-        self._streams: list[EpochStream] = []
-        self._owners: dict[EpochStream, _ShuffledLoader] = {}  # the loader that began the stream's latest pass
-        self._numbers = {True: itertools.count(), False: itertools.count()}  # of streams, by whether they are shared
+        self._streams: dict[EpochStream, _ShuffledLoader] = {}  # the loader that now draws from each stream
+        self._numbers = {True: itertools.count(), False: itertools.count()}  # of streams, by `is_shared`
         self._events = itertools.count()
         check_fittable(order, self.options)
 
-    def see(self, loader: Any) -> None:
+    def see(self, loader: DataLoader[Any]) -> None:
         """Give the order to a loader that was just made, if it shuffles."""
-        if not isinstance(loader, DataLoader):
-            self._see_fastai(loader)
-            return
         found = describe_loader(loader)
         sampler = found.sampler if found.batch_sampler is None else found.batch_sampler
         known = None if found.kind in ("stream", "other") else self._loaders.get(sampler)
         state = _ShuffledLoader(loader, found, next(self._events)) if known is None else known
-        state.divide(loader, found)  # Accelerate makes another loader around the same batch sampler
+        state.update(loader, found)  # Accelerate makes another loader around the same batch sampler
         if known is not None:
             return
         sizes = sizes_of(found, state.parts, everything=self.everything)
@@ -141,14 +134,14 @@ class ShufflePatch:
         return next((stream.latest for stream in streams if stream is not None), None)
 
     def summaries(self) -> list[str]:
-        """Return a line for each loader. Loaders that were never iterated are named only if nothing was replaced."""
+        """Return a line for each loader. Once an order was used, loaders that were never iterated are left out."""
         replaced = any(record.replaced for record in self.records)
         return [record.summary for record in self.records if not (replaced and record.is_unused)]
 
     def _add_record(self, record: LoaderRecord, sizes: PassSizes | str) -> None:
         if isinstance(sizes, str):
-            record.reason, record.num_replicas = sizes, 1  # frameworks make it again, for several processes
-            if any(record.summary == known.summary for known in self.records):  # made again, in each epoch perhaps
+            record.reason, record.num_replicas = sizes, 1
+            if any(record.summary == known.summary for known in self.records):  # a script may make it in each epoch
                 return
         else:
             shown = {
@@ -162,7 +155,7 @@ class ShufflePatch:
 
     def _draw(self, state: _ShuffledLoader, sampler: Any, own: Own) -> Iterator[Any]:
         """Yield a pass over a sampler. Evaluations, which want every sample once, keep the sampler's own order."""
-        found = describe_sampler(sampler)  # now: frameworks exchange samplers, and datasets grow
+        found = describe_sampler(sampler)  # again, since frameworks exchange samplers and datasets grow
         sizes = sizes_of(found, state.parts, everything=self.everything)
         if not torch.is_grad_enabled() or isinstance(sizes, str):
             state.record.evaluations += 1
@@ -178,16 +171,16 @@ class ShufflePatch:
         self._changed()
 
     def _stream_for(self, state: _ShuffledLoader) -> EpochStream:
-        """Return the loader's stream: its own; that of a loader which it follows; or else a new one.
+        """Return the loader's stream of epochs.
 
-        Scripts make a loader anew for each epoch. So a loader follows one with an equal dataset class and equal batches
-        that was trained on before this loader was made, and that has no pass under way.
+        A script may make its loader anew for each epoch. So a loader continues the stream of an earlier one that has
+        the same dataset class and batch size, if that one was trained on before this loader was made and has no pass
+        under way. Otherwise it gets a new stream.
         """
-        if state.stream is not None and self._owners[state.stream] is state:
+        if state.stream is not None and self._streams[state.stream] is state:
             return state.stream
         if state.stream is None:
-            for stream in reversed(self._streams):
-                before = self._owners[stream]
+            for stream, before in reversed(list(self._streams.items())):
                 in_use = stream.under_way > 0 and before.loader() is not None
                 if before.key == state.key and before.first_pass < state.made and not in_use:
                     self.records[:] = [record for record in self.records if record is not state.record]
@@ -196,52 +189,41 @@ class ShufflePatch:
         number = next(self._numbers[shared])
         seed = self.seed if number == 0 else derived_seed(self.seed, "shared loader" if shared else "loader", number)
         if not shared and (self._draws_alone() or _world_size() > 1):
-            # Processes that do not share batches differ where their torch seeds do, as with torch's own shuffling.
+            # As with torch's own shuffling, processes that do not share batches differ if their torch seeds do.
             seed = derived_seed(seed, torch.initial_seed() & checks.MAX_SEED)
         record = state.record
-        if state.stream is not None:  # another loader continued its stream: both are in use
+        if state.stream is not None:  # another loader continued its stream, and both are in use
             record = LoaderRecord(record.dataset, num_replicas=record.num_replicas, order=record.order)
             self.records.append(record)
         record.seed = seed
         stream = EpochStream(lambda sizes: self._make_order(sizes, seed), record, self._changed, self.first_epoch)
-        self._streams.append(stream)
         return self._take(state, stream)
 
     def _take(self, state: _ShuffledLoader, stream: EpochStream) -> EpochStream:
         if state.stream is None:
             state.first_pass = next(self._events)
         state.stream, state.record = stream, stream.record
-        self._owners[stream] = state
+        self._streams[stream] = state
         return stream
 
     def _make_order(self, sizes: PassSizes, seed: int) -> FittedOrder:
         order = build_order(self.order, sizes.num_samples, sizes.batch_size, seed=seed, **self.options)
         return FittedOrder(order, sizes.steps, sizes.last_batch_size)
 
-    def _see_fastai(self, loader: Any) -> None:
-        """Give the order to a loader of fastai's class: it replaces `shuffle_fn`, the permutation of one pass."""
-        state = _ShuffledLoader(loader, _describe_fastai(loader, loader.n or 1), next(self._events))
-        reason = _why_not_fastai(loader)
-        sizes = self._fastai_sizes(loader, loader.n) if reason is None else reason
-        if not isinstance(sizes, str):
-            state.record.left_early = None  # fastai asks for all indices of a pass at its start
-
-            def shuffle_fn(loader: Any, indices: list[Any]) -> list[Any]:
-                sizes = self._fastai_sizes(loader, len(indices))
-                if not self.hook.active or not torch.is_grad_enabled() or isinstance(sizes, str):
-                    return type(loader).shuffle_fn(loader, indices)
-                return list(itertools.chain.from_iterable(self._stream_for(state).draw(sizes, indices)))
-
-            # A method, not a function: `loader.new()`, which makes the loaders of predictions, would copy a function.
-            loader.shuffle_fn = MethodType(shuffle_fn, loader)
-        self._add_record(state.record, sizes)
-
-    def _fastai_sizes(self, loader: Any, num_samples: int) -> PassSizes | str:
-        return sizes_of(_describe_fastai(loader, num_samples), 1, everything=False)
-
 
 class _ShuffledLoader:
-    """A loader, or several of a framework around the same sampler, and the stream that it draws from."""
+    """A loader, or several that a framework made around one sampler, and the stream that it draws from.
+
+    Attributes:
+        loader: A weak reference to the latest of these loaders.
+        made: The number of the event at which the first was made.
+        first_pass: The number of the event at which it first drew from a stream; -1 before that.
+        key: What a loader that continues its stream must have in common with it.
+        stream: The stream; None before the first pass.
+        record: What happened to it.
+        is_shared: Whether several processes share its batches.
+        parts: How many processes take its batches in turn.
+    """
 
     def __init__(self, loader: Any, found: LoaderDescription, made: int) -> None:
         self.made = made
@@ -249,10 +231,10 @@ class _ShuffledLoader:
         self.key = (type(loader.dataset), found.kind, found.batch_size, found.drop_last, found.num_replicas, found.rank)
         self.stream: EpochStream | None = None
         self.record = LoaderRecord(type(loader.dataset).__name__, found.num_samples, found.batch_size)
-        self.divide(loader, found)
+        self.update(loader, found)
 
-    def divide(self, loader: Any, found: LoaderDescription) -> None:
-        """Note how many processes divide the batches, by a wrapper around the sampler or by the sampler itself."""
+    def update(self, loader: Any, found: LoaderDescription) -> None:
+        """Store the latest loader around the sampler, and how it divides batches among processes."""
         self.loader = weakref.ref(loader)
         self.is_shared = found.num_replicas > 1
         wrapped = found.kind != "distributed" and not found.splits_batches
@@ -260,28 +242,8 @@ class _ShuffledLoader:
         self.record.num_replicas = found.num_replicas
 
 
-def _describe_fastai(loader: Any, num_samples: int) -> LoaderDescription:
-    """Describe a pass over a fastai loader as that of torch's loader with equal sizes."""
-    return describe_sampler(BatchSampler(RandomSampler(range(num_samples)), loader.bs or 1, bool(loader.drop_last)))
-
-
-def _why_not_fastai(loader: Any) -> str | None:
-    """Return the reason why an order cannot replace the shuffling of a fastai loader; None if it can."""
-    plain = sys.modules["fastai.data.load"].DataLoader
-    if not loader.shuffle:
-        return "it does not shuffle"
-    if _world_size() > 1:
-        return "fastai divides its epochs among processes, not its batches"
-    if loader.bs is None or not loader.n:
-        return "it makes no batches of a dataset with a length"
-    names = ("get_idxs", "sample", "shuffle_fn")
-    if any(getattr(type(loader), name) is not getattr(plain, name) or name in vars(loader) for name in names):
-        return f"a {type(loader).__name__} chooses its samples in its own way"
-    return None
-
-
 def _world_size() -> int:
-    """Return the number of processes of the training, also where they have not yet met."""
+    """Return the number of processes in the training, from the launcher's variable before torch.distributed runs."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_world_size()
     size = os.environ.get("WORLD_SIZE", "")

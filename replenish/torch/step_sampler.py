@@ -23,7 +23,7 @@ from replenish.sharding import check_replicas, check_shares, share_of
 
 Item = TypeVar("Item", int, list[int])
 
-# Indices are converted to lists in groups of this size: more Python ints than fit the cache cost twice as much each.
+# Indices are converted to lists in groups of this size. Larger groups do not fit the cache and take twice as long.
 INDICES_PER_CONVERSION = 8192
 
 
@@ -51,12 +51,12 @@ class StepSampler(Sampler[Item], Generic[Item]):
         self.expected_start: Callable[[], int] | None = None
         self._lock = ForkSafeLock()
         self._spare_cursor: Cursor | None = None
-        self._next: int | None = 0  # the step at which the next pass begins; None: unknown
-        self._offset = 0  # how many items of that step it leaves out
+        self._next: int | None = 0  # the step at which the next pass begins; None if unknown
+        self._offset = 0  # how many items of that step the pass skips
         self._latest: Pass[Item] | None = None  # the pass that began last
         self._set_by: str | None = None  # "set_epoch" or "seek" if one was called since that pass began
         self._undrawn = True  # whether nothing was drawn, from any pass, since the position was set
-        self._lowest = 0  # the earliest step that a state may name: the last saved, or the start of unbroken passes
+        self._lowest = 0  # the lowest step that `state_dict` accepts: the last one saved, or where the passes began
 
     def __iter__(self) -> Iterator[Item]:
         return Pass(self)
@@ -73,7 +73,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     @property
     def items_per_step(self) -> int:
-        """The items of a pass that make one step on this process."""
+        """The number of items of a pass in one step on this process."""
         return 1
 
     @property
@@ -97,10 +97,10 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
     @property
     def step_drawn(self) -> int:
-        """The step after the last one that was drawn, for loaders that keep it with each batch.
+        """The step after the last one drawn, for loaders that keep it with each batch.
 
         Raises:
-            ValueError: A step was drawn in part, or a pass is drawn from that began before the position was set.
+            ValueError: Only part of a step was drawn, or an earlier pass was drawn from since the position was set.
         """
         latest = self._latest
         if latest is None or self._set_by:
@@ -123,9 +123,9 @@ class StepSampler(Sampler[Item], Generic[Item]):
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass begin at the start of `epoch`.
 
-        A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it.
-        A pass of another epoch that is still under way raises at its next item: some frameworks call `set_epoch` after
-        their workers were given the first batches, which belong to another epoch then.
+        If `seek` or `load_state_dict` restored a step within that epoch, it is kept, and the next pass is the rest of
+        the epoch. A pass of another epoch that is still under way raises at its next item: some frameworks call
+        `set_epoch` when their workers already have the first batches, which would be of the wrong epoch.
 
         Raises:
             ValueError: The position was set to a later epoch, and no pass has begun there.
@@ -149,7 +149,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
         Args:
             step: The steps trained: `epoch * steps_per_epoch` plus the batches trained in that epoch. None is accepted
-                only where nothing was drawn since the position was set. Later, loaders may have prefetched.
+                only if nothing was drawn since the position was set, since a loader prefetches.
 
         Raises:
             ValueError: The step is missing, or is outside the steps drawn.
@@ -167,7 +167,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
             step = checks.step(step)
             if latest is not None and not self._set_by:
                 highest = latest.start - (-latest.drawn // self.items_per_step)
-                # A loop may also call the epoch finished before its end.
+                # A loop may leave an epoch early and count all of it as trained.
                 if not self._lowest <= step <= highest and step != latest.end:
                     raise not_drawn(step, self._lowest, highest, self.steps_per_epoch)
                 self._lowest = step
@@ -190,7 +190,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         return f"{type(self).__name__}({self.order!r}, num_replicas={self.num_replicas}, rank={self.rank})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy gets the position if `state_dict()` would return one. Otherwise its first pass raises.
+        # A copy has a position only if `state_dict()` returns one. Otherwise its first pass raises.
         step = self._next if self._undrawn else None
         return {**vars(self), "_next": step, "_lock": None, "_spare_cursor": None, "_latest": None}
 
@@ -205,8 +205,8 @@ class StepSampler(Sampler[Item], Generic[Item]):
             self._next, self._offset, self._set_by, self._undrawn = step, offset, "seek", True
 
     def _begin(self, new: Pass[Item]) -> Iterator[Item]:
-        """Fix the bounds of a pass at its first item, and return its items."""
-        check_shares(self.order, self.num_replicas)  # the processes may have been launched since the sampler was made
+        """Set the bounds of a pass at its first item, and return its items."""
+        check_shares(self.order, self.num_replicas)  # torch.distributed may have begun since the sampler was made
         with self._lock.lock:
             if self._next is None:
                 raise RuntimeError(
@@ -222,7 +222,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
         return islice(self._items(new.start, new.end), new.drawn, None)
 
     def _finish(self, done: Pass[Item]) -> None:
-        """Let the next pass be the next epoch, unless the position was set or another pass began meanwhile."""
+        """Let the next pass be the next epoch, unless the position was set or another pass began in the meantime."""
         with self._lock.lock:
             done.exhausted = True
             if self._latest is done and self._set_by is None:
@@ -235,7 +235,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
             for batch in self.order.batches(start, stop):
                 yield batch[share_of(len(batch), num_replicas, rank)].tolist()
             return
-        # Passes may run in different threads, so each has its own cursor, and leaves it to a later pass.
+        # Passes may run in different threads, so each has its own cursor, which a later pass takes over.
         with self._lock.lock:
             cursor, self._spare_cursor = self._spare_cursor, None
         if cursor is None:
@@ -251,7 +251,7 @@ class StepSampler(Sampler[Item], Generic[Item]):
 
 
 class Pass(Iterator[Item], Generic[Item]):
-    """One pass. It begins at its first item: a DataLoader with workers makes two iterators and uses one.
+    """One pass. It begins at its first item, since a DataLoader with workers makes two iterators and uses one.
 
     Attributes:
         start: The step at which it began.
@@ -270,7 +270,7 @@ class Pass(Iterator[Item], Generic[Item]):
         self._items: Iterator[Item] | None = None
 
     def __next__(self) -> Item:
-        if torch.compiler.is_compiling():  # a loop under torch.compile, which cannot compile numpy's drawing
+        if torch.compiler.is_compiling():  # torch.compile cannot compile numpy's draws
             return torch.compiler.disable(self._draw)()  # type: ignore[no-untyped-call, no-any-return, unused-ignore]
         return self._draw()
 
@@ -299,7 +299,7 @@ class Pass(Iterator[Item], Generic[Item]):
 
 
 def going_back(epoch: int, current: int, step: int, steps_per_epoch: int | None) -> ValueError:
-    """Return the error for a `set_epoch` that goes back behind the position that was set."""
+    """Return the error for a `set_epoch` to an epoch that ends before the position that was set."""
     return ValueError(
         f"epoch should be at least {current}, that of step {step}, to which the position was set and where no pass has "
         f"begun, but got {epoch}; resume the loop at epoch step // {steps_per_epoch}, use the framework's adapter from "
@@ -308,7 +308,7 @@ def going_back(epoch: int, current: int, step: int, steps_per_epoch: int | None)
 
 
 def not_drawn(step: int, lowest: int, highest: int | None, steps_per_epoch: int | None) -> ValueError:
-    """Return the error for a state at a step that was not drawn."""
+    """Return the error for a `state_dict` of a step that was not drawn."""
     return ValueError(
         f"step should be from {lowest}, the step saved last or the start of the pass, to {highest}, the steps drawn, "
         f"but got {step}; it is epoch * {steps_per_epoch} + the batches trained in that epoch, counted from the start "
@@ -317,7 +317,7 @@ def not_drawn(step: int, lowest: int, highest: int | None, steps_per_epoch: int 
 
 
 def check_start(step: int, expected_start: Callable[[], int] | None, offset: int = 0) -> None:
-    """Raise if a pass would begin at another step than the expected one, or within it."""
+    """Raise if a pass would not begin at the start of the expected step."""
     if expected_start is not None and (step != expected_start() or offset):
         raise RuntimeError(
             f"the pass would begin at step {step}, but the progress is at step {expected_start()}: add 1 to "
@@ -327,7 +327,7 @@ def check_start(step: int, expected_start: Callable[[], int] | None, offset: int
 
 
 def current_replicas(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """Return (num_replicas, rank), checked; None takes the value of torch.distributed."""
+    """Check and return (num_replicas, rank). None means torch.distributed's value."""
     running = torch.distributed.is_available() and torch.distributed.is_initialized()
     if num_replicas is not None and rank is None and not running and num_replicas != 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""A pooled stream as a PyTorch `IterableDataset`: divided over processes and workers, resumable at any step."""
+"""A pooled stream as a PyTorch `IterableDataset`, divided over processes and workers and resumable at any step."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     """`PooledStream` for a `DataLoader`: every worker of every process has a part of the source and its own pool.
 
     It yields batches, so give it to `DataLoader(dataset, batch_size=None, num_workers=..., collate_fn=...)`,
-    where `collate_fn` takes a list of items, as torch's `default_collate` does. Consumer number
-    `rank + num_replicas * worker` reads every (num_replicas * workers)-th shard of a `Shards`, or item of another
-    source, starting from its own number: nothing is read twice and nothing is left out. The draws differ between
-    consumers. Without workers and processes the batches are those of `PooledStream` with the same arguments.
+    where `collate_fn` takes a list of items, as torch's `default_collate` does. Each worker of each process is a
+    consumer, with the number `rank + num_replicas * worker`. Starting from its own number, it reads every
+    (num_replicas * workers)-th shard of a `Shards`, or every such item of another source. So the consumers together
+    read each item once. The draws differ between consumers. With one process and no workers, the batches are those of
+    `PooledStream` with the same arguments.
 
-    A source for several consumers must have addresses: it is a `Shards`, a sequence, or a callable
-    `start -> iterable` that gives the same items in the same order in every worker, process and run. The source must
-    not divide itself among workers.
+    A source for several consumers must be a `Shards`, a sequence, or a callable `start -> iterable` that gives the
+    same items in the same order in every worker, process and run. The source must not divide itself among workers.
 
     Positions follow the contract of the samplers (see docs/howto/resume.md), with one more rule. The main process does
-    not know what its workers have drawn, so with `num_workers > 0` every pass needs `set_epoch`, `seek` or
-    `load_state_dict` before it, and `persistent_workers` should be False. Other passes raise.
+    not know what its workers have drawn. So with `num_workers > 0`, call `set_epoch`, `seek` or `load_state_dict`
+    before every pass, and leave `persistent_workers` False. Other passes raise.
 
     Args:
         source: An iterable or a callable `start -> iterable`; see `PooledStream`. Workers get it pickled or forked.
         batch_size: The number of items in a batch of *one process*: each process reads its own shards.
         pool_size: The number of slots of *one worker's* pool.
         seed: Chooses the draws; the same on all processes.
-        repeat: Whether the source starts again at its end, or every item comes once per pass.
-        steps_per_epoch: The number of batches in a pass of one process. None with `repeat=True` is a pass without
-            end; with `repeat=False` it is computed where the length of the source is known.
+        repeat: Whether the source starts again at its end. Otherwise every item comes once per pass.
+        steps_per_epoch: The number of batches in a pass of one process. With `repeat=True`, None means a pass without
+            end. With `repeat=False`, leave it out: it is computed if the length of the source is known.
         num_workers: The `num_workers` of the loader. The batches depend on it, so another number raises.
         num_replicas: The number of processes; None means torch.distributed's, or 1 without it.
         rank: The number of this process; None means torch.distributed's, or 0 without it.
-        store_items: Whether a state holds the pool's items; see `PooledStream`. Needs `num_workers=0`, or the state of
-            torchdata's loader.
+        store_items: Whether the state of `dataset.stateful()` in torchdata's loader holds the pool's items; see
+            `PooledStream`.
         source_continues: See `PooledStream`.
         seek_cost: See `PooledStream`.
 
@@ -85,7 +85,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
             "source_continues": source_continues,
             "seek_cost": seek_cost,
         }
-        # Arguments are checked here, not in a worker.
+        # Making a stream checks the arguments here, not in a worker.
         self.seed = PooledStream(source, seed=seed, **self.options).seed
         self._seekable = Opener(source).seekable
         self._check_source()
@@ -94,15 +94,15 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self.ignores_set_epoch = False
         self.expected_start: Callable[[], int] | None = None
         self._is_set = False  # whether a call set the position, not the end of a pass
-        self._lowest = 0  # the first step that a state may name
-        self._latest: StreamPass[T] | None = None  # in this process
+        self._lowest = 0  # the lowest step that `state_dict` accepts
+        self._latest: StreamPass[T] | None = None  # the latest pass in this process
         self._iterator_read = False
         self._epoch = self._within = 0  # the epoch, and the step in it, at which the next pass begins
-        self._moves = 1  # how often that was set
-        # Two tensors are shared with the workers, which have copies of everything else.
+        self._moves = 1  # how often that position was set, counting the initial position
+        # The workers share these two tensors and have copies of everything else.
         # For each worker: `_moves` at its latest pass, and a checksum of its first items.
         self._passes = torch.zeros(max(1, self.num_workers), 2, dtype=torch.int64)
-        # The position that was set last, in one number, so that no worker reads a half of it; see `_position_set`.
+        # The last position that was set, as one number, so that a worker never reads half of it; see `_position_set`.
         self._position = torch.zeros(1, dtype=torch.int64)
         self._share()
 
@@ -129,8 +129,8 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass begin at the start of `epoch`.
 
-        A step within that epoch that `seek` or `load_state_dict` restored is kept: the next pass is the rest of it. A
-        pass of another epoch that is still under way raises at its next batch.
+        If `seek` or `load_state_dict` restored a step within that epoch, it is kept, and the next pass is the rest of
+        the epoch. A pass of another epoch that is still under way raises at its next batch.
 
         Raises:
             ValueError: The position was set to a later epoch, and no pass has begun there.
@@ -164,7 +164,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
 
         Args:
             step: The steps trained: `epoch * steps_per_epoch` plus the batches trained in that epoch. None is accepted
-                only where no pass has begun since the position was set. Later, loaders may have prefetched.
+                only if no pass has begun since the position was set, since a loader prefetches.
 
         Raises:
             ValueError: The step is missing, is outside the steps drawn, or could not be resumed.
@@ -193,14 +193,14 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         Raises:
             ValueError: The state belongs to another stream. The message names the differences.
         """
-        if isinstance(state_dict, Mapping) and set(state_dict) == {"epoch"}:  # as early versions saved it
+        if isinstance(state_dict, Mapping) and set(state_dict) == {"epoch"}:  # from an early version
             epoch = checks.integer("epoch in state", state_dict["epoch"], minimum=0, maximum=2**40)
             self._set(epoch, 0, sought=True)
         else:
             self.seek(state.load(self, state_dict))
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that identify the stream, given its source; 0 means unknown."""
+        """Return plain ints and strings that, with the source, identify the stream; 0 means unknown."""
         return {
             **PooledStream(self.source, seed=self.seed, **self.options).config(),
             "order": type(self).__name__,
@@ -217,7 +217,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self._share()
 
     def _share(self) -> None:
-        """Put the tensors in shared memory; in a worker they are there already."""
+        """Move the tensors to shared memory, unless they are there already, as in a worker."""
         for shared in (self._passes, self._position):
             shared.share_memory_()  # type: ignore[no-untyped-call]
 
@@ -232,7 +232,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         self._position[0] = ~place if sought else place
 
     def _position_set(self) -> tuple[int, int, bool]:
-        """Return the epoch that was set last, in any process, the step in it, and whether `seek` set it."""
+        """Return the epoch of the last position that was set, the step in it, and whether `seek` set it."""
         place = int(self._position[0])
         sought, place = place < 0, max(place, ~place)
         if self.steps_per_epoch is not None:
@@ -247,7 +247,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
         return epoch * (self.steps_per_epoch or 0) + within
 
     def _place_of(self, step: int) -> tuple[int, int]:
-        """Return the epoch of a step, and the step within it, if a pass can begin there."""
+        """Return the epoch of a step and the step within that epoch; raise if no pass can begin there."""
         if step and self.steps_per_epoch is None and not self.options["repeat"]:
             raise ValueError(
                 f"source should have a known length to count steps with repeat=False, but got a "
@@ -278,7 +278,7 @@ class PooledIterableDataset(IterableDataset[list[T]], Generic[T]):
             )
 
     def _count_batches(self, steps_per_epoch: int | None) -> list[int] | None:
-        """Return the batches of each worker of this process in a pass, or None if they are not known."""
+        """Return how many batches each worker of this process gives in a pass, or None if that is not known."""
         workers = max(1, self.num_workers)
         if self.options["repeat"]:
             if steps_per_epoch is None:

@@ -1,4 +1,4 @@
-"""One pass over a pooled stream: the batches of one consumer, which is one worker of one process."""
+"""One pass over a pooled stream by one consumer, which is one worker of one process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How many items of a callable source the workers of a pass compare.
+# How many of the first items of a callable source the workers of a pass compare.
 COMPARED = 4
 
 
@@ -31,20 +31,20 @@ class StreamPass(Iterator[list[T]], Generic[T]):
 
     Attributes:
         epoch: The epoch of the pass.
-        drawn: The step within the epoch after the batches drawn, where one consumer gives them all.
+        drawn: The step within the epoch after the last batch drawn, if the process has only this consumer.
     """
 
     def __init__(self, dataset: PooledIterableDataset[T]) -> None:
         self.epoch = self.drawn = 0
         self._dataset = dataset
         self._lock = ForkSafeLock()
-        self._worker = 0  # the worker whose part of the source this is; after `seek`, not always this process's own
+        self._worker = 0  # the worker whose part of the source it reads; after `seek`, it may not be this one
         self._moves = 0  # the dataset's `_moves` when the pass began; 0 before it begins
         self._place = (0, 0)  # the dataset's position when the pass began, or when a state was loaded
         self._stream: PooledStream[T] | None = None  # None if there are no items
         self._end: int | None = None  # the step of the stream at which the pass ends
         self._is_over = self._is_taken = False
-        self._is_before_place = False  # whether a state of the pass before the one that was set was loaded
+        self._is_before_place = False  # whether a state was loaded of the epoch before the one that was set
 
     def __next__(self) -> list[T]:
         with self._lock.lock:
@@ -69,7 +69,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
             return batch
 
     def _check_position(self) -> None:
-        """Raise if a later pass has begun, or if the position was set within this one or to another epoch."""
+        """Raise if a later pass has begun, or if the position was set to another place in the meantime."""
         epoch, within, sought = self._dataset._position_set()
         known = [self._place, (self.epoch + 1, 0)]  # adapters seek to the start and to the end of a pass
         is_known = (epoch, within) in known if sought else epoch in (self.epoch, self._place[0])
@@ -80,14 +80,14 @@ class StreamPass(Iterator[list[T]], Generic[T]):
             )
 
     def take_stream(self, worker: int) -> PooledStream[T] | None:
-        """Leave the stream to a later pass that continues the same worker's part."""
+        """End this pass, and return its stream to a later pass if that reads the same worker's part."""
         with self._lock.lock:
             self._is_taken = True
             stream, self._stream = self._stream, None
             return stream if worker == self._worker else None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position for torchdata's `StatefulDataLoader`: the epoch, the division and the stream's state."""
+        """Return the position for torchdata's `StatefulDataLoader`: epoch, division of the source, pool's state."""
         with self._lock.lock:
             if not self._moves:
                 self._begin()
@@ -97,7 +97,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
             return {"epoch": self.epoch, "division": self._division(), "pass": inner}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Begin where `state_dict` was taken, possibly at the end of a pass."""
+        """Begin at a position that `state_dict` returned, possibly at the end of a pass."""
         if not isinstance(state_dict, Mapping) or not {"epoch", "division", "pass"} <= set(state_dict):
             raise ValueError(f"state should be what state_dict() of a pass returned, but got {state_dict!r}")
         dataset, saved = self._dataset, dict(state_dict["division"])
@@ -123,7 +123,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         self.epoch, self._worker, self._end, self._stream, self._moves = epoch, worker, end, stream, moves
         self._place = (dataset._epoch, dataset._within)
         if is_set and place != epoch:
-            self._is_before_place = True  # a loader that knows that this pass was over begins another one
+            self._is_before_place = True  # a loader that knows that this pass is over begins another one
             return
         dataset._passes[own, 0] = moves
         dataset._latest = self
@@ -159,7 +159,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         self.drawn, self._moves, self._place = within, moves, (epoch, within)
 
     def _finish(self) -> None:
-        """End the pass. In the main process the next epoch follows, unless the position was set meanwhile."""
+        """End the pass. In the main process, move to the next epoch, unless the position was set in the meantime."""
         self._is_over = True
         dataset = self._dataset
         set_again = (dataset._epoch, dataset._latest) == (self.epoch, self) and dataset._position[0] >= 0
@@ -179,14 +179,14 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         return 0 if info is None else info.id
 
     def _counts(self, within: int) -> tuple[list[int], int]:
-        """Return the batches of each worker before a step of the pass, and the worker that has the next one."""
+        """Return how many batches each worker gives before a step of the pass, and the worker that gives the next."""
         batches, workers = self._dataset.batches_of_workers, max(1, self._dataset.num_workers)
         if batches is not None:
             return taken_in_turn(batches, within)
         return [len(range(worker, within, workers)) for worker in range(workers)], within % workers
 
     def _bounds(self, epoch: int, worker: int, count: int) -> tuple[int, int | None]:
-        """Return the steps of a worker's stream at which its pass begins, after `count` batches, and ends."""
+        """Return the step of a worker's stream at which its pass begins, after `count` batches, and where it ends."""
         dataset = self._dataset
         if dataset.batches_of_workers is None:
             return count, None
@@ -195,7 +195,7 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         return before + count, before + quota
 
     def _stream_at(self, start: int, epoch: int, worker: int, stream: PooledStream[T] | None) -> PooledStream[T] | None:
-        """Return the stream of a worker's part at `start`: that of the earlier pass if this pass continues it."""
+        """Return the stream of a worker's part at step `start`: the earlier pass's `stream`, or else a new one."""
         dataset = self._dataset
         if stream is None or stream.step > start:
             if start and not dataset._seekable:
@@ -215,12 +215,12 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         return stream
 
     def _part(self, worker: int) -> tuple[int, int]:
-        """Return a worker's number among the consumers (all workers of all processes), and the number of consumers."""
+        """Return a worker's number among all consumers, and the number of consumers."""
         dataset = self._dataset
         return dataset.rank + dataset.num_replicas * worker, len(dataset._passes) * dataset.num_replicas
 
     def _has_nothing(self, worker: int) -> bool:
-        """Whether a worker's part has no items, which raises for a source that repeats."""
+        """Return whether a worker's part has no items; raise in that case if the source repeats."""
         dataset, (consumer, consumers) = self._dataset, self._part(worker)
         source = share_of_source(dataset.source, consumer, consumers)
         lengths = shares_of_length(dataset.source, consumers)
@@ -250,13 +250,14 @@ class StreamPass(Iterator[list[T]], Generic[T]):
         return PooledStream(share_of_source(source, consumer, consumers), seed=seed, **dataset.options)
 
     def _mark_as_begun(self, own: int, moves: int) -> None:
-        """Note that a pass has begun, and check that a callable source gives all workers the same items."""
+        """Record that a pass has begun, and check that a callable source gives all workers the same items."""
         passes, source = self._dataset._passes, undivided(self._dataset.source)
         items: list[T] | None = None
         if len(passes) > 1 and isinstance(source, Undivided):
             items = list(islice(source(0), COMPARED))
             passes[own, 1] = checksum(items)
-        # A pass that was left may begin late. Mark before comparing: of two workers at least one then sees the other.
+        # An earlier pass may begin late, hence `max`. Workers mark themselves before they compare, so that of any two
+        # at least one sees the other.
         passes[own, 0] = max(moves, int(passes[own, 0]))
         if items is None:
             return
@@ -284,9 +285,9 @@ class StreamPass(Iterator[list[T]], Generic[T]):
 
 
 class StatefulStream(IterableDataset[list[T]], Generic[T]):
-    """A `PooledIterableDataset` for torchdata's `StatefulDataLoader`, which asks a pass for its state at every batch.
+    """A `PooledIterableDataset` for torchdata's `StatefulDataLoader`, which saves the state of the pass.
 
-    `PooledIterableDataset.stateful` returns it. Only its passes have a state.
+    `PooledIterableDataset.stateful` returns it. The dataset itself has no state, only its passes have.
     """
 
     def __init__(self, dataset: PooledIterableDataset[T]) -> None:
@@ -304,14 +305,14 @@ class StatefulStream(IterableDataset[list[T]], Generic[T]):
 
 
 class Undivided(Generic[T]):
-    """A callable that opens a source or a shard, and refuses one that divides itself among a loader's workers."""
+    """Opens a source or a shard, and raises if that divides itself among a loader's workers."""
 
     def __init__(self, opens: Callable[[Any], Iterable[T]]) -> None:
         self._opens = opens
         self.length = getattr(opens, "length", None)
 
     def __call__(self, at: Any) -> Iterable[T]:
-        """Return the items of the shard `at`, or from the position `at` on."""
+        """Return the items of shard `at`, or the source's items from position `at` on."""
         opened = self._opens(at)
         if isinstance(opened, IterableDataset):
             raise ValueError(
@@ -323,7 +324,7 @@ class Undivided(Generic[T]):
 
 
 def undivided(source: Any) -> Any:
-    """Return `source`, with a check whenever it is opened."""
+    """Return `source` with a check at each opening that it does not divide itself."""
     if isinstance(source, Shards):
         return Shards(source.shards, Undivided(source.open_shard), lengths=source.lengths)
     return Undivided(source) if callable(source) else source

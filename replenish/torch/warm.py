@@ -1,4 +1,4 @@
-"""A far step of a very large pool, found by all processes of a job together."""
+"""Finds the pool at a far step, when it is very large, with all processes of a job."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ import torch.distributed as dist
 from replenish.orders.pool_search import Hit, SearchGroup
 from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.orders.sequences import IntegerArray
-from replenish.torch.samplers import OrderBatchSampler, SRSBatchSampler, SRSSampler
+from replenish.torch.step_sampler import StepSampler
 
-# How many slots are sent at a time, so that little memory is needed beside the pool.
+# How many slots the processes exchange at a time. More would take more memory.
 SLOTS_AT_ONCE = 2**22
 
 
-def warm(
-    sampler: SRSBatchSampler | SRSSampler | OrderBatchSampler | SequencedReplacement, step: int, group: Any = None
-) -> None:
-    """Find the pool of a far step with all processes of a group: each draws a share of the blocks.
+def warm(sampler: StepSampler[Any] | SequencedReplacement, step: int, group: Any = None) -> None:
+    """Find the pool at a far step; each process of a group does a share of the work.
 
-    Call it in all of them before the first batch of a resumed run. Without it each process finds the whole pool by
-    itself, which takes minutes for 10^9 samples. The pool is the same, bit for bit.
+    Call it in all of them before the first batch of a resumed run. Without it, each process finds the whole pool by
+    itself, which takes minutes for 10^9 samples. The pool, and so the batches, are the same either way.
 
     Args:
         sampler: A sampler of SRS, or the order itself, with equal arguments in all processes.
-        step: The step at which the run continues.
+        step: The step at which the run resumes.
         group: The processes; None means all of them.
 
     Raises:
@@ -48,7 +46,7 @@ class ProcessGroup(SearchGroup):
         self._device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
 
     def join(self, positions: IntegerArray) -> None:
-        """Exchange the positions that the processes have found, in portions."""
+        """Exchange the positions that the processes have found, `SLOTS_AT_ONCE` at a time."""
         for start in range(0, len(positions), SLOTS_AT_ONCE):
             part = positions[start : start + SLOTS_AT_ONCE]
             has_it = self._largest(np.where(part >= 0, self.rank, -1))

@@ -21,7 +21,6 @@ LAUNCHES: dict[str, tuple[str, list[Launch]]] = {
     "accelerate": ("accelerate", [(7, 1, []), (33, 2, []), (60, None, [])]),
     "ddp": ("torch", [(33, 2, []), (38, 1, []), (50, 2, []), (58, 4, [])]),
     "fabric": ("lightning", [(7, None, ["--devices", 2]), (33, None, ["--devices", 1])]),
-    "fastai": ("fastai", [(50, None, ["--epochs", 2]), (75, None, ["--epochs", 1])]),
     "grain": ("jax", [(7, None, ["--workers", 2]), (33, None, ["--workers", 2])]),
     "keras": ("keras", [(7, None, []), (33, None, [])]),
     "lightning": ("lightning", [(7, None, ["--devices", 1]), (33, None, ["--devices", 2])]),
@@ -49,9 +48,8 @@ def test_a_script_continues_where_it_ended(name: str, tmp_path: Path, monkeypatc
     script = EXAMPLES / f"train_{name}.py"
     start = 0
     for stop, processes, options in launches:
-        until = [] if name == "fastai" else ["--until", stop]
-        words = [script, tmp_path, *until, *options]
-        run(*([Path(with_torchvision), *words] if name in ("timm", "fastai") else words), processes=processes)
+        words = [script, tmp_path, "--until", stop, *options]
+        run(*([Path(with_torchvision), *words] if name == "timm" else words), processes=processes)
         check_log(tmp_path, start, stop)
         start = stop
 

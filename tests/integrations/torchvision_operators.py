@@ -1,7 +1,7 @@
 """torchvision beside a torch that it was not built for: a wheel for CUDA does not load its operators on a CPU build.
 
 Its import asks for two of them by name, which nothing here calls. As a script, it runs another one after that. It is
-installed in a folder apart, with timm and fastai, since Lightning and transformers import a torchvision that they find.
+installed in a folder apart, with timm, since Lightning and transformers import a torchvision that they find.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _ranks(started: str, kind: str, folder: Path) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        ("print('nothing')", 2, "replenish: nothing was audited: it made no DataLoader"),
+        ("print('nothing')", 2, "replenish: nothing was audited: the script made no torch DataLoader"),
         (
             "from torch.utils.data import DataLoader\nDataLoader(range(3))",
             2,

@@ -236,7 +236,9 @@ def test_runs_that_cannot_be_compared(options: str, sentences: list[str], tmp_pa
 def test_a_command_that_does_not_use_the_order(tmp_path: Path) -> None:
     done = compare("--command", "python -c 'print({seed})'", "--metric=(.*)", "--seeds=3", cwd=tmp_path)
     assert done.returncode == 2
-    assert "did not use the order, so that there is nothing to compare: it never made a DataLoader" in done.stderr
+    assert (
+        "did not use the order, so that there is nothing to compare: the script made no torch DataLoader" in done.stderr
+    )
 
 
 def has_ended(process: int) -> bool:

@@ -291,7 +291,7 @@ class TestWhichLoaders:
     def test_none_is_an_error(self) -> None:
         with pytest.raises(RuntimeError, match="it does not shuffle"), using("srs"):
             list(loader(shuffle=False))
-        with pytest.raises(RuntimeError, match="no DataLoader was made"), using("srs"):
+        with pytest.raises(RuntimeError, match="no torch DataLoader was made"), using("srs"):
             pass
 
 

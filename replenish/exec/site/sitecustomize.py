@@ -18,7 +18,6 @@ from typing import Any
 _LOADER_CLASSES = {
     "torch.utils.data.dataloader": "DataLoader",
     "torchdata.stateful_dataloader.stateful_dataloader": "StatefulDataLoader",
-    "fastai.data.load": "DataLoader",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
