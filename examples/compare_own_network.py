@@ -1,8 +1,9 @@
-"""Compare data orders with your own network and data, by the lab's `compare`.
+"""Does SRS help with a network and data of your own? The lab's `compare` from Python.
 
     python examples/compare_own_network.py [--seeds 5] [--epochs 20]
 
-`compare` takes any function that makes a network, and any dataset in memory. The runs stay in `runs/`.
+Only the call of `compare` is about Replenish: it takes any function that makes a network, and any dataset in memory.
+The runs stay in `runs/`.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5, help="how many (default 5)")
     parser.add_argument("--epochs", type=int, default=20, help="effective epochs of a run (default 20)")
-    parser.add_argument("--runs", default="runs", help="the folder in which every run gets a folder")
+    parser.add_argument("--runs", default="runs", help="the folder of the runs' folders")
     options = parser.parse_args()
 
-    few = reduce(load("digits"), images_per_class=40)  # or your own replenish.lab.data.Dataset
+    few = reduce(load("digits"), images_per_class=40)  # any replenish.lab.data.Dataset of your own
     found = compare(few, model=network, seeds=options.seeds, epochs=options.epochs, runs=options.runs, pad=1)
     print(found)
     print(f"Page: {found.page}")

@@ -1,10 +1,10 @@
-"""Stream Parquet files with Hugging Face `datasets` through a pool, and resume in the middle at the exact batch.
+"""Parquet files streamed by Hugging Face `datasets` through a pool, resumed in the middle at the exact batch.
 
     pip install datasets
     python examples/stream_parquet.py
 
-The script makes 5 files of 300 rows in a temporary folder, sorted by label. A file is a shard, and its footer has the
-number of its rows. So the stream can begin at any row without reading the files before it.
+The example writes 5 files with 300 rows each, sorted by label, to a temporary folder. A file is a shard. Its footer has
+the number of its rows, so the stream can begin at any row without reading the files before it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def main() -> None:
                 if progress.step == options.until:
                     break
     accelerator.save_state(str(checkpoint))
-    accelerator.wait_for_everyone()  # wait until rank 0 has written the checkpoint
+    accelerator.wait_for_everyone()  # until rank 0 has written the checkpoint
     accelerator.end_training()
 
 

@@ -64,10 +64,10 @@ def main() -> None:
                     saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
                     saved["sampler"] = sampler.state_dict(step=step)  # the steps trained, not the steps drawn
                     torch.save(saved, checkpoint.with_suffix(".new"))
-                    os.replace(checkpoint.with_suffix(".new"), checkpoint)  # a kill leaves the old or the new file
+                    os.replace(checkpoint.with_suffix(".new"), checkpoint)  # a kill leaves the old or the new one
                 if step == options.until:
                     break
-    dist.barrier()  # wait until rank 0 has written the checkpoint
+    dist.barrier()  # until rank 0 has written the checkpoint
     dist.destroy_process_group()
 
 

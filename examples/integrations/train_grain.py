@@ -22,7 +22,7 @@ from replenish.integrations.grain import OrderSampler
 
 
 class Sums:
-    """A grain data source: rows of eight numbers, and their sums."""
+    """A data source for grain: rows of eight numbers, and their sums."""
 
     def __init__(self) -> None:
         self.features = np.random.default_rng(0).normal(size=(1000, 8)).astype("float32")
@@ -34,7 +34,7 @@ class Sums:
         row = self.features[index]
         return {"index": np.asarray(index), "features": row, "target": row.sum()}
 
-    def __repr__(self) -> str:  # grain compares this text when it restores a state
+    def __repr__(self) -> str:  # grain compares it when it restores a state
         return "Sums()"
 
 
@@ -56,7 +56,7 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = options.folder / "checkpoint.pickle"
 
-    # With several JAX processes, give the sampler shard_options=grain.sharding.ShardByJaxProcess().
+    # On several processes of JAX, give the sampler shard_options=grain.sharding.ShardByJaxProcess().
     sampler = OrderSampler(SequencedReplacement(1000, 40, seed=3), worker_count=options.workers)
     batches = iter(sampler.loader(Sums()))
     trained, weights = 0, np.zeros(8, dtype="float32")

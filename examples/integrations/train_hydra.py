@@ -1,4 +1,4 @@
-"""SRS with Hydra: the configuration has the sampler, its seed and its pool, and an override changes the order.
+"""SRS with Hydra: the sampler, its seed and its pool are in the configuration, and an override changes them.
 
     python train_hydra.py folder=run until=30
     python train_hydra.py folder=run until=60                        # resumes at step 30
@@ -19,7 +19,7 @@ from hydra.core.config_store import ConfigStore
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-# A project would have this in a file conf/train.yaml.
+# The contents of a file conf/train.yaml.
 ConfigStore.instance().store(
     "train",
     {
@@ -46,7 +46,7 @@ def main(config: Any) -> None:
     if checkpoint.exists():
         saved = torch.load(checkpoint)
         model.load_state_dict(saved["model"])
-        sampler.load_state_dict(saved["sampler"])  # raises if the configuration has changed
+        sampler.load_state_dict(saved["sampler"])  # raises if the configuration differs
         step = saved["sampler"]["step"]
 
     with open(folder / "rank0.jsonl", "a") as log:

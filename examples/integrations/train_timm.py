@@ -1,4 +1,4 @@
-"""SRS with timm: its own loader, network and optimizer, and one line for the order.
+"""SRS with timm's own loader, network and optimizer: one line changes the order.
 
     python train_timm.py run --until 30
     python train_timm.py run --until 60    # continues at step 30
@@ -23,7 +23,7 @@ from replenish.torch import reorder
 
 
 class Images(torch.utils.data.Dataset):
-    """A thousand images of noise, with their indices as targets. timm sets the transform."""
+    """A thousand noisy images with their indices as targets; timm sets the transform."""
 
     transform = None
 
@@ -68,7 +68,7 @@ def main() -> None:
                 step += 1
                 if step == options.until:
                     break
-    # timm's PrefetchLoader is one batch ahead of the training, so the step counts the batches trained.
+    # timm's PrefetchLoader is a batch ahead of the training; the step is the number of batches trained.
     position = loader.sampler.state_dict(step)
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "sampler": position}, checkpoint)
 

@@ -63,7 +63,7 @@ def main() -> None:
 
     arguments = TrainingArguments(
         output_dir=str(options.folder / "checkpoints"),
-        # SRS's batch is the batch of an optimizer step: the product of the next two, times the number of processes.
+        # The batch of an optimizer step is the product of these two and the number of processes.
         per_device_train_batch_size=40 // world // options.accumulate,
         gradient_accumulation_steps=options.accumulate,
         max_steps=options.until,
@@ -81,10 +81,10 @@ def main() -> None:
     trainer = SRSTrainer(model=model, args=arguments, train_dataset=Sums())
     trainer.train(resume_from_checkpoint=any(options.folder.glob("checkpoints/checkpoint-*")))
     if torch.distributed.is_initialized():
-        torch.distributed.barrier()  # wait until rank 0 has written the checkpoint
+        torch.distributed.barrier()  # until rank 0 has written the checkpoint
         torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
-    gc.collect()  # frees the process group, whose threads could abort the interpreter at its end (pytorch#179291)
+    gc.collect()  # frees the process group, whose threads can abort a process at its exit (pytorch#179291)
