@@ -36,7 +36,7 @@ OF_BOTH = (
 )
 #: What a cluster is asked for; on this machine a command itself says what it uses.
 OF_CLUSTERS = ("accelerator", "threads")
-#: Fields of the runs' configs that have the same value for all orders, and fields that can differ between orders.
+#: Fields of the runs' configs: with the same value for all orders, and those that can have one per order.
 RECIPE = (
     *("image_size", "images_per_class", "pad", "flip", "epochs", "batch_size", "optimizer", "decay_factor", "momentum"),
     *("nesterov", "weight_decay", "label_smoothing", "dropout", "test_every", "clean_every", "precision"),
@@ -314,7 +314,7 @@ def _ask_again(margin: float | None) -> str:
 def _check_given(
     given: Mapping[str, str], data: str | None, command: str | None, launcher: str, until_decided: bool
 ) -> None:
-    """Reject options that would have no effect, such as those of the lab's own training together with --command."""
+    """Refuse options that would have no effect: those of the lab's own training with a command, and the reverse."""
     if (data is None) == (command is None):
         both = f"both {data} and {command!r}" if command else "neither"
         raise ValueError(f"compare should have data, or --command with a training of your own, but got {both}")

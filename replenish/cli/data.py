@@ -32,7 +32,7 @@ def get_command(
         str | None, typer.Option(help="another https address of the same archive, whose md5 is checked")
     ] = None,
 ) -> None:
-    """Download CIFAR-10 or CIFAR-100 and verify it. An interrupted download resumes."""
+    """Download a CIFAR and verify it; a broken download resumes."""
     from replenish.lab.data.download import get
 
     kept = "interrupted; the part so far is kept, run it again to resume"

@@ -157,7 +157,7 @@ def option_value(name: str, value: int | str) -> Any:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Return the seeds that a text names: "5" is the first five (0 to 4), "0,3,7" these three.
+    """Return seeds from "5" (the first five: 0 to 4) or "0,3,7" (these).
 
     Example:
         >>> parse_seeds("3"), parse_seeds("0,3,7")
@@ -166,7 +166,7 @@ def parse_seeds(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
         raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
-    from replenish import checks  # loads numpy, which a typing error should not wait for
+    from replenish import checks  # which loads numpy; a typing error does not wait for it
 
     numbers = [checks.seed(int(part)) for part in parts]
     if len(set(numbers)) != len(numbers):

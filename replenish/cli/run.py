@@ -33,7 +33,7 @@ def run(
     seeds: Annotated[
         str | None,
         typer.Option(
-            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or as many as the experiment states"
+            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or the experiment's own number"
         ),
     ] = None,
     runs: options.RunsFolder = Path("runs"),
@@ -137,7 +137,7 @@ def _on_gpu(accelerator: str) -> bool:
 def execute(
     jobs: Sequence[Job], names: Mapping[str, RunConfig], launcher: str = "local", parallel: int = 1
 ) -> list[dict[str, Any]]:
-    """Run jobs and return their results; a live display names each job by the first experiment with its config."""
+    """Run jobs under a live display and return their results; a job is labelled by the first experiment that has it."""
     from replenish.lab.launch import launch
     from replenish.lab.launch.display import display_of
 
