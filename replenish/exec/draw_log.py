@@ -53,7 +53,7 @@ def read_chunks(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def is_closed(path: Path) -> bool:
-    """Say whether the process that writes a log has ended by itself."""
+    """Return whether the process that writes a log has ended by itself."""
     return any(header["kind"] == "closed" for header, _ in read_chunks(path))
 
 

@@ -119,7 +119,7 @@ def _share(known: dict[str, Any], steps: int) -> Iterator[Int64Array]:
 
 
 def is_record(path: Path) -> bool:
-    """Say whether a path is a record, or the folder of a killed run."""
+    """Return whether a path is a record, or the folder of a killed run."""
     if not path.exists():
         return parts_folder(path).is_dir()
     if path.is_dir():

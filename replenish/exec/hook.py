@@ -89,5 +89,5 @@ def _loaded(option: Any) -> Any:
 
 
 def _was_started_by_another() -> bool:
-    """Say whether another Python process of the run has started this one: others may train beside it."""
+    """Return whether another Python process of the run has started this one: others may train beside it."""
     return os.environ[FIRST_PROCESS] != str(os.getpid())

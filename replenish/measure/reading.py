@@ -164,7 +164,7 @@ def index_sampler(source: Any) -> Iterable[Any]:
 
 
 def reads_a_stream(source: Any) -> bool:
-    """Say whether a loader reads an iterable dataset, which has no indices."""
+    """Return whether a loader reads an iterable dataset, which has no indices."""
     dataset = getattr(source, "dataset", None)
     return hasattr(source, "batch_sampler") and any(
         kind.__name__ == "IterableDataset" for kind in type(dataset).__mro__

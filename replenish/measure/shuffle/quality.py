@@ -234,7 +234,7 @@ def _repeats(epoch: Epoch, num_samples: int) -> tuple[int, float]:
 
 
 def _alike(epochs: list[Epoch]) -> bool:
-    """Say whether two epochs are nearly the same, so that they are one piece of evidence."""
+    """Return whether two epochs are nearly the same, so that they are one piece of evidence."""
     first = epochs[0].samples
     for epoch in epochs[1:]:
         number = min(len(first), len(epoch.samples))
