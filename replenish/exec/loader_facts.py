@@ -34,8 +34,7 @@ def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
     batch_size = describe_loader(loader).batch_size or 1
     arrays: dict[str, Any] = {}
     if identity is not None:
-        arrays["labels"], arrays["samples"] = labels_of(loader.dataset), identity.samples
-        arrays["weights"] = weights_of(loader)
+        arrays = {"labels": labels_of(loader.dataset), "samples": identity.samples, "weights": weights_of(loader)}
     with io.BytesIO() as file:
         np.savez_compressed(file, **{name: value for name, value in arrays.items() if value is not None})
         payload = file.getvalue()
@@ -46,26 +45,24 @@ def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
     return {"name": f"{type(loader).__name__} ({name})", "claim": claim, "identity": root}, payload
 
 
-def order_at(sampler: Any) -> dict[str, Any] | None:
-    """Return the order of one of this library's batch samplers, and the steps at which a pass may begin."""
+def order_of(sampler: Any, patch: ShufflePatch | None = None) -> dict[str, Any] | None:
+    """Return the order of a sampler, the steps at which a pass may begin, and its share; None if it has no order.
+
+    It is one of this library's batch samplers, or one whose shuffling `patch` replaces and whose pass has begun.
+    """
+    if patch is not None and (found := patch.latest_pass(sampler)) is not None:
+        order, step, sizes = found
+        return {"config": dict(order.config()), "steps": [step], "replicas": sizes.num_replicas, "rank": sizes.rank}
     order = getattr(sampler, "order", None)
     if not isinstance(order, Order):
         return None
-    share = {"replicas": getattr(sampler, "num_replicas", 1) or 1, "rank": getattr(sampler, "rank", 0) or 0}
-    epoch = sampler.epoch  # the latest pass's, or the next one's
     return {
         "config": dict(order.config()),
-        "steps": [each * order.steps_per_epoch for each in (epoch, epoch + 1)],
-        **share,
+        # Its `epoch` is the latest pass's, or the next one's.
+        "steps": [epoch * order.steps_per_epoch for epoch in (sampler.epoch, sampler.epoch + 1)],
+        "replicas": getattr(sampler, "num_replicas", 1) or 1,
+        "rank": getattr(sampler, "rank", 0) or 0,
     }
-
-
-def order_given(patch: ShufflePatch, sampler: Any) -> dict[str, Any] | None:
-    """Return the same for a sampler whose shuffling an order replaces, once its latest pass has begun."""
-    if (found := patch.latest_pass(sampler)) is None:
-        return order_at(sampler)
-    order, step, sizes = found
-    return {"config": dict(order.config()), "steps": [step], "replicas": sizes.num_replicas, "rank": sizes.rank}
 
 
 def labels_of(dataset: Any) -> Any:

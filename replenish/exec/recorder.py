@@ -25,7 +25,7 @@ from replenish.auditing.hashing import sample_hashes
 from replenish.auditing.reading import sampler_chain
 from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, pack_batches, wait_until
 from replenish.exec.environment import AuditTask
-from replenish.exec.loader_facts import loader_facts, order_at, order_given, probe
+from replenish.exec.loader_facts import loader_facts, order_of, probe
 from replenish.torch.describe import describe_loader
 from replenish.torch.loader_hook import LoaderHook
 from replenish.torch.shuffle_patch import ShufflePatch
@@ -323,7 +323,7 @@ class _Pass:
 
     def __init__(self, recorder: Recorder, loader: _Loader, training: bool) -> None:
         self.recorder, self.loader, self.training = recorder, loader, training
-        self._order = order_at(loader.sampler)
+        self._order = order_of(loader.sampler)
         self.number, self.at = loader.passes, next(recorder.order)
         loader.passes += 1
         self.handed = self.depth = self._drawn = 0
@@ -380,7 +380,7 @@ class _Pass:
         """Record an item of the sampler: a batch of indices, or one index."""
         batch = item if isinstance(item, (list, tuple, np.ndarray)) else [item]
         if not self._drawn and self.recorder.patch is not None:
-            self._order = order_given(self.recorder.patch, self.loader.sampler)
+            self._order = order_of(self.loader.sampler, self.recorder.patch)
         self._batches.append(batch)
         self._drawn += 1
         self._samples += len(batch)

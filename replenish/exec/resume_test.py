@@ -60,11 +60,8 @@ class ResumeTest:
         Raises:
             ValueError: A run failed, or drew no training batches.
         """
-        scratch = Path(tempfile.mkdtemp(prefix="replenish-resume-"))
-        try:
-            return self._run(scratch, report)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix="replenish-resume-", ignore_cleanup_errors=True) as scratch:
+            return self._run(Path(scratch), report)
 
     def _run(self, scratch: Path, report: Callable[[str], None]) -> Audit:
         report("running the script without a stop")

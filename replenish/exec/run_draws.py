@@ -80,11 +80,6 @@ class RecordedLoader:
         """The other passes that drew something."""
         return [each for each in self.passes if not each.training and len(each.drawn.sizes)]
 
-    def identity(self) -> Identity | None:
-        """Return which samples the positions of its dataset are; None if unknown."""
-        known = self.promise.get("identity")
-        return None if known is None else Identity(known["root"], known["root_size"], self.arrays.get("samples"))
-
     def record(self, passes: Sequence[RecordedPass]) -> Record:
         """Return the record of some of its passes, for an audit."""
         drawn = [each.drawn for each in passes]
@@ -92,7 +87,9 @@ class RecordedLoader:
         number = self.facts["num_samples"]
         if is_stream or number is None:
             number = 1 + max(int(each.samples.max()) for each in drawn)
-        return Record(drawn, number, is_stream, identity=self.identity(), weights=self.arrays.get("weights"))
+        root = self.promise.get("identity")
+        identity = None if root is None else Identity(**root, samples=self.arrays.get("samples"))
+        return Record(drawn, number, is_stream, identity=identity, weights=self.arrays.get("weights"))
 
     def claim(self) -> Claim:
         """Return what it promises."""
