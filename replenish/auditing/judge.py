@@ -64,7 +64,7 @@ def judge(
             sampled = claim.replicas > 1 or compared is not records
             # The ranks together draw all samples, unless more ranks are on other machines.
             replicas = claim.replicas if claim.replicas > len(records) else 1
-            # The noise law is that of one rank's batches, not of the joined ones: no config.
+            # The joined batches do not follow the noise law, which is for one rank's batches: drop the config.
             claim = replace(claim, replicas=replicas, config=None, chosen=claim.chosen and not sampled)
     whole = coverage(record, claim, elsewhere, len(records))
     epochs = repetition(record, claim)

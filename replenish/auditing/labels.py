@@ -90,7 +90,7 @@ def label_mixing(record: Record, labels: np.ndarray[Any, Any], copies: int = 1) 
 
 
 def _displacement(record: Record) -> int | None:
-    """Estimate the size of a stream's shuffle buffer from how far apart two epochs put neighbours; None if unchanged.
+    """Estimate a stream's shuffle buffer from how far neighbours in one epoch are apart in another; None if they stay.
 
     In a buffer of M an item waits for a time that is exponential with mean M. The distance in one epoch between two
     neighbours of another epoch is the sum of four such waits, two of each sign. The median of its absolute value is
@@ -130,7 +130,7 @@ class _BufferLaw:
         return self._others * float(np.sum(self._share / (1 + (self._angle * buffer) ** 2)))
 
     def buffer_for(self, target: float) -> int:
-        """Return the smallest buffer with at most this excess; at most the number of samples."""
+        """Return the smallest buffer with at most this excess, or the number of samples if none is large enough."""
         if self.excess(1.0) <= target:
             return 1
         if self.excess(self._number) > target:

@@ -86,7 +86,7 @@ def noise(record: Record, claim: Claim) -> Finding | None:
     numbers = int(np.clip(_VALUES // len(draws.samples), 8, 128))
     found = spectrum_of(draws, numbers)
     expected = expected_density(law, draws.steps)
-    # A pool that has just been filled is not yet in its steady state. Below one cycle per epoch, this shows.
+    # A pool that was just filled is not yet in its steady state, which changes the noise below one cycle per epoch.
     first = 0 if law.block is not None else len(record.passes) - 1
     edges = np.unique(np.round(np.geomspace(1, len(expected) + 1, 9)).astype(int)) - 1
     worst, text = 0.0, ""

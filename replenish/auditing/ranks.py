@@ -18,7 +18,7 @@ def joined(records: list[Record]) -> tuple[list[Record], Record]:
     """Return the records of the ranks with one numbering of the samples, and a record of all ranks together.
 
     Ranks that each have a Subset of one dataset are compared by the samples of that dataset. Every process makes its
-    own dataset object, so objects that may hold the same samples are assumed to; see `one_dataset_known`.
+    own dataset object, so two objects that may hold the same samples count as one dataset; see `one_dataset_known`.
     """
     records = _in_one_numbering(records)
     passes = []
@@ -116,7 +116,7 @@ def ranks(records: list[Record], claim: Claim) -> Finding:
 
 
 def ranks_of_unknown_data(found: Finding) -> Finding:
-    """Return the finding for ranks whose datasets may differ, of which `ranks` could only compare positions."""
+    """Return the finding for ranks whose datasets may differ: `ranks` could compare only their positions."""
     text = (
         f"{found.numbers['shared']:.2%} of the positions of an epoch are drawn by more than one of the "
         f"{found.numbers['ranks']} ranks, whose datasets show nothing to compare them by: unless each rank has data of "
@@ -138,8 +138,8 @@ def drawn_samples(record: Record) -> Int64Array:
 def leak(trained: Record, other: Record, name: str, level: str) -> Finding | None:
     """Check whether two loaders draw the same samples; None if that cannot be known.
 
-    It compares samples of the root dataset, which it finds through `Subset.indices`, not positions. A leak gets the
-    given level.
+    It compares not positions but the samples of the root dataset, which it finds through `Subset.indices`. A leak gets
+    the given level.
     """
     if trained.is_stream != other.is_stream:
         return None
@@ -154,14 +154,14 @@ def leak(trained: Record, other: Record, name: str, level: str) -> Finding | Non
     numbers: dict[str, int | float] = {"shared": len(both), "samples": len(two)}
     if not len(both):
         return Finding("leak", OK, f"None of the {len(two)} samples of {name} is trained with.", numbers)
-    # An evaluation that a script does not name may be meant to measure the training.
+    # An evaluation in a script may measure the training on purpose.
     meaning = "its results say nothing about new data" if level == FAULT else "a leak, unless it measures the training"
     text = f"{len(both)} of the {len(two)} samples of {name} are trained with too, such as sample {both[0]}: {meaning}."
     return Finding("leak", level, text, numbers)
 
 
 def elsewhere(record: Record, others: list[Record]) -> Int64Array | None:
-    """Return the positions of a record's dataset that other loaders draw, or None."""
+    """Return the positions of a record's dataset that other loaders draw; None if no other loader is over it."""
     identity = record.identity
     if identity is None:
         return None

@@ -129,7 +129,7 @@ def _read(
     at_most: int,
     owner: Any = None,
 ) -> list[Epoch]:
-    """Return the passes, each cut off at `at_most` samples; `owner` is the sampler that has an `epoch`."""
+    """Return the passes, each cut off at `at_most` samples; `owner` is the sampler with an `epoch`, if any."""
     passes = []
     for epoch in range(epochs):
         if before_epoch is not None:
@@ -181,7 +181,7 @@ def uncollated(item: Any) -> Any:
 
 @contextmanager
 def preserved_state(loader: Any) -> Iterator[None]:
-    """Restore at the end global random states, and the generators and epochs of a loader's samplers and dataset."""
+    """Restore global random states at the end, and the generators and epochs of a loader's samplers and dataset."""
     with ExitStack() as undo:
         undo.callback(random.setstate, random.getstate())
         undo.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002  # the user's global state, not ours

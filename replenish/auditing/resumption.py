@@ -55,7 +55,7 @@ def compare_resumed(
         return Finding(name, FAULT, text, numbers)
     first = next((place for place, same in enumerate(equal) if not same), len(equal))
     start, end = _epoch_of(reference, saved)
-    # The interrupted epoch has its batches before the checkpoint and the first epoch after the resume.
+    # The interrupted epoch: its batches before the checkpoint, and the first epoch after the resume.
     seeded = all(_same(one, other) for one, other in zip(whole, before, strict=False))
     rest = resumed[0]
     seen = _count((whole if seeded else before)[start:saved])
@@ -95,7 +95,7 @@ def _same(one: Int64Array, other: Int64Array) -> bool:
 
 
 def _step_of(shares: Sequence[Int64Array], whole: Sequence[Int64Array], near: int) -> int | None:
-    """Return the step, the nearest to `near`, from which the batches contain the shares of a process; None if none."""
+    """Return the step nearest to `near` from which the batches contain a process's shares; None if there is none."""
 
     def are_of(step: int) -> bool:
         batches = whole[step : step + len(shares)]

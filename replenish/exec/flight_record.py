@@ -83,7 +83,7 @@ def finish_record(file: Path) -> int:
 
 
 def finish_record_of_exec() -> str:
-    """Finish the record of a run with an order once all processes have closed their logs, and return a line on it."""
+    """Finish the record of a run with an order once all processes have closed their logs; return a line about it."""
     parts = Path(AuditTask.from_environment().records)
     file = parts.with_name(parts.name.removesuffix(".parts"))
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
@@ -104,7 +104,7 @@ def _append_pass(path: Path, one: RecordedPass, start: int | None) -> int | None
 
 
 def _known_order(one: RecordedPass, start: int | None) -> dict[str, Any] | None:
-    """Return an order and a step that draw exactly what the pass drew; None if no order is known that does."""
+    """Return an order and a step that draw exactly what the pass drew; None if there are none."""
     if one.order is None:
         return None
     drawn = one.drawn

@@ -48,7 +48,7 @@ def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
 def order_of(sampler: Any, patch: ShufflePatch | None = None) -> dict[str, Any] | None:
     """Return the order of a sampler, the steps at which a pass may begin, and its share; None if it has no order.
 
-    It is one of this library's batch samplers, or one whose shuffling `patch` replaces and whose pass has begun.
+    The sampler is one of this library's batch samplers, or one whose shuffling `patch` replaces, after a pass began.
     """
     if patch is not None and (found := patch.latest_pass(sampler)) is not None:
         order, step, sizes = found

@@ -58,7 +58,7 @@ class Recorder:
         self.order = itertools.count()  # numbers new loaders and passes in one sequence
         self._observed: dict[int, weakref.ref[Any]] = {}  # samplers, by their ids
         self._seen: list[tuple[weakref.ref[Any], _Loader]] = []
-        self._open: list[_Pass] = []
+        self._open: list[_Pass] = []  # each loader's passes that have begun, until its next one begins
         self._trained: dict[int, _Pass] = {}  # passes that handed out a batch since the last step of an optimizer
         self._latest: list[_Pass] = []  # the passes whose batches the latest step used
         self._optimizers_seen = False
@@ -86,7 +86,7 @@ class Recorder:
         return entry
 
     def write(self, header: dict[str, Any], payload: bytes = b"") -> None:
-        """Append a chunk to this process's log; the first one says which process it is."""
+        """Append a chunk to this process's log; the first one identifies the process."""
         if not self.active:
             return
         with self._lock:
@@ -231,13 +231,6 @@ class Recorder:
         self._batches += 1
         self._trained[id(current)] = current
 
-    def finished(self, current: _Pass) -> None:
-        """Record that a pass is over."""
-        if current in self._open:
-            self._open.remove(current)
-        if current.training:
-            current.loader.whole += 1
-
     def _stop_run(self, after: int) -> None:
         found, changed = self._look_for_checkpoints()
         self._changes = self._changes + 1 if changed else 0
@@ -354,9 +347,9 @@ class _Pass:
         """Record that the pass reached its end."""
         if not self.is_done:
             self.is_done = True
-            self.recorder.finished(self)
+            if self.training:
+                self.loader.whole += 1
             self.flush()
-            self.recorder._open.append(self)  # its last batches are still to be handed out
 
     def flush(self) -> None:
         """Write what was drawn since the last time."""
@@ -394,7 +387,7 @@ class _Pass:
 
 
 class _Follower(Iterator[Any]):
-    """Records each item of a sampler's iterator. It has the iterator's state, if there is one, for torchdata."""
+    """A sampler's iterator that records each item. It passes on the state that torchdata asks an iterator for."""
 
     def __init__(self, current: _Pass, items: Iterator[Any]) -> None:
         self._pass, self._items = current, items

@@ -32,7 +32,7 @@ def recorded_run(words: Sequence[str], kept: Path | None = None, **limits: Any) 
     """Run a command, and yield its exit code and the folder with the draws of its loaders.
 
     Under torchrun the processes of a machine share the folder, and the first one waits for the others. The folder is
-    removed at the end, unless it is `kept`: the caller removes that, so that a run which is killed leaves it.
+    removed at the end. Only `kept` is not: a run that is killed leaves it, and the caller removes it.
     """
     shared = _shared_folder()
     folder = kept or shared or Path(tempfile.mkdtemp(prefix="replenish-audit-"))

@@ -47,7 +47,7 @@ def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def find_leftovers(folder: str, since: float, until: float, *, ignored: str) -> list[str]:
-    """Return the files below a folder that were written in some time: perhaps checkpoints, from which a run resumes.
+    """Return the files below a folder that were written between two times: perhaps checkpoints to resume from.
 
     Args:
         folder: The folder.

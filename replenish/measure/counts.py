@@ -187,7 +187,7 @@ def _draws(batches: Iterator[Int64Array], batch_size: int) -> Iterator[tuple[Int
 
 
 class _Classes:
-    """The class counts of every batch, and over the parts of an epoch."""
+    """Counts the classes in every batch, and in every part of an epoch."""
 
     def __init__(self, order: Order, labels: npt.ArrayLike) -> None:
         self._labels = checks.whole_numbers("labels", labels, order.num_samples)

@@ -38,7 +38,7 @@ class MeasuredGaps:
 
     def survival(self, epochs: ArrayLike) -> Floats:
         """Return the fraction of the gaps that are longer than so many effective epochs."""
-        longer = np.append(np.cumsum(self.counts[::-1])[::-1], 0)  # of at least 0, 1, ... steps
+        longer = np.append(np.cumsum(self.counts[::-1])[::-1], 0)  # gaps of at least 0, 1, ... steps
         whole = np.floor(checks.reals("epochs", epochs) * self.steps_per_epoch + 1e-9).astype(np.int64) + 1
         return np.asarray(longer[np.clip(whole, 0, len(longer) - 1)] / max(longer[0], 1))
 
@@ -96,7 +96,7 @@ class GapCounter:
         before = np.empty_like(steps)
         before[1:] = steps[:-1]
         before[~again] = self._last[samples[~again]]
-        last = np.ones(len(samples), dtype=np.bool_)  # of each sample
+        last = np.ones(len(samples), dtype=np.bool_)  # whether a draw is its sample's last
         last[:-1] = ~again[1:]
         self._last[samples[last]] = steps[last]
         gaps = (steps - before)[before >= 0]

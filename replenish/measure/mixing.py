@@ -118,7 +118,7 @@ def measure_mixing(
 
 
 def _spread(order: Order, codes: npt.NDArray[np.intp], start: int, stop: int) -> tuple[float, float]:
-    """Return the mean over batches of distinct labels and of the distance from the labels of all data."""
+    """Return the mean number of distinct labels in a batch, and the mean distance of its labels from all data's."""
     overall = np.bincount(codes) / len(codes)
     distinct = distance = 0.0
     for batch in order.batches(start, stop):

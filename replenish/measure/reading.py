@@ -38,7 +38,7 @@ class Epoch:
 
     @classmethod
     def of(cls, batches: Sequence[Int64Array], **rest: Any) -> Epoch:
-        """Return the epoch of these batches."""
+        """Make an epoch of batches."""
         return cls(np.concatenate(batches), np.array([len(batch) for batch in batches], dtype=np.int64), **rest)
 
     def batches(self) -> list[Int64Array]:

@@ -153,6 +153,6 @@ def expected_density(law: NoiseLaw, steps: int) -> Floats:
     strong = np.flatnonzero(where > 0)
     strong = strong[np.argsort(-powers[strong])[:_LINES]]
     frequencies = np.arange(1, steps // 2 + 1) / steps
-    for line, power in zip(where[strong], powers[strong], strict=True):  # each half at f and half at -f
+    for line, power in zip(where[strong], powers[strong], strict=True):  # half of the power is at -f
         smeared += power / 2 * (fejer(frequencies - line, steps) + fejer(frequencies + line, steps))
     return smeared

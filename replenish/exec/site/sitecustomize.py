@@ -87,5 +87,5 @@ _run_the_next_sitecustomize()
 if os.environ.get("REPLENISH_EXEC") or os.environ.get("REPLENISH_RECORD"):
     os.environ.setdefault("REPLENISH_EXEC_FIRST", str(os.getpid()))  # inherited by the processes that this one starts
     sys.meta_path.insert(0, _WaitForLoaders())
-    if "--multiprocessing-fork" not in sys.orig_argv:  # loader workers are many, and import what others import
+    if "--multiprocessing-fork" not in sys.orig_argv:  # the workers of loaders import nothing that others do not
         atexit.register(_write_sources)

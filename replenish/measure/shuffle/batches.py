@@ -191,7 +191,7 @@ def _composition(name: str, epochs: list[Epoch], population: Population, labelli
         variance += float(single.sum()) * population.inflation(epoch)
         independent += number / population.inflation(epoch)
         drawn_from += int(size.sum())
-    # Few small batches are often perfectly even, which the smooth law of `ratio` takes for impossible.
+    # A few small batches are often perfectly even by chance, which the smooth law of `ratio` takes for impossible.
     if independent < _FEWEST or drawn_from < _FEWEST_DRAWS or variance <= 0:
         return None
     text = f"How unevenly batches are made of {labelling.name}, against a uniform shuffle's"
@@ -241,7 +241,7 @@ def _successive(epochs: list[Epoch], population: Population) -> Effect:
 
 
 def _squares(epoch: Epoch) -> Floats:
-    """Return for each batch the sum over its samples of the squared number of their draws."""
+    """Return for each batch the sum of the squared counts of its samples."""
     if not epoch.repeats:
         return epoch.sizes.astype(np.float64)
     order = np.lexsort((epoch.samples, epoch.batch_of))

@@ -11,7 +11,7 @@ from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
 #: The significance level of the whole battery.
 SIGNIFICANCE = 1e-4
-#: The excess of a ratio, the correlation and the share of draws at which a finding becomes (a warning, a fault).
+#: Thresholds of a warning and a fault, for the excess of a ratio over 1, a correlation, and a share of the draws.
 RATIO, CORRELATION, SHARE = (0.1, 0.5), (0.05, 0.2), (0.01, 0.1)
 _POWER = 1.2816  # standard errors beyond the threshold for a power of 0.9
 _LARGE = 1e4  # from this shape on, the cube root of a gamma variable is normal to six digits

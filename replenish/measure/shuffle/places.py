@@ -213,7 +213,7 @@ def _places_of_common(one: Epoch, other: Epoch) -> tuple[Int64Array, Int64Array]
 
 
 def _together_again(one: Epoch, other: Epoch, num_samples: int) -> Effect | None:
-    """Count pairs of samples that share a batch in both epochs; None where too few samples were read in both."""
+    """Count pairs of samples that share a batch in both epochs; None if too few samples were read in both."""
     first, second = _places_of_common(one, other)
     before, after = one.batch_of[first], other.batch_of[second]
     again = _equal_values(before * len(other.sizes) + after)

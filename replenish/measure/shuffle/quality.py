@@ -37,7 +37,7 @@ _COMPARED = {
     REPLACEMENT: "draws in which every sample has the same part; repeats within an epoch are as meant",
     WEIGHTED: "independent draws with the frequencies that were observed",
 }
-_PADDING = 0.1  # fewer repeats than this part of independent draws' repeats are padding
+_PADDING = 0.1  # if repeats are rarer than this, relative to independent draws, they are padding
 _TOO_UNEQUAL = 0.1
 
 
