@@ -16,11 +16,7 @@ Booleans = NDArray[np.bool_]
 def coverage(record: Record, claim: Claim, elsewhere: Int64Array | None = None, ranks: int = 1) -> Finding:
     """Check which samples an epoch leaves out or repeats, and whether they are the same in every epoch.
 
-    Args:
-        record: What was drawn.
-        claim: What the loader promises.
-        elsewhere: The positions of this dataset that other loaders of the audit draw.
-        ranks: How many ranks the record joins.
+    `elsewhere` has the positions of this dataset that other loaders draw; the record joins so many `ranks`.
     """
     for problem in (_outside(record), _duplicates(record, claim), _not_whole(record, claim)):
         if problem is not None:

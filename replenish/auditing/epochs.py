@@ -119,10 +119,7 @@ def batch_sizes(record: Record) -> Finding:
 def shuffling(record: Record, claim: Claim, epochs_differ: bool) -> Finding | None:
     """Check whether the order is as random as a uniform shuffle; None if it is not shuffled or too short to tell.
 
-    Args:
-        record: What was drawn.
-        claim: What the loader promises.
-        epochs_differ: Whether the epochs differ. If not, only the first is judged.
+    Unless the epochs differ, only the first is judged.
     """
     passes = record.passes
     if record.is_stream or any((np.diff(each.samples) > 0).all() for each in passes):

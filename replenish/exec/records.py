@@ -18,12 +18,7 @@ CHANGES, SECONDS = 100, 0.5
 
 
 class RecordWriter:
-    """Writes the records of this process whenever they change, since the process may be killed.
-
-    Args:
-        folder: The folder of the run.
-        records: The `LoaderRecord`s of the process.
-    """
+    """Writes the `LoaderRecord`s of this process whenever they change, since the process may be killed."""
 
     def __init__(self, folder: str, records: Sequence[Any]) -> None:
         self.records = records

@@ -49,11 +49,7 @@ def read_sources(folder: str | os.PathLike[str]) -> dict[str, str]:
 def find_leftovers(folder: str, since: float, until: float, *, ignored: str) -> list[str]:
     """Return the files below a folder that were written between two times: perhaps checkpoints to resume from.
 
-    Args:
-        folder: The folder.
-        since: The earliest time.
-        until: The latest time.
-        ignored: A folder to leave out. Hidden folders and Python's caches are left out too.
+    The `ignored` folder is left out, and so are hidden folders and Python's caches.
     """
     found: list[str] = []
     looked_at = 0
