@@ -50,9 +50,9 @@ def order_of(sampler: Any, patch: ShufflePatch | None = None) -> dict[str, Any] 
 
     The sampler is one of this library's batch samplers, or one whose shuffling `patch` replaces, after a pass began.
     """
-    if patch is not None and (found := patch.latest_pass(sampler)) is not None:
-        order, step, sizes = found
-        return {"config": dict(order.config()), "steps": [step], "replicas": sizes.num_replicas, "rank": sizes.rank}
+    if patch is not None and (latest := patch.latest_pass(sampler)) is not None:
+        replacing, step, sizes = latest
+        return {"config": dict(replacing.config()), "steps": [step], "replicas": sizes.num_replicas, "rank": sizes.rank}
     order = getattr(sampler, "order", None)
     if not isinstance(order, Order):
         return None
