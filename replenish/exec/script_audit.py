@@ -31,8 +31,8 @@ _OTHER_RANKS = 120.0  # seconds in which the other processes of torchrun should 
 def recorded_run(words: Sequence[str], kept: Path | None = None, **limits: Any) -> Iterator[tuple[int, Path]]:
     """Run a command, and yield its exit code and the folder with the draws of its loaders.
 
-    Under torchrun the processes of a machine share the folder, and the first one waits for the others. The folder is
-    removed at the end. Only `kept` is not: a run that is killed leaves it, and the caller removes it.
+    Under torchrun the processes of a machine share the folder, and the first one waits for the others. A temporary
+    folder is removed at the end. The caller removes `kept`, so that it outlives a run that is killed.
     """
     shared = _shared_folder()
     folder = kept or shared or Path(tempfile.mkdtemp(prefix="replenish-audit-"))
