@@ -1,4 +1,4 @@
-"""What a loader really does, question by question: `replenish.audit`, and the judgement of recorded passes."""
+"""What a loader really does: `replenish.audit`, and the judgement of recorded passes."""
 
 from replenish.auditing.audit import audit as audit
 from replenish.auditing.judge import Audit as Audit

@@ -1,4 +1,4 @@
-"""`audit`: what does a loader really do?"""
+"""`audit`: report what a loader really does."""
 
 from __future__ import annotations
 
@@ -31,25 +31,26 @@ def audit(
     call_dataset: bool = True,
     at_most: int = 2**22,
 ) -> Audit:
-    """Say what a loader really does, with numbers and a level for each question: ok, warning or fault.
+    """Report what a loader really does: a finding per question, with a level (ok, warning or fault) and numbers.
 
-    It iterates over the loader itself, for some epochs. Of a `DataLoader` over a map-style dataset only the indices are
-    read; streams are read item by item, and items are identified by a hash. Global random states, random generators of
-    the samplers, and their epochs or positions are restored; other state that a sampler keeps is not. To record what a
-    script's own loop draws, and change nothing, use the command `replenish audit`.
+    It iterates over the loader for some epochs. From a `DataLoader` over a map-style dataset it reads only the indices.
+    It reads streams item by item, and identifies each item by a hash. At the end it restores global random states, the
+    samplers' random generators, and their epochs or positions, but no other state of a sampler. To record what a
+    script's own loop draws, without any change to it, use the command `replenish audit`.
 
     Args:
         loader: A torch `DataLoader`, sampler or batch sampler; an `Order`; or an iterable of batches of indices or of
-            items, which can be iterated once per epoch. A list of loaders is one for each rank. A dict of loaders by
-            name is the training first, then evaluations that should share no sample with it.
+            items that can be iterated once per epoch. A list has one loader for each rank. A dict has loaders by name:
+            first the training's, then those of evaluations, which should not share samples with it.
         epochs: How many epochs to read.
         labels: One label or length for each sample, or a function of an index (of an item, for streams).
-        before_epoch: Called with the epoch before each; `sampler.set_epoch`, if that is what the training does.
-        key: For streams, a function of an item that identifies it; default: a hash of all its contents.
+        before_epoch: A function called with the epoch's number before each epoch, such as `sampler.set_epoch`.
+        key: For streams, a function that returns what identifies an item; default: a hash of all its contents.
         batch_size: For streams that yield single items, how many make a batch.
-        call_dataset: Whether the dataset's first sample may be read, a few times, to see if augmentation repeats.
-        at_most: How many samples of an epoch are read at most, for streams without end; never less than four times as
-            many as the dataset says it has.
+        call_dataset: Whether the audit may read the dataset's first sample, a few times, to see if augmentation
+            repeats.
+        at_most: The largest number of samples to read per epoch, for streams without end. For a dataset with a length
+            the limit is at least four times that length.
 
     Example:
         >>> from replenish import RandomReshuffling
@@ -79,17 +80,12 @@ def audit(
         kind = type(loader[ranks.index(False)]).__name__
         raise TypeError(f"loader should be a list of loaders only, but got a {kind} among them")
     records = [recorded(each) for each in loader] if several else [recorded(loader)]
-    first = loader[0] if several else loader  # a list of lists is batches, one of loaders, samplers or orders is ranks
-    if records[0].is_stream:  # its items were counted while the others were read
+    first = loader[0] if several else loader  # a list of lists is batches; a list of loaders or orders is ranks
+    if records[0].is_stream:  # later ranks may have added items
         records = [replace(each, num_samples=len(items), items=list(items.values())) for each in records]
     claim = claim_of(first, records[0].num_samples, records[0].batch_size)
     evaluated = {name: recorded(each, None) for name, each in others.items()}
-    record, findings = judge(
-        records,
-        claim,
-        labels,
-        elsewhere=elsewhere(records[0], list(evaluated.values())),
-    )
+    record, findings = judge(records, claim, labels, elsewhere=elsewhere(records[0], list(evaluated.values())))
     if record.is_stream:
         findings += _kept(resuming(first, key, at_most))
     elif checks.boolean("call_dataset", call_dataset):

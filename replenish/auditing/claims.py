@@ -1,4 +1,4 @@
-"""What a loader claims to do: the order that its sampler promises, as far as its type and public attributes say."""
+"""What a loader claims to do: the order that the type and public attributes of its sampler promise."""
 
 from __future__ import annotations
 
@@ -18,28 +18,27 @@ from replenish.theory.order_laws import NoLawError, noise_law
 
 @dataclass(frozen=True)
 class Claim:
-    """What the types of a loader and its sampler promise: plain values, which a recorder can write as JSON."""
+    """What a loader promises. All values are plain, so that a recorder can write them as JSON."""
 
     name: str  # the sampler's class
-    # Whether samples may come more than once in an epoch, and others not at all; None if nothing says.
-    repeats: bool | None = None
-    fixed: bool | None = None  # whether all epochs are meant to be alike; None if nothing says
+    repeats: bool | None = None  # whether an epoch may repeat samples and leave out others; None if unknown
+    fixed: bool | None = None  # whether every epoch should have the same order; None if unknown
     set_epoch: str | None = None  # the class whose `set_epoch` must be called before each epoch, or None
-    replicas: int = 1  # among how many processes the samples are divided
-    workers: int = 0  # how many workers read for it
-    chosen: bool = False  # whether the sampler was given a list of the samples to draw
+    replicas: int = 1  # how many processes divide the samples
+    workers: int = 0  # the loader's worker processes
+    chosen: bool = False  # whether the sampler draws from a list of samples that it was given
     weighted: bool = False  # whether it draws by weights
-    copies: int = 1  # how often a sample is meant to be in its batch
-    is_order: bool = False  # whether it is an order of this library, so that what it does is intended
-    config: dict[str, Any] | None = None  # names the order whose noise law should hold
+    copies: int = 1  # how many times a batch should have each of its samples
+    is_order: bool = False  # whether it is an order of this library, which does everything on purpose
+    config: dict[str, Any] | None = None  # the config of the order whose noise law should hold
 
     def law(self) -> NoiseLaw | None:
-        """Return the law of the noise of the claimed order, or None where it is not known."""
+        """Return the noise law of the claimed order, or None if it is not known."""
         if self.config is None:
             return None
         try:
             return noise_law(order_from_config(self.config))
-        except (NoLawError, ValueError):  # it has no law, or its config names arrays that are not at hand
+        except (NoLawError, ValueError):  # it has no law, or needs arrays that its config only names
             return None
 
 

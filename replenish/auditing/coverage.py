@@ -1,4 +1,4 @@
-"""Which samples come: is any left out, drawn twice, or outside the dataset?"""
+"""Coverage: samples that an epoch leaves out or repeats, and indices outside the dataset."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ Booleans = NDArray[np.bool_]
 
 
 def coverage(record: Record, claim: Claim, elsewhere: Int64Array | None = None, ranks: int = 1) -> Finding:
-    """Ask which samples are never seen, or more than once, in an epoch, and whether they are always the same.
+    """Check which samples an epoch leaves out or repeats, and whether they are the same in every epoch.
 
-    `elsewhere` has the positions of this dataset that other loaders of the audit draw; `ranks` is how many ranks the
-    record has.
+    `elsewhere` has the positions of this dataset that other loaders draw; the record joins so many `ranks`.
     """
     for problem in (_outside(record), _duplicates(record, claim), _not_whole(record, claim)):
         if problem is not None:
@@ -78,7 +77,7 @@ def _outside(record: Record) -> Finding | None:
 
 
 def _duplicates(record: Record, claim: Claim) -> Finding | None:
-    """Find samples that a Subset lists twice, or that one epoch of a sampler without repeats draws twice."""
+    """Find samples that a Subset lists twice, or that a sampler without repeats draws twice in an epoch."""
     chosen = None if record.identity is None else record.identity.samples
     if chosen is not None:
         values, times = np.unique(chosen, return_counts=True)
@@ -99,7 +98,7 @@ def _duplicates(record: Record, claim: Claim) -> Finding | None:
 
 
 def _not_whole(record: Record, claim: Claim) -> Finding | None:
-    """Say what is known where no pass reached its end."""
+    """Report what is known if no pass reached its end; None if one did."""
     if record.whole_passes:
         return None
     drawn = len(np.unique(np.concatenate([each.samples for each in record.passes])))
@@ -114,7 +113,7 @@ def _not_whole(record: Record, claim: Claim) -> Finding | None:
 
 
 def _alike(counts: Int64Array, record: Record, claim: Claim, what: str) -> tuple[str, str]:
-    """Judge epochs that all have every sample, and each as often as the others have it."""
+    """Judge epochs that leave out no sample, and draw each sample equally often in every epoch."""
     number, least, most = len(counts), counts.min(), counts.max()
     if most == 1:
         return OK, f"Every one of the {number} {what} comes once in every epoch."
@@ -156,7 +155,7 @@ def _left_out(
                 f"does a validation have the rest?"
             )
         return WARNING, f"The same {len(never)} of {number} {what} are never seen: is this a subset on purpose?"
-    expected = number * float(np.prod(each / number))  # if each epoch leaves out others at random
+    expected = number * float(np.prod(each / number))  # if each epoch left out a random choice
     level = WARNING if len(never) > expected + 6 * np.sqrt(expected) + 6 or len(never) > number / 2 else OK
     return level, (
         f"{each.mean():.0f} of {number} {what} are left out of an epoch, others each time; {len(never)} were never "

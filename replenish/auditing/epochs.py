@@ -1,4 +1,4 @@
-"""Do epochs differ, is each of them shuffled well, and are batches of one size?"""
+"""Whether epochs differ, whether they are well shuffled, and whether all batches have the same size."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from replenish.measure.findings import FAULT, LEVELS, OK, WARNING, Finding
 from replenish.measure.reading import Epoch
 from replenish.measure.shuffle.quality import RELATED, REPLACEMENT, WEIGHTED, ShuffleQuality, quality_of_epochs
 
-_CERTAIN = 23.0  # log of 1e10: among so many possible orders, two equal ones are not chance
+_CERTAIN = 23.0  # log(1e10): with that many possible orders, two equal ones are not a coincidence
 _MOST_PASSES = 64
-_SHORT = 4.0  # times that a sample of a short batch may count
+_SHORT = 4.0  # a sample of a short batch may count this many times as much as one of a full batch
 _FEWEST_DRAWS, _FEWEST_BATCHES = 400, 8
 _MOST_DRAWS = 2**20
-_NAMED = 3  # effects
+_NAMED = 3  # how many effects the finding names
 
 
 def repetition(record: Record, claim: Claim) -> Finding:
-    """Ask whether every epoch has another order than all the others."""
+    """Check whether every epoch has an order of its own."""
     orders = [each.samples for each in record.passes[:_MOST_PASSES]]
     same = {
         (one, other): _equal_share(orders[one], orders[other])
@@ -60,16 +60,13 @@ def _set_epoch(record: Record, claim: Claim) -> str:
     numbers = {each.number for each in record.passes}
     if len(numbers) > 1:
         return f"{claim.set_epoch}.set_epoch was called without effect."
-    if (epoch := numbers.pop()) is not None:
-        return (
-            f"its {claim.set_epoch} was at epoch {epoch} in all of them; call {claim.set_epoch}.set_epoch(epoch) "
-            f"before every epoch, with its number."
-        )
-    return f"call {claim.set_epoch}.set_epoch(epoch) before every epoch, with its number."
+    advice = f"call {claim.set_epoch}.set_epoch(epoch) before every epoch, with its number."
+    epoch = numbers.pop()
+    return advice if epoch is None else f"its {claim.set_epoch} was at epoch {epoch} in all of them; {advice}"
 
 
 def _possible_orders(length: int, number: int) -> float:
-    """Return the log of how many orders there are of so many draws of `number` samples."""
+    """Return the log of the number of orders in which `length` of `number` samples can come."""
     places = np.arange(min(length, number, 64))
     return float(np.log(np.maximum(number - places, 1)).sum())
 
@@ -96,7 +93,7 @@ def _shared_batches(record: Record) -> float:
 
 
 def batch_sizes(record: Record) -> Finding:
-    """Ask whether batches are of one size."""
+    """Check whether all batches have the same size."""
     usual = record.batch_size
     sizes = [each.sizes for each in record.passes]
     numbers: dict[str, int | float] = {
@@ -120,16 +117,13 @@ def batch_sizes(record: Record) -> Finding:
 
 
 def shuffling(record: Record, claim: Claim, epochs_differ: bool) -> Finding | None:
-    """Ask whether the order is as random as a uniform shuffle; None where there is none, or too little of it.
+    """Check whether the order is as random as a uniform shuffle; None if it is not shuffled or too short to tell.
 
-    Args:
-        record: What was drawn.
-        claim: What the loader promises.
-        epochs_differ: Whether the epochs were found to differ: otherwise only the first is judged.
+    Unless the epochs differ, only the first is judged.
     """
     passes = record.passes
     if record.is_stream or any((np.diff(each.samples) > 0).all() for each in passes):
-        return None  # items are numbered as they come; what is not shuffled is the epochs' question
+        return None  # the items of a stream are numbered as they come; `repetition` reports what is not shuffled
     samples, number = _numbered(passes, record.num_samples)
     most = _MOST_DRAWS // len(passes)
     epochs = [_first(drawn, each.sizes, most) for drawn, each in zip(samples, passes, strict=True)]
@@ -149,7 +143,7 @@ def shuffling(record: Record, claim: Claim, epochs_differ: bool) -> Finding | No
 
 
 def _numbered(passes: list[Epoch], num_samples: int) -> tuple[list[Int64Array], int]:
-    """Return the samples, and how many there are; of a fixed part of the dataset, numbered within the part."""
+    """Return the samples of each pass and their number, renumbered if every pass draws the same part of the dataset."""
     whole = [np.unique(each.samples) for each in passes if each.whole]
     if len(whole) > 1 and len(whole[0]) < num_samples and all(np.array_equal(whole[0], each) for each in whole[1:]):
         known = np.unique(np.concatenate([each.samples for each in passes]))

@@ -1,4 +1,4 @@
-"""Samples that have no index, identified by a hash of their contents."""
+"""Hashes of contents, which identify samples that have no index."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 
 def item_hash(item: Any) -> bytes:
-    """Return a short hash of an item: of its numbers, strings and arrays, however they are nested."""
+    """Return a short hash of an item's numbers, strings and arrays, however they are nested."""
     state = hashlib.blake2b(digest_size=12)
     _update(state, item)
     return state.digest()
 
 
 def sample_hashes(batch: Any) -> list[bytes]:
-    """Return the hash of each sample of a collated batch; of the whole batch if it does not say how many it has."""
+    """Return the hash of each sample of a collated batch, or one of the whole batch if its columns differ in length."""
     leaves = list(_leaves(batch))
     lengths = {len(leaf) for leaf in leaves}
     if len(lengths) != 1 or not leaves:
@@ -58,5 +58,5 @@ def _update(state: Any, item: Any) -> None:
         state.update(f"{array.dtype}{array.shape}".encode())
         state.update(pickle.dumps(array.tolist()) if array.dtype.hasobject else np.ascontiguousarray(array).tobytes())
     else:
-        state.update(pickle.dumps(item))  # written only, never read
+        state.update(pickle.dumps(item))  # only hashed, never loaded
     state.update(b"\0")

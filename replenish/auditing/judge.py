@@ -1,4 +1,4 @@
-"""All questions asked of the records of a loader: the judgement that `audit` and the command share."""
+"""`judge`: all findings on the records of a loader, for `audit` and for the command."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from replenish.measure.findings import OK, Finding, Findings
 
 @dataclass(frozen=True, repr=False)
 class Audit(Findings):
-    """What `audit` found; print it, show it in a notebook, or take `to_dict` for JSON.
+    """The result of an audit. Print it, show it in a notebook, or take `to_dict()` for JSON.
 
     Attributes:
-        subject: What was audited, in a line.
+        subject: What was audited, in one line.
         findings: One for each question that could be asked.
     """
 
@@ -38,16 +38,16 @@ def judge(
     *,
     elsewhere: Int64Array | None = None,
 ) -> tuple[Record, list[Finding]]:
-    """Ask every question of what a loader drew.
+    """Judge what a loader drew, question by question.
 
     Args:
-        records: Its record, or those of all ranks.
+        records: The loader's record, or one for each rank.
         claim: What the loader promises.
         labels: One label or length for each sample, or a function of an index or item.
         elsewhere: The positions of its dataset that other loaders of the run draw.
 
     Returns:
-        The record of all ranks together, or rank 0's where their datasets may differ; and the findings.
+        The record of all ranks together, or rank 0's if their datasets may differ; and the findings.
     """
     findings: list[Finding | None] = []
     record = shuffled = records[0]
@@ -59,16 +59,17 @@ def judge(
         else:
             findings.append(divided)
             record = compared[0] if all_equal(compared) else together
-            if compared is records:  # else each rank has data of its own, and shuffles those
+            if compared is records:  # otherwise each rank has data of its own, and only shuffles those
                 shuffled = record
             sampled = claim.replicas > 1 or compared is not records
-            # Together they have all samples, unless others are on other machines; the law is of one rank's batches.
+            # The ranks together draw all samples, unless more ranks are on other machines.
             replicas = claim.replicas if claim.replicas > len(records) else 1
+            # The joined batches do not follow the noise law, which is for one rank's batches: drop the config.
             claim = replace(claim, replicas=replicas, config=None, chosen=claim.chosen and not sampled)
     whole = coverage(record, claim, elsewhere, len(records))
     epochs = repetition(record, claim)
     findings += [whole, epochs, batch_sizes(record)]
-    if "outside" in whole.numbers:  # the other questions have no answer
+    if "outside" in whole.numbers:  # the other questions cannot be answered
         return record, [found for found in findings if found is not None]
     findings.append(shuffling(shuffled, claim, epochs_differ=epochs.level == OK))
     if labels is not None:

@@ -1,4 +1,4 @@
-"""Are labels, or lengths, mixed along the stream, and does every class get its share of the draws?"""
+"""Whether labels or lengths are well mixed, and whether every class gets its share of the draws."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from replenish.measure.spectrum import batch_means, random_signs
 
 Labels = ArrayLike | Callable[[Any], Any]
 
-_CONTRASTS = 8  # of classes, random ones
-_MIXED = 0.1  # the excess over a good shuffle that a buffer is asked to stay below
+_CONTRASTS = 8  # random contrasts between classes
+_MIXED = 0.1  # labels count as mixed below this excess over a good shuffle
 _MOST_CLASSES = 2**12
-_ENOUGH = 25.0  # expected draws: to get none of them by chance has a probability of 1e-11
-_STARVED = 0.1  # of its share
+_ENOUGH = 25.0  # expected draws: the probability of none by chance is 1e-11
+_STARVED = 0.1  # a class is starved if it gets less than this part of its share
 
 
 def label_values(record: Record, labels: Labels) -> np.ndarray[Any, Any]:
-    """Return the label of each sample, and refuse labels that do not fit."""
+    """Return the label of each sample; raise if the labels do not fit the record."""
     if callable(labels):
         asked = record.items if record.is_stream else range(record.num_samples)
         labels = [labels(each) for each in asked]
@@ -41,11 +41,11 @@ def label_values(record: Record, labels: Labels) -> np.ndarray[Any, Any]:
 
 
 def _contrasts(values: np.ndarray[Any, Any]) -> Floats:
-    """Return a number for each sample, several times over: random contrasts of classes, or the values themselves."""
+    """Return columns with a number for each sample: random contrasts between classes, or the values themselves."""
     kinds, codes = np.unique(values, return_inverse=True)
     if len(kinds) < 2:
         return np.empty((len(values), 0))
-    if values.dtype.kind == "f" or len(kinds) > _MOST_CLASSES:  # lengths, say: how long, not which
+    if values.dtype.kind == "f" or len(kinds) > _MOST_CLASSES:  # such as lengths: their size matters
         numbers = (values if values.dtype.kind in "iuf" else codes).astype(np.float64)[:, None]
     elif len(kinds) == 2:
         numbers = codes.astype(np.float64)[:, None]
@@ -56,17 +56,17 @@ def _contrasts(values: np.ndarray[Any, Any]) -> Floats:
 
 
 def label_mixing(record: Record, labels: np.ndarray[Any, Any], copies: int = 1) -> Finding:
-    """Ask whether a batch is as mixed as one drawn from all samples at random, each `copies` times.
+    """Check whether a batch is as mixed as a random draw from all samples, with `copies` of each.
 
-    Its measure is the mean square of a batch's mean label over that of a good shuffle: 1 if well mixed, up to the batch
-    size if a batch is all alike.
+    The measure is the mean square of a batch's mean label, relative to a good shuffle: 1 if well mixed, up to the batch
+    size if all labels of a batch are equal.
     """
     values = _contrasts(labels)
     if not values.shape[1]:
         return Finding("labels", OK, "All labels are the same.", {})
     draws = record.draws()
     weights = np.bincount(draws.samples, minlength=record.num_samples) / len(draws.samples)
-    values = values - weights @ values  # off the mean of what is drawn, weights and all
+    values = values - weights @ values  # relative to the mean over all draws
     means = batch_means(draws, values)
     spread_drawn = weights @ values**2
     left = (record.num_samples - draws.sizes[:, None]) / max(record.num_samples - 1, 1)
@@ -76,10 +76,10 @@ def label_mixing(record: Record, labels: np.ndarray[Any, Any], copies: int = 1) 
     chance = 6 * math.sqrt(2 / draws.steps)
     if excess < max(_MIXED, chance):
         return Finding("labels", OK, f"Labels are mixed as by a good shuffle (spread {1 + excess:.2f}).", numbers)
-    # In the order in which the samples are kept; a stream's is nearly that of its first epoch.
-    passed = _Passed(values[record.passes[0].samples] if record.is_stream else values, record.batch_size)
-    wanted = passed.buffer_for(_MIXED)
-    now = _displacement(record) if record.is_stream else passed.buffer_for(excess)
+    # The values in the order in which the samples are stored. For a stream, its first epoch is close to that order.
+    law = _BufferLaw(values[record.passes[0].samples] if record.is_stream else values, record.batch_size)
+    wanted = law.buffer_for(_MIXED)
+    now = _displacement(record) if record.is_stream else law.buffer_for(excess)
     numbers["buffer_wanted"] = wanted
     text = f"Labels come in bunches: the mean of a batch varies {1 + excess:.3g} times as much as after a good shuffle"
     if now is not None:
@@ -90,11 +90,11 @@ def label_mixing(record: Record, labels: np.ndarray[Any, Any], copies: int = 1) 
 
 
 def _displacement(record: Record) -> int | None:
-    """Return the size of the buffer by which two epochs of a stream differ, or None if they do not differ.
+    """Estimate a stream's shuffle buffer from how far neighbours in one epoch are apart in another; None if they stay.
 
-    In a buffer of M an item waits for a time that is exponential with mean M. Two neighbours of one epoch are apart in
-    another by four such waits, two with each sign: by 1.146 M in the median. The median of neighbours does not change
-    where whole shards come in another order.
+    In a buffer of M an item waits for a time that is exponential with mean M. The distance in one epoch between two
+    neighbours of another epoch is the sum of four such waits, two of each sign. The median of its absolute value is
+    1.146 M. Whole shards in another order do not change this median.
     """
     if len(record.passes) < 2:
         return None
@@ -109,27 +109,28 @@ def _displacement(record: Record) -> int | None:
     return None if apart <= 1 else round(apart / 1.146)
 
 
-class _Passed:
-    """What a shuffle buffer lets through of the bunches of labels.
+class _BufferLaw:
+    """How unevenly a shuffle buffer mixes the labels of a stream.
 
-    By the law of the pool, a buffer of M lets 1 / (1 + (w M)^2) of the power at w a sample through. What gets through
-    of the labels' power in their own order adds (B - 1) times its share to the spread of a batch of B.
+    By the law of the pool, a buffer of M passes 1 / (1 + (w M)^2) of the power at the angle w per sample. The passed
+    share of the stored labels' power, times B - 1, is the excess spread of a batch of B.
     """
 
     def __init__(self, values: Floats, batch_size: int) -> None:
         self._number, self._others = len(values), batch_size - 1
         power = (np.abs(np.fft.rfft(values, axis=0)[1:]) ** 2).sum(axis=1)
         self._angle = 2 * np.pi * np.arange(1, len(power) + 1) / len(values)
-        # Shuffled labels have the same power everywhere, which is taken off; of the rest, what is slow against a batch.
+        # Subtract the power of shuffled labels, which is the same at all angles. Of the rest, only power that varies
+        # slowly within a batch counts.
         half = self._angle * batch_size / 2
         self._share = np.maximum(power / power.sum() - 1 / len(power), 0) * (np.sin(half) / half) ** 2
 
     def excess(self, buffer: float) -> float:
-        """Return by how much the spread exceeds that of a good shuffle."""
+        """Return the excess of the spread over a good shuffle's."""
         return self._others * float(np.sum(self._share / (1 + (self._angle * buffer) ** 2)))
 
     def buffer_for(self, target: float) -> int:
-        """Return the smallest buffer with at most such an excess, or the number of samples."""
+        """Return the smallest buffer with at most this excess, or the number of samples if none is large enough."""
         if self.excess(1.0) <= target:
             return 1
         if self.excess(self._number) > target:
@@ -142,7 +143,7 @@ class _Passed:
 
 
 def class_shares(record: Record, labels: np.ndarray[Any, Any], claim: Claim) -> Finding | None:
-    """Ask whether a class comes much more rarely than both its share of the samples and an equal share.
+    """Check whether a class is drawn far less often than its share of the samples, or an equal share if that is less.
 
     None if labels are not classes, or if every class gets its share.
     """

@@ -1,4 +1,4 @@
-"""When does a sample come again: its gaps, and the noise that they make, beside known orders."""
+"""The gaps between visits of a sample, and the noise that they cause, compared with known orders."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from replenish.measure.findings import OK, WARNING, Finding
 from replenish.measure.gaps import gaps_of
 from replenish.measure.spectrum import expected_density, spectrum_of
 
-_FEW = 30  # gaps: too few to know their spread
-_UNSURE = 2.5  # standard errors, within which a name could be another
-_VALUES = 2**25  # how many values the spectrum may cost
-_CERTAIN = 8.0  # standard errors, of one sample of a distribution with long tails, eight times over
+_FEW = 30  # with fewer gaps, their spread is not known
+_UNSURE = 2.5  # standard errors within which another description could hold
+_VALUES = 2**25  # how many values the spectrum may take
+_CERTAIN = 8.0  # standard errors: eight bands are tested, and the tails are long
 
 
 def gaps(record: Record) -> Finding:
-    """Ask how long a sample waits for its next visit, and whose regularity that is."""
+    """Report how long a sample waits for its next visit, and which known order has gaps about as regular."""
     draws = record.draws()
     found = gaps_of(draws)
     number = int(found.counts.sum())
@@ -43,7 +43,7 @@ def gaps(record: Record) -> Finding:
 
 
 def _likeness(relative: float, error: float, reshuffled: float, independent: float) -> str | None:
-    """Say whose gaps have about such a relative variance, or None where its error leaves that open."""
+    """Describe which orders have gaps of about this relative variance; None if its error is too large to tell."""
     names = (
         "nearly as regular as a fixed order",
         f"about as regular as reshuffling ({reshuffled:.2f})",
@@ -59,8 +59,7 @@ def _likeness(relative: float, error: float, reshuffled: float, independent: flo
 def _relative_variance(counts: Floats | Int64Array) -> tuple[float, float]:
     """Return the variance of gaps over their squared mean, and its standard error.
 
-    Long gaps do not fit into few epochs, which makes the mean and the variance of irregular ones smaller; their ratio
-    suffers less.
+    Few epochs miss long gaps, which lowers both the mean and the variance of irregular gaps. Their ratio suffers less.
     """
     lengths, total = np.arange(len(counts)), counts.sum()
     mean = counts @ lengths / total
@@ -70,15 +69,15 @@ def _relative_variance(counts: Floats | Int64Array) -> tuple[float, float]:
     return float(relative), float(np.sqrt(counts @ influence**2) / total)
 
 
-def _of_independent_draws(chance: float, steps: int) -> float:
-    """Return the relative variance of gaps of samples that come in a step by chance, watched for some steps."""
+def _of_independent_draws(probability: float, steps: int) -> float:
+    """Return the relative variance of the gaps in some steps, each of which draws a sample with this probability."""
     lengths = np.arange(1, steps)
-    weights = (steps - lengths) * (1 - chance) ** (lengths - 1)  # a long gap has fewer steps at which it can begin
+    weights = (steps - lengths) * (1 - probability) ** (lengths - 1)  # a long gap can begin at fewer steps
     return _relative_variance(np.append(0.0, weights))[0]
 
 
 def noise(record: Record, claim: Claim) -> Finding | None:
-    """Ask whether the noise of the order has the spectrum of what it claims to be; None where no law is known."""
+    """Check whether the noise of the order has the spectrum of the claimed order; None if its law is not known."""
     draws = record.draws()
     whole = all(each.whole for each in record.passes)
     law = claim.law() if whole and draws.steps >= 16 else None
@@ -87,7 +86,7 @@ def noise(record: Record, claim: Claim) -> Finding | None:
     numbers = int(np.clip(_VALUES // len(draws.samples), 8, 128))
     found = spectrum_of(draws, numbers)
     expected = expected_density(law, draws.steps)
-    # A pool that has just been filled is not yet in its steady state, which shows below a cycle an epoch.
+    # A pool that was just filled is not yet in its steady state, which changes the noise below one cycle per epoch.
     first = 0 if law.block is not None else len(record.passes) - 1
     edges = np.unique(np.round(np.geomspace(1, len(expected) + 1, 9)).astype(int)) - 1
     worst, text = 0.0, ""
@@ -96,7 +95,7 @@ def noise(record: Record, claim: Claim) -> Finding | None:
         if band.start >= high:
             continue
         wanted, mean = expected[band].mean(), found.density[band].mean()
-        # Signs are shared by all frequencies and the order is one of many: allow a tenth beside the known error.
+        # All frequencies share the random signs, and the order is one of many: add 2 % to the known error.
         error = np.sqrt(np.sum(found.error[band] ** 2)) / (high - band.start) + 0.02 * (wanted + 0.05)
         if abs(mean - wanted) / error > max(worst, _CERTAIN) and abs(mean - wanted) > 0.15:
             worst = float(abs(mean - wanted) / error)

@@ -1,4 +1,4 @@
-"""What only reading the dataset or a copy of the sampler shows: augmentation that repeats, and lost places."""
+"""Probes that read the dataset or a copy of the sampler: augmentation that repeats, and states that do not resume."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from replenish.auditing.hashing import item_hash
 from replenish.auditing.reading import Key, preserved_state, sampler_chain, uncollated
 from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
-_CALLS = 3  # of each worker
+_CALLS = 3  # per worker
 
 
 class Probe:
-    """A dataset that gives the first sample for every index, by its hash."""
+    """A dataset that returns the hash of the first sample for every index."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -24,7 +24,7 @@ class Probe:
 
 
 def augmentation(loader: Any) -> Finding | None:
-    """Ask the first sample of the dataset again and again, here and in the loader's workers; None without a dataset."""
+    """Read the dataset's first sample several times, here and in the loader's workers; None without a dataset."""
     dataset: Any = getattr(loader, "dataset", None)
     if not hasattr(dataset, "__getitem__") or not hasattr(loader, "num_workers"):
         return None
@@ -55,7 +55,7 @@ def augmentation(loader: Any) -> Finding | None:
             collate_fn=uncollated,
         )
         for _ in range(2):
-            drawn = list(probe)  # the samples go to the workers in turn
+            drawn = list(probe)  # the loader gives the indices to its workers by turns
             passes.append([tuple(drawn[worker::workers]) for worker in range(workers)])
     numbers: dict[str, int | float] = {"workers": workers}
     if workers > 1 and len(set(passes[0])) < workers:
@@ -74,11 +74,11 @@ def augmentation(loader: Any) -> Finding | None:
 
 
 def resuming(source: Any, key: Key | None, at_most: int) -> Finding | None:
-    """Read half an epoch of what has a `state_dict`, resume it and compare; None where there is none."""
+    """Read half an epoch, resume from the `state_dict` and compare; None if neither stream nor sampler has one."""
     stream = getattr(source, "dataset", source)
     if _has_state(stream) and hasattr(stream, "__iter__") and not hasattr(stream, "seek"):
         return _stream(source, stream, key, at_most)
-    # This library's samplers have `seek`, and take the step from whoever counts it: nothing to be lost.
+    # This library's samplers, which have `seek`, get the step from the training, so they cannot lose it.
     sampler = next((each for each in sampler_chain(source) if _has_state(each) and not hasattr(each, "seek")), None)
     return None if sampler is None or hasattr(sampler, "batch_sampler") else _sampler(source, sampler)
 
@@ -103,13 +103,13 @@ def _stream(source: Any, stream: Any, key: Key | None, at_most: int) -> Finding 
 
 
 def _sampler(source: Any, sampler: Any) -> Finding | None:
-    """Resume a copy of a sampler, as torchdata does: by the state of its iterator if that has one, else by its own."""
+    """Resume a copy of a sampler as torchdata does: from its iterator's state if that has one, else from its own."""
     data = [getattr(part, name, None) for part in (source, sampler) for name in ("dataset", "data_source")]
-    shared = {id(each): each for each in data if each is not None}  # which a copy need not copy
+    shared = {id(each): each for each in data if each is not None}  # not copied with the sampler
     with preserved_state(source):
         try:
             one, other = (copy.deepcopy(sampler, dict(shared)) for _ in range(2))
-        except Exception:  # whatever a user's sampler holds that cannot be copied: then it is not asked
+        except Exception:  # a user's sampler may hold something that cannot be copied
             return None
         length = sum(1 for _ in copy.deepcopy(sampler, dict(shared)))
         indices = iter(one)

@@ -1,4 +1,4 @@
-"""Do the loaders of a run share samples: its ranks, or a training and an evaluation? And all ranks as one record."""
+"""Samples that ranks share, or a training and an evaluation; and the records of all ranks joined into one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from replenish.measure.reading import Epoch
 
 
 def joined(records: list[Record]) -> tuple[list[Record], Record]:
-    """Return the records of the ranks with samples that can be compared, and all of them as one record.
+    """Return the records of the ranks with one numbering of the samples, and a record of all ranks together.
 
-    Ranks may each have a Subset of one dataset: then they are compared by the samples of that dataset. Every process
-    makes its own dataset object, so those that may hold the same samples are taken to; see `one_dataset_known`.
+    Ranks that each have a Subset of one dataset are compared by the samples of that dataset. Every process makes its
+    own dataset object, so two objects that may hold the same samples count as one dataset; see `one_dataset_known`.
     """
     records = _in_one_numbering(records)
     passes = []
@@ -58,17 +58,17 @@ def _same_positions(one: Identity, other: Identity) -> bool:
 
 
 def one_dataset_known(records: list[Record], claim: Claim) -> bool:
-    """Say whether it is known which ranks have the same dataset.
+    """Return whether it is known which ranks have the same dataset.
 
-    A sampler that divides positions among processes is over one dataset. Otherwise, datasets whose contents cannot be
-    seen may be one, made anew by every process, or parts of equal length.
+    A sampler that divides positions among processes shows that they have one dataset. Otherwise, datasets whose
+    contents are not visible may be copies of one dataset, or different parts of equal length.
     """
     known = [each.identity for each in records if each.identity is not None]
     return claim.replicas > 1 or len({each.root for each in known}) == len({each.kind for each in known})
 
 
 def batch_counts(records: list[Record]) -> Finding | None:
-    """Ask whether all ranks have as many batches; None if they have."""
+    """Check whether all ranks have the same number of batches; None if they do."""
     for epoch, together in enumerate(zip(*(each.passes for each in records), strict=False)):
         counts = [len(each.sizes) for each in together]
         if all(each.whole for each in together) and min(counts) < max(counts):
@@ -81,13 +81,13 @@ def batch_counts(records: list[Record]) -> Finding | None:
 
 
 def all_equal(records: list[Record]) -> bool:
-    """Say whether all ranks draw the same samples in the same order."""
+    """Return whether all ranks draw the same samples in the same order."""
     first = records[0].passes[0].samples
     return all(np.array_equal(first, each.passes[0].samples) for each in records[1:])
 
 
 def ranks(records: list[Record], claim: Claim) -> Finding:
-    """Ask whether the samples of an epoch are divided among the ranks, or drawn by several of them."""
+    """Check whether the ranks divide the samples of an epoch, or several of them draw the same samples."""
     if (uneven := batch_counts(records)) is not None:
         return uneven
     shared = drawn = 0
@@ -116,7 +116,7 @@ def ranks(records: list[Record], claim: Claim) -> Finding:
 
 
 def ranks_of_unknown_data(found: Finding) -> Finding:
-    """Return what `ranks` found of positions, for ranks whose datasets may differ."""
+    """Return the finding for ranks whose datasets may differ: `ranks` could compare only their positions."""
     text = (
         f"{found.numbers['shared']:.2%} of the positions of an epoch are drawn by more than one of the "
         f"{found.numbers['ranks']} ranks, whose datasets show nothing to compare them by: unless each rank has data of "
@@ -130,15 +130,16 @@ def _seen(samples: Int64Array, number: int) -> np.ndarray[tuple[int], np.dtype[n
 
 
 def drawn_samples(record: Record) -> Int64Array:
-    """Return the samples that a loader drew, as numbers of the dataset at the bottom."""
+    """Return the samples that a loader drew, as indices into the root dataset."""
     positions = np.unique(np.concatenate([each.samples for each in record.passes]))
     return positions if record.identity is None else np.unique(record.identity.samples_of(positions))
 
 
 def leak(trained: Record, other: Record, name: str, level: str) -> Finding | None:
-    """Ask whether two loaders draw the same samples; None where that cannot be known.
+    """Check whether two loaders draw the same samples; None if that cannot be known.
 
-    Samples are compared, not positions: through `Subset.indices` to the dataset below. `level` is that of a leak.
+    It compares not positions but the samples of the root dataset, which it finds through `Subset.indices`. A leak gets
+    the given level.
     """
     if trained.is_stream != other.is_stream:
         return None
@@ -153,14 +154,14 @@ def leak(trained: Record, other: Record, name: str, level: str) -> Finding | Non
     numbers: dict[str, int | float] = {"shared": len(both), "samples": len(two)}
     if not len(both):
         return Finding("leak", OK, f"None of the {len(two)} samples of {name} is trained with.", numbers)
-    # An evaluation that a script does not name may be meant to measure the training.
+    # An evaluation in a script may measure the training on purpose.
     meaning = "its results say nothing about new data" if level == FAULT else "a leak, unless it measures the training"
     text = f"{len(both)} of the {len(two)} samples of {name} are trained with too, such as sample {both[0]}: {meaning}."
     return Finding("leak", level, text, numbers)
 
 
 def elsewhere(record: Record, others: list[Record]) -> Int64Array | None:
-    """Return the positions of a record's dataset that other loaders draw, or None."""
+    """Return the positions of a record's dataset that other loaders draw; None if no other loader is over it."""
     identity = record.identity
     if identity is None:
         return None

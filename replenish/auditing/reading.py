@@ -1,4 +1,4 @@
-"""Reading a loader for some epochs, for `audit` in Python, so that the training that follows is not changed."""
+"""Reading a loader for some epochs, for `audit` in Python, without any effect on the training that follows."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def read(
     at_most: int,
     items: dict[Hashable, Any],
 ) -> Record:
-    """Iterate over a source for some epochs, and restore what can be restored.
+    """Iterate over a source for some epochs, then restore its state as far as possible.
 
-    `items` has the items of streams by their names, in the order in which they were first seen; ranks share it, so that
-    one item has one number.
+    `items` has the items of streams by their keys, in the order in which they first came. All ranks share it, so that
+    an item has the same number in each of them.
     """
     if isinstance(source, Order):
         whole = epochs * source.steps_per_epoch * source.batch_size
@@ -81,7 +81,7 @@ def _inner(part: Any) -> Any:
 
 
 def _from_its_start(source: Any, sampler: Any) -> Any:
-    """Return a sampler to read: where one of this library's is inside, a copy at step 0, which leaves it as it is."""
+    """Return the sampler to read: a copy at step 0 if it contains one of this library's, otherwise itself."""
     chain = sampler_chain(sampler)
     if not any(hasattr(each, "seek") for each in chain):
         return sampler
@@ -103,7 +103,7 @@ def weights_of(source: Any) -> Any:
 
 
 def _is_stream(source: Any) -> bool:
-    """Say whether a source yields items rather than indices, looking at its first element where nothing else says."""
+    """Return whether a source yields items rather than indices; read its first element if nothing else shows it."""
     if reads_a_stream(source):
         return True
     if any(hasattr(source, name) for name in ("batch_sampler", "data_source", "order")):  # a loader, or a sampler
@@ -129,7 +129,7 @@ def _read(
     at_most: int,
     owner: Any = None,
 ) -> list[Epoch]:
-    """Return the passes. One that is longer than `at_most` samples is cut there; `owner` may have an `epoch`."""
+    """Return the passes, each cut off at `at_most` samples; `owner` is the sampler with an `epoch`, if any."""
     passes = []
     for epoch in range(epochs):
         if before_epoch is not None:
@@ -142,7 +142,7 @@ def _read(
 
 
 def number_items(batches: Iterable[list[Any]], key: Key, items: dict[Hashable, Any]) -> Iterator[Int64Array]:
-    """Yield the numbers of the items of a stream, counted as they first come, and put new ones into `items`."""
+    """Yield the numbers of the items of a stream, in the order of first appearance; add new items to `items`."""
     numbers = {name: number for number, name in enumerate(items)}
     for batch in batches:
         names = [key(item) for item in batch]
@@ -154,11 +154,11 @@ def number_items(batches: Iterable[list[Any]], key: Key, items: dict[Hashable, A
 
 def item_batches(source: Any, batch_size: int | None) -> Iterator[list[Any]]:
     """Yield the items of a stream in batches: a loader's own, or `batch_size` at a time."""
-    if hasattr(source, "batch_sampler"):  # a loader over an iterable dataset: the same, with its items kept apart
+    if hasattr(source, "batch_sampler"):  # a loader over an iterable dataset: make one that does not collate
         from torch.utils.data import DataLoader
 
         batch_size = source.batch_size
-        source = DataLoader(  # a subclass may take other arguments
+        source = DataLoader(  # the loader's own class may take other arguments
             source.dataset,
             batch_size=batch_size,
             drop_last=source.drop_last,
@@ -181,7 +181,7 @@ def uncollated(item: Any) -> Any:
 
 @contextmanager
 def preserved_state(loader: Any) -> Iterator[None]:
-    """Restore, at the end, global random states, and generators and positions of a loader's samplers and dataset."""
+    """Restore global random states at the end, and the generators and epochs of a loader's samplers and dataset."""
     with ExitStack() as undo:
         undo.callback(random.setstate, random.getstate())
         undo.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002  # the user's global state, not ours
@@ -191,7 +191,7 @@ def preserved_state(loader: Any) -> Iterator[None]:
         for part in {id(each): each for each in parts}.values():
             for value in getattr(part, "__dict__", {}).values():
                 _restore_generator(value, undo)
-            # This library's samplers, which have a `seek`, are copied to be read.
+            # Of this library's samplers, which have a `seek`, a copy is read.
             if (
                 isinstance(getattr(part, "epoch", None), int)
                 and hasattr(part, "set_epoch")
@@ -202,7 +202,7 @@ def preserved_state(loader: Any) -> Iterator[None]:
 
 
 def _restore_generator(value: Any, undo: ExitStack) -> None:
-    """Have a random generator restored at the end; leave any other value alone."""
+    """Have a random generator restored at the end; ignore any other value."""
     if isinstance(value, random.Random):
         undo.callback(value.setstate, value.getstate())
     elif isinstance(value, np.random.Generator):

@@ -1,4 +1,4 @@
-"""What a loader drew, pass by pass, and which samples those are: the data of every question of an audit."""
+"""What a loader drew, pass by pass, and which samples those are: the data of an audit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replenish.measure.reading import Draws, Epoch
 
 # The attributes in which datasets keep their contents or labels, as torchvision's do.
 _CONTENTS = ("tensors", "data", "targets", "labels", "samples", "imgs")
-_HASHED = 2**24  # bytes of an array at most
+_HASHED = 2**24  # about how many bytes of an array are hashed
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +22,11 @@ class Record:
 
     Attributes:
         passes: The passes, in order.
-        num_samples: How many samples the dataset has; of a stream, how many different items came.
+        num_samples: How many samples the dataset has; for a stream, how many different items came.
         is_stream: Whether items were identified by their hash.
-        items: Of a stream, the first item of each number, where labels are asked of them.
-        identity: Which samples of which dataset the positions are, where that is known.
-        weights: The weights of a sampler that has some.
+        items: For a stream, the first item of each number, from which labels can be computed.
+        identity: Which samples of the root dataset the positions are; None if unknown.
+        weights: The weights of the sampler; None if it has none.
     """
 
     passes: list[Epoch]
@@ -42,7 +42,7 @@ class Record:
         return [each for each in self.passes if each.whole]
 
     def draws(self) -> Draws:
-        """Return all passes as one run of steps."""
+        """Return all passes as one series of steps."""
         return Draws(
             np.concatenate([each.samples for each in self.passes]),
             np.concatenate([each.sizes for each in self.passes]),
@@ -61,13 +61,13 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """A dataset as samples of the dataset that it was cut from.
+    """Which samples of its root a dataset has; the root is the dataset below all of its Subsets.
 
     Attributes:
-        root: Names the dataset at the bottom; equal for two objects only if they hold the same samples. Where nothing
-            shows what an object holds, it is `kind`, an @ and the object's own number.
-        root_size: The length of that dataset.
-        samples: For each position of the dataset its sample in the root; None if that is the same number.
+        root: A name for the root: equal for two objects only if they hold the same samples. If the contents are not
+            visible, it is `kind`, an @ and the object's id.
+        root_size: The length of the root.
+        samples: For each position of the dataset its index in the root; None if the two are equal.
     """
 
     root: str
@@ -80,16 +80,16 @@ class Identity:
         return self.root.partition("@")[0]
 
     def samples_of(self, positions: Int64Array) -> Int64Array:
-        """Return the samples of the root at some positions; positions outside the dataset are left out."""
+        """Return the samples of the root at some positions, without those outside the dataset."""
         if self.samples is None:
             return positions
         return self.samples[positions[(positions >= 0) & (positions < len(self.samples))]]
 
 
 def identify(dataset: Any) -> Identity | None:
-    """Return what the positions of a dataset stand for; None for a dataset without a length."""
+    """Return which samples the positions of a dataset are; None for a dataset without a length."""
     samples: Int64Array | None = None
-    while hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # torch's Subset, and those made like it
+    while hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # torch's Subset, and classes like it
         indices = np.asarray(dataset.indices)
         if indices.dtype.kind not in "iu" or indices.ndim != 1:
             break
@@ -105,8 +105,8 @@ def identify(dataset: Any) -> Identity | None:
 def _fingerprint(dataset: Any, size: int) -> str:
     """Return a name that two objects share if they hold the same contents, as far as their public attributes show.
 
-    Two objects of one class over the same files, with different transforms, are the same samples. A dataset that keeps
-    its contents nowhere where they can be seen is the same only as itself.
+    Two objects of one class over the same files share it even if their transforms differ. An object whose contents are
+    not visible shares its name with no other.
     """
     state = hashlib.blake2b(f"{type(dataset).__module__}.{type(dataset).__qualname__} {size}".encode(), digest_size=12)
     seen = False

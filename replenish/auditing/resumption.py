@@ -1,4 +1,4 @@
-"""Does a resumed training draw what the uninterrupted one draws?"""
+"""Compare what a resumed training draws with what the uninterrupted one draws."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compare_resumed(
         stopped: The batches of the run that was stopped.
         resumed: The batches after the resume.
         saved: How many batches were trained when the checkpoint was written.
-        limited: Whether a limit of batches ended the runs, so that the resumed one may have more or fewer.
+        limited: Whether a limit on batches ended the runs, so that the resumed one may have more or fewer.
         shares: The batches of each process in its first epoch after the resume.
     """
     whole, before, after = (_batches(each) for each in (reference, stopped, resumed))
@@ -55,11 +55,11 @@ def compare_resumed(
         return Finding(name, FAULT, text, numbers)
     first = next((place for place, same in enumerate(equal) if not same), len(equal))
     start, end = _epoch_of(reference, saved)
-    # What the epoch had, and what it gets: before the checkpoint, and in the first epoch after the resume.
+    # The interrupted epoch: its batches before the checkpoint, and the first epoch after the resume.
     seeded = all(_same(one, other) for one, other in zip(whole, before, strict=False))
     rest = resumed[0]
     seen = _count((whole if seeded else before)[start:saved])
-    if limited and len(resumed) == 1:  # the epoch may be cut in both runs: what did not come is not known to be skipped
+    if limited and len(resumed) == 1:  # both runs may end within the epoch: a missing sample need not be skipped
         repeats, skips = (seen & _count(rest)).total(), 0
     else:
         got, wanted = seen + _count(rest), _count(whole[start:end])
@@ -90,12 +90,12 @@ def _batches(epochs: Epochs) -> list[Int64Array]:
 
 
 def _same(one: Int64Array, other: Int64Array) -> bool:
-    """Say whether two batches have the same samples: processes may divide them in another way."""
+    """Return whether two batches have the same samples, in any order: processes may divide them differently."""
     return len(one) == len(other) and np.array_equal(np.sort(one), np.sort(other))
 
 
 def _step_of(shares: Sequence[Int64Array], whole: Sequence[Int64Array], near: int) -> int | None:
-    """Return the step from which on a process has its share of each batch, the nearest to `near`; None if none is."""
+    """Return the step nearest to `near` from which the batches contain a process's shares; None if there is none."""
 
     def are_of(step: int) -> bool:
         batches = whole[step : step + len(shares)]
@@ -106,7 +106,7 @@ def _step_of(shares: Sequence[Int64Array], whole: Sequence[Int64Array], near: in
 
 
 def _epoch_of(epochs: Epochs, step: int) -> tuple[int, int]:
-    """Return the first step of the epoch of a step, and the first one after it."""
+    """Return the first step of the epoch that has a step, and the first step of the next epoch."""
     start = 0
     for epoch in epochs:
         if step < start + len(epoch):

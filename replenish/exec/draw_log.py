@@ -1,7 +1,7 @@
-"""The file in which a process writes what its loaders draw: chunks that are appended, and readable after a kill.
+"""The log in which a process writes what its loaders draw, readable even if the process was killed.
 
-A chunk is a line of JSON and as many bytes as it says, with their checksum. The last chunk of a process that was killed
-may be cut off; a reader takes all chunks before it.
+A log is a sequence of chunks. Each is a line of JSON and a payload, whose length and checksum are in the line. The last
+chunk of a process that was killed may be cut off; a reader takes all chunks before it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 
 from replenish.draws import Int64Array
 
-#: How the files of a run's processes are named, beside their process ids.
+#: The ending of a log's name, after the process id.
 SUFFIX = ".draws"
-_PLAIN, _ZIPPED = b"p", b"z"  # how a plane of bytes is kept
+_PLAIN, _ZIPPED = b"p", b"z"  # the first byte of a plane: stored as it is, or compressed
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> None:
-    """Wait until a condition holds, such as that all processes of a run have written something; not for ever."""
+    """Wait until a condition holds, for at most so many seconds."""
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(0.05)
@@ -53,15 +53,16 @@ def read_chunks(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def is_closed(path: Path) -> bool:
-    """Say whether the process that writes a log has ended by itself."""
+    """Return whether the process that wrote a log has ended normally."""
     return any(header["kind"] == "closed" for header, _ in read_chunks(path))
 
 
 def pack(values: Int64Array) -> tuple[dict[str, Any], bytes]:
-    """Return integers as few bytes, and what `unpack` needs to know.
+    """Return a header for `unpack`, and integers packed into few bytes.
 
-    Each takes as many bytes as the largest needs. All first bytes come before all second ones. Bytes that do not
-    compress, as of random indices, are left as they are: trying would take longer than everything else.
+    Every integer takes as many bytes as the largest needs. All lowest bytes come first, then all second bytes: each is
+    a plane. A plane whose beginning does not compress, as of random indices, is stored as it is, since compressing it
+    would take longer than everything else.
     """
     low = int(values.min()) if len(values) else 0
     offsets = (values - low).astype("<u8")  # hashes use all 64 bits: the difference wraps around
@@ -79,6 +80,19 @@ def unpack(header: dict[str, Any], payload: bytes) -> Int64Array:
         start += length
         whole[:, place] = np.frombuffer(zlib.decompress(plane[1:]) if plane[:1] == _ZIPPED else plane[1:], np.uint8)
     return whole.reshape(-1).view("<i8") + np.int64(header["low"])
+
+
+def pack_batches(samples: Int64Array, sizes: Int64Array) -> tuple[dict[str, Any], bytes]:
+    """Return a header for `unpack_batches`, and the samples and sizes of batches packed into few bytes."""
+    header, payload = pack(samples)
+    sizes_header, more = pack(sizes)
+    return {**header, "sizes": sizes_header, "split": len(payload)}, payload + more
+
+
+def unpack_batches(header: dict[str, Any], payload: bytes) -> tuple[Int64Array, Int64Array]:
+    """Return the samples and sizes that `pack_batches` packed."""
+    split = header["split"]
+    return unpack(header, payload[:split]), unpack(header["sizes"], payload[split:])
 
 
 def _compressed(plane: bytes) -> bytes:

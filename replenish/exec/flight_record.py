@@ -1,8 +1,8 @@
 """The flight recorder's file: which samples were in each batch of a run.
 
-While a run trains, each of its processes writes a log to the folder `FILE.parts`. At the end they become one file. A
-pass that an order repeats exactly is kept as the order's config and a step, any other as compressed indices. After a
-run was killed, the folder is read as far as it was written.
+While a run trains, each of its processes writes a log to the folder `FILE.parts`. At the end the logs become one file.
+A pass that an order repeats exactly is stored as the order's config and a step, any other as compressed indices. If the
+run was killed, readers take what is in the folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ import numpy as np
 
 from replenish import checks
 from replenish.draws import Int64Array
-from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, read_chunks, unpack, wait_until
+from replenish.exec.draw_log import (
+    SUFFIX,
+    append_chunk,
+    is_closed,
+    pack_batches,
+    read_chunks,
+    unpack_batches,
+    wait_until,
+)
 from replenish.exec.environment import AuditTask
 from replenish.exec.run_draws import ProcessDraws, RecordedLoader, RecordedPass, ranks_of, read_run
 from replenish.measure.reading import Epoch
@@ -36,24 +44,24 @@ def parts_folder(file: Path) -> Path:
 
 
 def start_record(file: Path) -> Path:
-    """Make the folder for the logs of a run, and return it; what a killed run left there is removed.
+    """Make an empty folder for the logs of a run, and return it.
 
     Raises:
-        ValueError: The file cannot be written there, or would replace something else than a record.
+        ValueError: The file cannot be written there, or would replace something that is not a record.
     """
     if not file.parent.is_dir():
         raise ValueError(f"--record should be in a folder that exists, but got {file}")
     if file.is_dir() or (file.exists() and not is_record(file)):
         raise ValueError(f"--record should name a new file, or an earlier record, but got {file}")
     parts = parts_folder(file)
-    if os.environ.get("LOCAL_RANK", "0") in ("", "0"):  # of several processes of torchrun the first
+    if os.environ.get("LOCAL_RANK", "0") in ("", "0"):  # only in the first of torchrun's processes
         shutil.rmtree(parts, ignore_errors=True)
     parts.mkdir(exist_ok=True)
     return parts.resolve()
 
 
 def finish_record(file: Path) -> int:
-    """Make one file of the logs of a run, remove them, and return how many training batches it has.
+    """Join the logs of a run into one file, remove them, and return the number of training batches.
 
     An earlier file of that name is replaced.
     """
@@ -75,7 +83,7 @@ def finish_record(file: Path) -> int:
 
 
 def finish_record_of_exec() -> str:
-    """Finish the record of a run with an order once all processes have closed their logs, and return a line on it."""
+    """Finish the record of a run with an order once all processes have closed their logs; return a line about it."""
     parts = Path(AuditTask.from_environment().records)
     file = parts.with_name(parts.name.removesuffix(".parts"))
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
@@ -84,20 +92,19 @@ def finish_record_of_exec() -> str:
 
 
 def _append_pass(path: Path, one: RecordedPass, start: int | None) -> int | None:
-    """Append a pass, and return the step after it if it repeats an order; `start` is that of the pass before."""
+    """Append a pass. If an order repeats it, return the order's next step: the next pass gets it as `start`."""
     drawn = one.drawn
     header = {"kind": "pass", "handed": one.batches_trained, "rank": one.rank, "whole": drawn.whole}
     if (known := _known_order(one, start)) is not None:
         append_chunk(path, {**header, "order": known, "steps": len(drawn.sizes)})
         return int(known["step"]) + len(drawn.sizes)
-    packed, payload = pack(drawn.samples)
-    sizes, more = pack(drawn.sizes)
-    append_chunk(path, {**header, **packed, "sizes": sizes, "split": len(payload)}, payload + more)
+    packed, payload = pack_batches(drawn.samples, drawn.sizes)
+    append_chunk(path, {**header, **packed}, payload)
     return None
 
 
 def _known_order(one: RecordedPass, start: int | None) -> dict[str, Any] | None:
-    """Return the order, and the step, that draw exactly what the pass drew; None if there is no such order."""
+    """Return an order and a step that draw exactly what the pass drew; None if there are none."""
     if one.order is None:
         return None
     drawn = one.drawn
@@ -113,13 +120,13 @@ def _known_order(one: RecordedPass, start: int | None) -> dict[str, Any] | None:
 
 
 def _share(known: dict[str, Any], steps: int) -> Iterator[Int64Array]:
-    """Yield the batches of some steps of an order, of one rank."""
+    """Yield one rank's batches for some steps of an order."""
     for batch in order_from_config(known["config"]).batches(known["step"], known["step"] + steps):
         yield batch[share_of(len(batch), known["replicas"], known["rank"])]
 
 
 def is_record(path: Path) -> bool:
-    """Say whether a path is a record, or the folder of a killed run."""
+    """Return whether a path is a record, or the folder of a killed run."""
     if not path.exists():
         return parts_folder(path).is_dir()
     if path.is_dir():
@@ -156,8 +163,7 @@ def _read(path: Path) -> list[ProcessDraws]:
             if order is not None:
                 drawn = Epoch.of(list(_share(order, header["steps"])), whole=header["whole"])
             else:
-                samples = unpack(header, payload[: header["split"]])
-                drawn = Epoch(samples, unpack(header["sizes"], payload[header["split"] :]), header["whole"])
+                drawn = Epoch(*unpack_batches(header, payload), header["whole"])
             none = np.empty(0, dtype=np.int64)
             one = RecordedPass(drawn, True, header["rank"], len(loader.passes), header["handed"], order, none)
             loader.passes.append(one)
@@ -180,7 +186,7 @@ class FlightRecord:
 
     @property
     def loaders(self) -> list[list[RecordedLoader]]:
-        """The training loaders, each as a list of those of its ranks."""
+        """The training loaders, each as a list with an entry for each rank."""
         return ranks_of(self.run)
 
     @property
@@ -204,8 +210,7 @@ class FlightRecord:
         for rank in self.loaders[loader]:
             start = 0
             for one in rank.training:
-                drawn = one.drawn
-                steps = np.repeat(np.arange(len(drawn.sizes)), drawn.sizes)[drawn.samples == sample]
+                steps = one.drawn.batch_of[one.drawn.samples == sample]
                 found.append(start + steps[steps < one.batches_trained])
                 start += one.batches_trained
         return np.unique(np.concatenate(found))
@@ -214,8 +219,6 @@ class FlightRecord:
 def _batch_of(rank: RecordedLoader, step: int) -> Int64Array:
     for one in rank.training:
         if step < one.batches_trained:
-            drawn = one.drawn
-            ends = np.cumsum(drawn.sizes)
-            return drawn.samples[ends[step] - drawn.sizes[step] : ends[step]]
+            return one.drawn.batches()[step]
         step -= one.batches_trained
     raise AssertionError("the step was checked")

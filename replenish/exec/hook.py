@@ -1,4 +1,7 @@
-"""What happens to the loaders of this process, as its environment says; called by `site/sitecustomize.py`."""
+"""Gives an order to the loaders of this process and records them, as its environment asks.
+
+`site/sitecustomize.py` calls it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ import os
 import sys
 from typing import Any
 
+import numpy as np
+
 from replenish.exec.environment import FIRST_PROCESS, RECORD_VARIABLE, VARIABLE, AuditTask, OrderRequest
 from replenish.exec.records import RecordWriter
 from replenish.exec.sources import write_sources
@@ -15,9 +20,10 @@ from replenish.torch.shuffle_patch import ShufflePatch
 
 
 def seen(loader: Any) -> None:
-    """Give the order to a loader that the script has just made, and record what it draws, as the environment says.
+    """Give the order to a loader that the script has just made, and record what it draws, as the environment asks.
 
-    An order that does not fit the loader's sizes ends the script with a sentence: it is not the script's fault.
+    If the order does not fit the loader's sizes, the script ends with a message and no traceback, since it did nothing
+    wrong.
     """
     try:
         hook = _hook()
@@ -41,14 +47,14 @@ def write_records() -> None:
 
 
 def forget() -> None:
-    """Give the loaders their own shuffling back, and read the environment again."""
+    """Give the loaders their own shuffling back, and read the environment anew at the next loader."""
     if _hook.cache_info().currsize and (patch := _hook().patch) is not None:
         patch.remove()
     _hook.cache_clear()
 
 
 class _Hook:
-    """What gives the order to this process's loaders and writes what happened to them, and what records their draws."""
+    """The patch that gives loaders the order, the writer of their records, and the recorder of their draws."""
 
     def __init__(self) -> None:
         self.patch: ShufflePatch | None = None
@@ -79,13 +85,9 @@ _hook = functools.cache(_Hook)
 
 
 def _loaded(option: Any) -> Any:
-    if not str(option).endswith(".npy"):
-        return option
-    import numpy as np
-
-    return np.load(option, allow_pickle=False)
+    return np.load(option, allow_pickle=False) if str(option).endswith(".npy") else option
 
 
 def _was_started_by_another() -> bool:
-    """Say whether another Python process of the run has started this one: others may train beside it."""
+    """Return whether another Python process of the run started this one, so that several may train at once."""
     return os.environ[FIRST_PROCESS] != str(os.getpid())

@@ -1,4 +1,4 @@
-"""What an audit wants to know of a loader beside its draws: its promise, its samples, their labels; and probes."""
+"""What an audit needs of a loader in addition to its draws: its claim, its samples and labels, and probes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
     batch_size = describe_loader(loader).batch_size or 1
     arrays: dict[str, Any] = {}
     if identity is not None:
-        arrays["labels"], arrays["samples"] = labels_of(loader.dataset), identity.samples
-        arrays["weights"] = weights_of(loader)
+        arrays = {"labels": labels_of(loader.dataset), "samples": identity.samples, "weights": weights_of(loader)}
     with io.BytesIO() as file:
         np.savez_compressed(file, **{name: value for name, value in arrays.items() if value is not None})
         payload = file.getvalue()
@@ -46,30 +45,28 @@ def loader_facts(loader: Any) -> tuple[dict[str, Any], bytes]:
     return {"name": f"{type(loader).__name__} ({name})", "claim": claim, "identity": root}, payload
 
 
-def order_at(sampler: Any) -> dict[str, Any] | None:
-    """Return the config of the order of one of this library's batch samplers, and steps at which a pass may begin."""
+def order_of(sampler: Any, patch: ShufflePatch | None = None) -> dict[str, Any] | None:
+    """Return the order of a sampler, the steps at which a pass may begin, and its share; None if it has no order.
+
+    The sampler is one of this library's batch samplers, or one whose shuffling `patch` replaces, after a pass began.
+    """
+    if patch is not None and (latest := patch.latest_pass(sampler)) is not None:
+        replacing, step, sizes = latest
+        return {"config": dict(replacing.config()), "steps": [step], "replicas": sizes.num_replicas, "rank": sizes.rank}
     order = getattr(sampler, "order", None)
     if not isinstance(order, Order):
         return None
-    share = {"replicas": getattr(sampler, "num_replicas", 1) or 1, "rank": getattr(sampler, "rank", 0) or 0}
-    epoch = sampler.epoch  # the latest pass's, or the next one's
     return {
         "config": dict(order.config()),
-        "steps": [each * order.steps_per_epoch for each in (epoch, epoch + 1)],
-        **share,
+        # Its `epoch` is the latest pass's, or the next one's.
+        "steps": [epoch * order.steps_per_epoch for epoch in (sampler.epoch, sampler.epoch + 1)],
+        "replicas": getattr(sampler, "num_replicas", 1) or 1,
+        "rank": getattr(sampler, "rank", 0) or 0,
     }
 
 
-def order_given(patch: ShufflePatch, sampler: Any) -> dict[str, Any] | None:
-    """Return the same of a sampler whose shuffling an order replaces, after its latest pass has begun."""
-    if (found := patch.latest_pass(sampler)) is None:
-        return order_at(sampler)
-    order, step, sizes = found
-    return {"config": dict(order.config()), "steps": [step], "replicas": sizes.num_replicas, "rank": sizes.rank}
-
-
 def labels_of(dataset: Any) -> Any:
-    """Return the labels that a dataset says it has, as torchvision's do in `targets`; None if it says none."""
+    """Return the labels in a dataset's public attributes, such as torchvision's `targets`; None if there are none."""
     if hasattr(dataset, "indices") and hasattr(dataset, "dataset"):
         below = labels_of(dataset.dataset)
         return None if below is None else below[np.asarray(dataset.indices)]
@@ -82,22 +79,22 @@ def labels_of(dataset: Any) -> Any:
         length = len(dataset)
     except (TypeError, ValueError, RuntimeError):  # ragged, on another device, without a length
         return None
-    whole = values.dtype.kind in "iub"  # floats may be targets of a regression: nothing to be mixed by
+    whole = values.dtype.kind in "iub"  # floats may be targets of a regression, which are not classes
     return values if whole and values.shape == (length,) else None
 
 
 def probe(loader: Any, recorder: Any) -> list[dict[str, Any]]:
-    """Ask in a forked copy of this process what only reading the dataset shows, so that nothing here changes.
+    """Probe a loader in a forked copy of this process, so that nothing here changes.
 
-    Whether workers augment alike, and whether a sampler with a state keeps its place. Returns no finding where a
-    process cannot be forked, or the copy does not end in time.
+    The probes check whether workers augment alike, and whether a sampler with a state keeps its place. There are no
+    findings if processes cannot be forked, or if the copy does not end in time.
     """
     stateful = any(hasattr(each, "load_state_dict") for each in sampler_chain(loader))
     if not hasattr(os, "fork") or not (loader.num_workers or stateful) or isinstance(loader.dataset, IterableDataset):
         return []
     with tempfile.NamedTemporaryFile(prefix="replenish-probe-") as file:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a fork beside threads: a loader's workers are forked alike
+            warnings.simplefilter("ignore")  # about forking with threads; a loader forks its workers too
             child = os.fork()
         if child == 0:
             try:

@@ -1,4 +1,4 @@
-"""The recorder of this process: writes what its loaders draw in the script's own passes, and changes nothing."""
+"""The recorder of this process: logs what its loaders draw in the script's own passes, and changes nothing."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from typing import Any
 import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 
 from replenish.auditing.hashing import sample_hashes
 from replenish.auditing.reading import sampler_chain
-from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, wait_until
+from replenish.exec.draw_log import SUFFIX, append_chunk, is_closed, pack, pack_batches, wait_until
 from replenish.exec.environment import AuditTask
-from replenish.exec.loader_facts import loader_facts, order_at, order_given, probe
+from replenish.exec.loader_facts import loader_facts, order_of, probe
 from replenish.torch.describe import describe_loader
 from replenish.torch.loader_hook import LoaderHook
 from replenish.torch.shuffle_patch import ShufflePatch
 
-# In the dict of a loader its `_Loader`, and in that of its iterator the `_Pass`.
+# The attributes of a loader and of its iterator that hold its `_Loader` and its `_Pass`.
 _LOADER, _PASS = "_replenish_loader", "_replenish_pass"
 _FLUSH_SAMPLES, _FLUSH_SECONDS = 2**16, 1.0
 _SAVING = 1.0  # seconds for the other ranks to write their part of a checkpoint
-_OTHER_RANKS = 20.0  # seconds in which all ranks should come to the batch at which the run is stopped
+_OTHER_RANKS = 20.0  # seconds in which all ranks should reach the batch at which the run is stopped
 
 
 class Recorder:
     """Records the loaders of a process.
 
-    A pass is one of training if gradients are on when it begins. The log has, for each loader, the indices of every
-    batch, or hashes of its samples where there are none; how many batches were handed out; and after which of them an
-    optimizer made a step.
+    For each loader the log has the indices of every batch, or hashes of its samples if it has no indices; how many
+    batches the loop got; and after which of them an optimizer made a step. A pass counts as training if gradients are
+    on when it begins.
     """
 
     def __init__(self, task: AuditTask, patch: ShufflePatch | None = None) -> None:
@@ -55,12 +55,12 @@ class Recorder:
         self._lock = threading.RLock()
         self._process = 0
         self._batches = self._optimizer_steps = 0
-        self.order = itertools.count()  # in which loaders were made and passes began
+        self.order = itertools.count()  # numbers new loaders and passes in one sequence
         self._observed: dict[int, weakref.ref[Any]] = {}  # samplers, by their ids
         self._seen: list[tuple[weakref.ref[Any], _Loader]] = []
-        self._open: list[_Pass] = []
+        self._open: list[_Pass] = []  # each loader's passes that have begun, until its next one begins
         self._trained: dict[int, _Pass] = {}  # passes that handed out a batch since the last step of an optimizer
-        self._latest: list[_Pass] = []  # the passes whose batches the latest step was of
+        self._latest: list[_Pass] = []  # the passes whose batches the latest step used
         self._optimizers_seen = False
         self._optimizer: weakref.ref[Any] | None = None
         self._stopped = False
@@ -73,7 +73,7 @@ class Recorder:
         """Number a loader that the script has made, and watch the passes over it."""
         with self._lock:
             entry = _Loader(len(self._seen), loader, next(self.order))
-            # A script or a framework may make a loader anew for each epoch: it continues one that is gone.
+            # A script or a framework may make a new loader for each epoch: it continues one that is gone.
             gone = [each.whole for known, each in self._seen if known() is None and each.facts == entry.facts]
             entry.whole = max(gone, default=0)
             self._seen.append((weakref.ref(loader), entry))
@@ -86,7 +86,7 @@ class Recorder:
         return entry
 
     def write(self, header: dict[str, Any], payload: bytes = b"") -> None:
-        """Append a chunk to this process's log; the first one says which process it is."""
+        """Append a chunk to this process's log; the first one identifies the process."""
         if not self.active:
             return
         with self._lock:
@@ -97,12 +97,12 @@ class Recorder:
             append_chunk(path, header, payload)
 
     def flush(self) -> None:
-        """Write what passes have drawn and is not written yet."""
+        """Write the draws that are not written yet."""
         for each in list(self._open):
             each.flush()
 
     def end_script(self) -> None:
-        """End the script, which has had as many epochs or batches as were asked for."""
+        """End the script: it had the requested number of epochs or batches."""
         self.flush()
         Path(self.task.records, f"{os.getpid()}.ended").touch()
         sys.exit(0)
@@ -125,18 +125,18 @@ class Recorder:
         training = torch.is_grad_enabled()
         if training:
             self._watch_optimizers()
-            self._trained.clear()  # batches before this pass that no step followed: an evaluation with gradients on
+            self._trained.clear()  # no step followed these batches: they were of an evaluation with gradients on
             if self.task.epochs is not None and entry.whole >= self.task.epochs:
                 self.end_script()
         sampler = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
-        if entry.sampler is not sampler:  # frameworks exchange it after the loader was made
+        if entry.sampler is not sampler:  # a framework may replace it after the loader was made
             entry.sampler = sampler
             entry.has_indices = not entry.is_stream and self._observe(sampler)
             entry.owner = next((each for each in sampler_chain(loader) if hasattr(each, "set_epoch")), None)
         if entry.passes == 0 and self.task.facts:
             self._write_facts(entry, loader, probed=training)
         for each in [each for each in self._open if each.loader is entry]:
-            each.flush()  # it has got its last batch, unless two loops share the loader
+            each.flush()  # its loop has all of its batches, unless two loops share the loader
         self._open = [each for each in self._open if each.loader is not entry or not each.is_done]
         started = _Pass(self, entry, training)
         self._open.append(started)
@@ -156,7 +156,7 @@ class Recorder:
             self.write({"kind": "findings", "loader": entry.number, "findings": findings})
 
     def _observe(self, sampler: Any) -> bool:
-        """Have the passes over a sampler recorded, once even if several loaders share it, and say whether they are."""
+        """Record the passes over a sampler, once even if several loaders share it; return whether that is possible."""
         known = self._observed.get(id(sampler))
         if known is not None and known() is sampler:
             return True
@@ -196,7 +196,7 @@ class Recorder:
 
         kind.__next__ = hand_out
 
-    # ---- What happens beside the loaders ----
+    # ---- Optimizers, checkpoints and the end of a run ----
 
     def _watch_optimizers(self) -> None:
         if not self._optimizers_seen:
@@ -204,12 +204,12 @@ class Recorder:
             register_optimizer_step_post_hook(self._stepped)
 
     def _stepped(self, optimizer: Any, *ignored: Any) -> None:
-        """Note a step of the first optimizer; others, as of a second network, step beside it."""
+        """Record a step of the first optimizer; ignore others, such as a second network's."""
         if self._optimizer is None or self._optimizer() is None:
             self._optimizer = weakref.ref(optimizer)
         if self._optimizer() is not optimizer:
             return
-        if self._trained:  # else the loop got this step's batches before the step before
+        if self._trained:  # otherwise the loop got this step's batches before the previous step
             self._latest = list(self._trained.values())
             self._trained.clear()
         self._optimizer_steps += bool(self._latest)
@@ -219,7 +219,7 @@ class Recorder:
             self._write_counts()
 
     def _before_training_batch(self) -> None:
-        """End or stop the script here, if that was asked for."""
+        """End or stop the script here, if the task says so."""
         if self.task.steps is not None and self._batches >= self.task.steps:
             self.end_script()
         if self.task.stop is not None:
@@ -231,13 +231,6 @@ class Recorder:
         self._batches += 1
         self._trained[id(current)] = current
 
-    def finished(self, current: _Pass) -> None:
-        """Note that a pass is over."""
-        if current in self._open:
-            self._open.remove(current)
-        if current.training:
-            current.loader.whole += 1
-
     def _stop_run(self, after: int) -> None:
         found, changed = self._look_for_checkpoints()
         self._changes = self._changes + 1 if changed else 0
@@ -248,7 +241,8 @@ class Recorder:
             self._wait_for_other_ranks()
             self._write_counts()
             os.kill(os.getpid(), signal.SIGTERM)
-        # What other ranks are still writing is whole a batch later; a script that saves at every batch has none.
+        # Wait for a batch at which no checkpoint changed, so that other ranks have finished writing theirs. A script
+        # that saves at every batch never gets there.
         elif _rank() == 0 and found and (not changed or self._changes > 2):
             if changed:
                 time.sleep(_SAVING)
@@ -256,13 +250,13 @@ class Recorder:
             self._kill_run()
 
     def _wait_for_other_ranks(self) -> None:
-        """Wait until all ranks are here: a launcher may end the others, wherever they are, as soon as one ends."""
+        """Wait until all ranks get here: as soon as one ends, a launcher may end the others, wherever they are."""
         folder = Path(self.task.records)
         (folder / f"{os.getpid()}.stop").touch()
         wait_until(lambda: len(list(folder.glob("*.stop"))) >= _ranks(), _OTHER_RANKS)
 
     def _kill_run(self) -> None:
-        """Kill all processes of the run at once: those that are left could save another checkpoint."""
+        """Kill all processes of the run at once: any that is left could save another checkpoint."""
         for path in Path(self.task.records).glob(f"*{SUFFIX}"):
             if not is_closed(path) and int(path.stem) != os.getpid():
                 with contextlib.suppress(ProcessLookupError):
@@ -270,7 +264,7 @@ class Recorder:
         os.kill(os.getpid(), signal.SIGKILL)
 
     def _look_for_checkpoints(self) -> tuple[bool, bool]:
-        """Write which checkpoints have changed, and say whether there are some and whether some have."""
+        """Write which checkpoints have changed; return whether there are any, and whether any changed."""
         found: dict[str, int] = {}
         for path in (path for pattern in self.task.checkpoints for path in self._folder.glob(pattern)):
             with contextlib.suppress(OSError):  # it was removed just now
@@ -282,13 +276,13 @@ class Recorder:
         return bool(found), bool(changed)
 
     def _write_counts(self, changed: dict[str, int] | None = None) -> None:
-        """Write how far the training is, and the checkpoints that have changed, each with its time."""
+        """Write how far the training is, and the time at which each changed checkpoint was written."""
         counts = {"handed": self._batches, "steps": self._optimizer_steps}
         self.write({"kind": "counts", "changed": changed or {}, **counts})
 
     def close(self) -> None:
         """Write all that is left, at the end of the process."""
-        atexit.unregister(self.close)  # what `exec` makes of the log removes it
+        atexit.unregister(self.close)  # once only: `exec` calls this earlier, and then removes the log
         if self.task.stop is not None and self._batches:
             self._look_for_checkpoints()
         self.flush()
@@ -297,25 +291,22 @@ class Recorder:
 
 
 class _Loader:
-    """One loader: what it is called, and what it iterates."""
+    """One loader: its facts, and the sampler that it draws from."""
 
     def __init__(self, number: int, loader: DataLoader[Any], at: int) -> None:
+        description = describe_loader(loader)
         self.number = number
-        self.is_stream = isinstance(loader.dataset, IterableDataset)
-        try:
-            length = len(loader.dataset)  # type: ignore[arg-type]
-        except (TypeError, NotImplementedError):
-            length = None
+        self.is_stream = description.kind == "stream"
         self.facts = {
             "dataset": type(loader.dataset).__name__,
-            "num_samples": length,
-            "batch_size": describe_loader(loader).batch_size,
+            "num_samples": description.num_samples,
+            "batch_size": description.batch_size,
             "is_stream": self.is_stream,
         }
         self.at = at
         self.whole = 0  # training passes that reached their end
         self.sampler: Any = None
-        self.owner: Any = None  # of a `set_epoch`
+        self.owner: Any = None  # the sampler that has a `set_epoch`
         self.has_indices = False
         self.passes = 0
 
@@ -325,7 +316,7 @@ class _Pass:
 
     def __init__(self, recorder: Recorder, loader: _Loader, training: bool) -> None:
         self.recorder, self.loader, self.training = recorder, loader, training
-        self._order = order_at(loader.sampler)
+        self._order = order_of(loader.sampler)
         self.number, self.at = loader.passes, next(recorder.order)
         loader.passes += 1
         self.handed = self.depth = self._drawn = 0
@@ -339,7 +330,7 @@ class _Pass:
             self._length = None
 
     def ended(self) -> None:
-        """Note that the sampler has no more items; of a loader with workers, which makes two iterators, if it drew."""
+        """Record that the sampler is exhausted. A loader with workers makes two iterators; ignore the unused one."""
         if self._drawn:
             self.finish()
 
@@ -353,12 +344,12 @@ class _Pass:
             self.recorder.trained_with(self)
 
     def finish(self) -> None:
-        """Note that the pass reached its end."""
+        """Record that the pass reached its end."""
         if not self.is_done:
             self.is_done = True
-            self.recorder.finished(self)
+            if self.training:
+                self.loader.whole += 1
             self.flush()
-            self.recorder._open.append(self)  # its last batches are still to be handed out
 
     def flush(self) -> None:
         """Write what was drawn since the last time."""
@@ -372,9 +363,8 @@ class _Pass:
         if batches:
             lengths = np.array([len(each) for each in batches], dtype=np.int64)
             indices = itertools.chain.from_iterable(batches)
-            packed, payload = pack(np.fromiter(indices, dtype=np.int64, count=int(lengths.sum())))
-            sizes, more = pack(lengths)
-            self._write({"kind": "batches", **packed, "sizes": sizes, "split": len(payload)}, payload + more)
+            packed, payload = pack_batches(np.fromiter(indices, dtype=np.int64, count=int(lengths.sum())), lengths)
+            self._write({"kind": "batches", **packed}, payload)
         steps, payload = pack(np.array(self.steps, dtype=np.int64))
         self.steps = []
         self._write({"kind": "state", "handed": self.handed, "whole": self.is_done, **steps}, payload)
@@ -383,7 +373,7 @@ class _Pass:
         """Record an item of the sampler: a batch of indices, or one index."""
         batch = item if isinstance(item, (list, tuple, np.ndarray)) else [item]
         if not self._drawn and self.recorder.patch is not None:
-            self._order = order_given(self.recorder.patch, self.loader.sampler)
+            self._order = order_of(self.loader.sampler, self.recorder.patch)
         self._batches.append(batch)
         self._drawn += 1
         self._samples += len(batch)
@@ -397,7 +387,7 @@ class _Pass:
 
 
 class _Follower(Iterator[Any]):
-    """The iterator of a sampler, each of whose items is recorded; with a state, for torchdata, if that has one."""
+    """A sampler's iterator that records each item. It passes on the state that torchdata asks an iterator for."""
 
     def __init__(self, current: _Pass, items: Iterator[Any]) -> None:
         self._pass, self._items = current, items

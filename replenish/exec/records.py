@@ -1,4 +1,4 @@
-"""What happened to the loaders of a run: each of its processes writes a file, which is read when the run has ended."""
+"""What happened to the loaders of a run: each of its processes writes a file, which is read after the run."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from typing import Any
 
 from replenish.exec.environment import FIRST_PROCESS
 
-# Counts are written at every change of the first so many, and then at most once in so many seconds: a loop may begin a
-# pass at every step. The last counts are written when the process ends.
+# The first CHANGES changes are written at once, later ones at most once in SECONDS, since a loop may begin a pass at
+# every step. The last counts are written when the process ends.
 CHANGES, SECONDS = 100, 0.5
 
 
 class RecordWriter:
-    """Writes the records of this process: again whenever they change, since the process may be killed.
-
-    Args:
-        folder: The folder of the run.
-        records: The `LoaderRecord`s of the process.
-    """
+    """Writes the `LoaderRecord`s of this process whenever they change, since the process may be killed."""
 
     def __init__(self, folder: str, records: Sequence[Any]) -> None:
         self.records = records
@@ -40,12 +35,12 @@ class RecordWriter:
             self.write()
 
     def end(self) -> None:
-        """Write the records for the last time. Iterators that the script has kept end when Python is almost gone."""
+        """Write the records for the last time; ignore iterators that end while Python shuts down."""
         self.write()
         self._ended = True
 
     def write(self) -> None:
-        """Write the records, if the run has not ended. After a fork, those that the parent has written are left out."""
+        """Write the records, if the run has not ended. After a fork, leave out those that the parent has written."""
         if not os.path.isdir(self._folder):
             return
         if os.getpid() != self._process:
@@ -60,7 +55,7 @@ class RecordWriter:
 
 
 def _place() -> list[int]:
-    """Return a process's place among those of the run: by rank, and the first one before those that it started."""
+    """Return where to sort this process: by rank, and the run's first process before those that it started."""
     rank = os.environ.get("RANK", "")
     return [int(rank) if rank.isdigit() else 0, int(os.environ.get(FIRST_PROCESS) != str(os.getpid()))]
 
@@ -70,8 +65,8 @@ class RunRecords:
     """What happened to the loaders of a run.
 
     Attributes:
-        loaders: A dict for each: the fields of `LoaderRecord`, with `summary` and `replaced`. A loader that several
-            processes have is listed once. Records of earlier releases have `said` instead of `summary`.
+        loaders: A dict for each loader: the fields of `LoaderRecord`, with `summary` and `replaced`. A loader that
+            several processes have is listed once. Records of earlier releases have `said` instead of `summary`.
     """
 
     loaders: tuple[dict[str, Any], ...]
@@ -97,13 +92,13 @@ class RunRecords:
         return "of its loaders " + "; ".join(self.summaries())
 
     def sizes(self) -> list[tuple[int, ...]]:
-        """Return what the loaders with the order draw, which must be equal in runs that are compared."""
+        """Return the sizes of the loaders with the order, which must be equal in runs that are compared."""
         names = ("num_samples", "batch_size", "num_replicas")
         return sorted(tuple(loader[name] or 0 for name in names) for loader in self.loaders if loader["replaced"])
 
 
 def read_records(folder: str | os.PathLike[str]) -> RunRecords:
-    """Return what the processes of a run have written, the first processes' first."""
+    """Return what the processes of a run have written, in order of rank."""
     processes = []
     for path in Path(folder).glob("*.json"):
         found = json.loads(path.read_text())
@@ -119,7 +114,7 @@ def read_records(folder: str | os.PathLike[str]) -> RunRecords:
 def _merged(loaders: list[dict[str, Any]]) -> dict[str, Any]:
     """Return one record of a loader that several processes have.
 
-    If they share its batches, it is the first process's, with a warning if others began another number of passes.
+    If they divide its batches, it is the first process's, with a warning if they began different numbers of passes.
     """
     first = loaders[0]
     if first["num_replicas"] == 1:

@@ -1,6 +1,6 @@
 """The test of a script's resume: run it to its end, stop it, resume it, and compare the batches.
 
-Each run's working folder is an own folder below a scratch folder.
+Each run has a working folder of its own in a scratch folder.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from replenish.exec.run_draws import ProcessDraws, RecordedPass, read_run
 from replenish.exec.script_audit import run_until_ended
 from replenish.measure.findings import WARNING
 
-#: Where checkpoints are looked for, if nobody says: files, and folders of them.
+#: Default patterns of checkpoints: files and folders.
 CHECKPOINTS = ("**/*.pt", "**/*.pth", "**/*.ckpt", "**/checkpoint*")
 PLACEHOLDER = "{checkpoint}"
 
 
 @dataclass(frozen=True)
 class ResumeTest:
-    """What is run.
+    """A training, and how to stop and resume it.
 
     Attributes:
         script: The words after `python` that start the training.
-        resume: The command that resumes it, with `{checkpoint}` where the checkpoint's path is to be.
+        resume: The command that resumes it, with `{checkpoint}` in place of the checkpoint's path.
         steps: After how many batches a training ends; None lets it run to its end.
-        stop: After how many batches it is stopped; None is in the middle of the middle epoch.
+        stop: After how many batches it is stopped; None stops it in the middle of the middle epoch.
         checkpoints: Patterns of the checkpoints' paths below the working folder.
         inputs: Files and folders to link into each working folder.
     """
@@ -55,16 +55,13 @@ class ResumeTest:
         _command(self.resume)  # a command that cannot be read is an error before the first run
 
     def run(self, report: Callable[[str], None]) -> Audit:
-        """Run everything, and return a finding for each way to be stopped; `report` gets a line before each run.
+        """Run everything, and return a finding for each way to stop; `report` gets a line before each run.
 
         Raises:
-            ValueError: A run failed, or trained with nothing.
+            ValueError: A run failed, or drew no training batches.
         """
-        scratch = Path(tempfile.mkdtemp(prefix="replenish-resume-"))
-        try:
-            return self._run(scratch, report)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix="replenish-resume-", ignore_cleanup_errors=True) as scratch:
+            return self._run(Path(scratch), report)
 
     def _run(self, scratch: Path, report: Callable[[str], None]) -> Audit:
         report("running the script without a stop")
@@ -106,11 +103,11 @@ class ResumeTest:
             why = "the script did not save earlier" if kill else "the script did not stop at the signal"
             return Finding(name, WARNING, f"The newest checkpoint is of the end of the training: {why}.")
         report(f"resuming from {shown}, of step {saved}")
-        # A copy: the first processes to resume may save again before the last ones have read the checkpoint.
+        # Resume from a copy: one process may save again before another has read the checkpoint.
         kept = scratch.resolve() / f"{name}.kept"
         shutil.copytree(folder, kept, symlinks=True)
         words = [word.replace(PLACEHOLDER, str(kept / shown)) for word in _command(self.resume)]
-        # A loop may skip the batches of an epoch that were trained before.
+        # A loop may first skip the batches of the epoch that were trained before: allow one epoch more.
         left = None if self.steps is None else self.steps - saved + max(len(epoch) for epoch in reference.epochs)
         run, code = self._record(folder, words, steps=left)
         again = TrainedBatches.of_run(run, reference)
@@ -153,9 +150,9 @@ class TrainedBatches:
     """The batches that a run trained with.
 
     Attributes:
-        epochs: For each pass of its first training loader the batches, over all ranks.
-        per_step: How many batches an optimizer's step takes.
-        ahead: How many batches the loop gets before the step of the first one.
+        epochs: The batches of each pass over the first training loader, joined over all ranks.
+        per_step: How many batches the optimizer takes per step.
+        ahead: How many batches more than that the loop gets before the first step.
         shares: The batches of each process in its first epoch.
     """
 
@@ -166,7 +163,7 @@ class TrainedBatches:
 
     @classmethod
     def of_run(cls, run: list[ProcessDraws], like: TrainedBatches | None = None) -> TrainedBatches:
-        """Return the batches of a run; `like` is an earlier run of the same script, which did not resume."""
+        """Return the batches of a run. `like` is an uninterrupted run of the same script, if there was one."""
         passes = [_training_passes(process) for process in run]
         passes = [each for each in passes if each]
         if not passes:
@@ -185,21 +182,21 @@ class TrainedBatches:
         found = [each for each in counts if each["changed"].get(str(checkpoint)) == written]
         first = [each for each in run[0].events if each["kind"] == "counts"]
         if not found and any(not each["changed"] for each in first):
-            # After SIGTERM each step is counted. A script may save later than Python's exit shows: it ends by
-            # os._exit, or its launcher sends SIGTERM again.
+            # The recorder misses a save that os._exit or a launcher's second SIGTERM follows. But it counts every step
+            # after the first SIGTERM, so its last count holds.
             found = first[-1:]
         if not found:
             raise ValueError(
                 f"{checkpoint} was written at a time that is not known; try another --stop, or name the checkpoints "
                 f"with --checkpoint"
             )
-        # Ranks that train together are a step apart at most: the one that wrote the file sees it first.
+        # Ranks that train together are at most one step apart, and the one that wrote the file sees it first.
         steps, handed = (min(each[name] for each in found) for name in ("steps", "handed"))
         return int(steps * self.per_step if steps else handed)
 
 
 def _training_passes(process: ProcessDraws) -> list[RecordedPass]:
-    """Return the passes over the first training loader, and over others that a framework made of it to resume."""
+    """Return the passes over the first training loader, and over loaders that a framework made from it to resume."""
     loaders = [each for each in process.loaders if each.training]
     names = ("dataset", "num_samples")
     alike = [each for each in loaders if all(each.facts[name] == loaders[0].facts[name] for name in names)]
@@ -207,7 +204,7 @@ def _training_passes(process: ProcessDraws) -> list[RecordedPass]:
 
 
 def _habits(passes: list[RecordedPass]) -> tuple[int, int]:
-    """Return how many batches a step of an optimizer takes, and how many the loop gets before the first one's."""
+    """Return how many batches the optimizer takes per step, and how many more the loop gets before the first step."""
     taken = np.concatenate([np.diff(each.steps) for each in passes])
     if not len(taken):
         return 1, 0
@@ -217,7 +214,7 @@ def _habits(passes: list[RecordedPass]) -> tuple[int, int]:
 
 
 def _trained(one: RecordedPass, per_step: int, ahead: int) -> list[Int64Array]:
-    """Return the batches of a pass that were trained; a loop that resumes may skip some of them."""
+    """Return the batches of a pass that were trained with; a loop that resumes may skip some."""
     batches = one.drawn.batches()[: one.batches_trained]
     if not len(one.steps):
         return batches
@@ -231,7 +228,7 @@ def _middle(epochs: list[list[Int64Array]]) -> int:
 
 
 def _command(text: str) -> list[str]:
-    """Return the words of a command; `python` is this interpreter, and scripts are found from here."""
+    """Return the words of a command. `python` becomes this interpreter, and the paths of scripts become absolute."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -248,5 +245,5 @@ def _command(text: str) -> list[str]:
 
 
 def _located(words: Sequence[str]) -> list[str]:
-    """Return words with the paths of Python scripts made absolute, since the working folder is another."""
+    """Make the paths of Python scripts among some words absolute, since the run has another working folder."""
     return [str(Path(word).resolve()) if word.endswith(".py") and Path(word).is_file() else word for word in words]

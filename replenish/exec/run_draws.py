@@ -1,4 +1,4 @@
-"""What the loaders of a run drew, over all its processes: read from the logs of `draw_log`, ranks joined."""
+"""What the loaders of a run drew in all of its processes, read from the logs of `draw_log`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from replenish.auditing.claims import Claim
 from replenish.auditing.record import Identity, Record
 from replenish.draws import Int64Array
-from replenish.exec.draw_log import SUFFIX, read_chunks, unpack
+from replenish.exec.draw_log import SUFFIX, read_chunks, unpack, unpack_batches
 from replenish.measure.reading import Epoch
 
 
@@ -23,12 +23,12 @@ class RecordedPass:
 
     Attributes:
         drawn: What was drawn; its number is the sampler's epoch.
-        training: Whether it was one of training.
+        training: Whether it was a training pass.
         rank: The rank of the process.
-        at: Its place in the order in which loaders were made and passes began.
+        at: Its number in the sequence of new loaders and passes.
         handed: How many batches the loop got.
-        order: An order's config, and the steps at which the pass is thought to begin.
-        steps: How many batches the loop had got at each step of the optimizer.
+        order: The config of an order that may have drawn it, and the steps at which it may begin.
+        steps: How many batches the loop had at each step of the optimizer.
     """
 
     drawn: Epoch
@@ -41,18 +41,21 @@ class RecordedPass:
 
     @property
     def batches_trained(self) -> int:
-        """How many of its batches the loop got."""
+        """How many of the batches the loop got."""
         return min(self.handed, len(self.drawn.sizes))
 
 
 @dataclass
 class RecordedLoader:
-    """One loader in one process; or several that are alike, each made after the last pass over the one before.
+    """One loader in one process, or several equal ones, each made after the last pass over the previous one.
 
     Attributes:
-        facts: What its class and sizes are.
-        promise: What an audit knows of it beside its draws; empty if that was not recorded.
-        arrays: Its labels, weights and samples in the dataset below, as far as there are some.
+        facts: The name of its dataset, and its sizes.
+        at: Its number in the sequence of new loaders and passes.
+        passes: The passes over it.
+        promise: Its name, claim and identity, for an audit; empty if these were not recorded.
+        arrays: The labels and weights that it has, and its samples in the root dataset.
+        findings: The findings of probes.
     """
 
     facts: dict[str, Any]
@@ -69,7 +72,7 @@ class RecordedLoader:
 
     @property
     def training(self) -> list[RecordedPass]:
-        """The passes of training that drew something."""
+        """The training passes that drew something."""
         return [each for each in self.passes if each.training and len(each.drawn.sizes)]
 
     @property
@@ -77,19 +80,16 @@ class RecordedLoader:
         """The other passes that drew something."""
         return [each for each in self.passes if not each.training and len(each.drawn.sizes)]
 
-    def identity(self) -> Identity | None:
-        """Return which samples the positions of its dataset are."""
-        known = self.promise.get("identity")
-        return None if known is None else Identity(known["root"], known["root_size"], self.arrays.get("samples"))
-
     def record(self, passes: Sequence[RecordedPass]) -> Record:
-        """Return some of its passes as the data of an audit."""
+        """Return the record of some of its passes, for an audit."""
         drawn = [each.drawn for each in passes]
         is_stream = bool(self.facts["is_stream"])
         number = self.facts["num_samples"]
         if is_stream or number is None:
             number = 1 + max(int(each.samples.max()) for each in drawn)
-        return Record(drawn, number, is_stream, identity=self.identity(), weights=self.arrays.get("weights"))
+        root = self.promise.get("identity")
+        identity = None if root is None else Identity(**root, samples=self.arrays.get("samples"))
+        return Record(drawn, number, is_stream, identity=identity, weights=self.arrays.get("weights"))
 
     def claim(self) -> Claim:
         """Return what it promises."""
@@ -98,7 +98,7 @@ class RecordedLoader:
 
 @dataclass
 class ProcessDraws:
-    """The loaders of one process, and events beside them."""
+    """The loaders of one process, and events that belong to no loader."""
 
     started: float
     loaders: list[RecordedLoader]
@@ -106,14 +106,14 @@ class ProcessDraws:
 
     @property
     def rank(self) -> int:
-        """The rank of the process, as far as a pass says it."""
+        """The rank of the process, from its passes; 0 without a pass."""
         return next((each.rank for loader in self.loaders for each in loader.passes), 0)
 
 
 def read_run(folder: Path, *, raw_hashes: bool = False) -> list[ProcessDraws]:
-    """Return what the processes of a run recorded, by rank; those that iterated no loader are left out.
+    """Return what the processes of a run recorded, by rank, without processes that iterated no loader.
 
-    Items of streams get numbers from 0, or keep their hashes, so that runs can be compared.
+    Items of streams get numbers from 0. With `raw_hashes` they keep their hashes, so that runs can be compared.
     """
     found = [_read_process(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     if not raw_hashes:
@@ -125,7 +125,7 @@ def read_run(folder: Path, *, raw_hashes: bool = False) -> list[ProcessDraws]:
 
 
 def ranks_of(run: list[ProcessDraws]) -> list[list[RecordedLoader]]:
-    """Return the training loaders of a run, each as a list of those of its ranks, in the order of their first pass."""
+    """Return the training loaders of a run, each as a list with an entry for each rank."""
     trained = [[loader for loader in each.loaders if loader.training] for each in run]
     return [
         [each[place] for each in trained if place < len(each)] for place in range(max(map(len, trained), default=0))
@@ -142,7 +142,7 @@ def _read_process(path: Path) -> ProcessDraws:
             started = header["started"]
         elif kind == "loader":
             loaders[header["loader"]] = RecordedLoader.of(header, header["at"])
-        elif loader is None or loader not in loaders:  # events, and loaders that were made before a fork
+        elif loader is None or loader not in loaders:  # an event, or a loader made before a fork
             events.append(header)
         elif kind == "facts":
             loaders[loader].promise = header
@@ -160,17 +160,18 @@ def _read_process(path: Path) -> ProcessDraws:
 
 
 def _pass_of(chunks: list[tuple[dict[str, Any], bytes]]) -> RecordedPass:
-    """Return a pass from its chunks, of which the first says what it is, and the others what it drew."""
+    """Return a pass from its chunks: the first has its attributes, the others what it drew."""
     (begun, _), *rest = chunks
     batches = [each for each in rest if each[0]["kind"] == "batches"]
     states = [each for each in rest if each[0]["kind"] == "state"]
     last = states[-1][0] if states else {"handed": 0, "whole": False}
     none = np.empty(0, dtype=np.int64)
-    samples = [unpack(header, payload[: header["split"]]) for header, payload in batches]
-    sizes = [unpack(header["sizes"], payload[header["split"] :]) for header, payload in batches]
+    drawn = [unpack_batches(*each) for each in batches]
+    samples = np.concatenate([none, *(each for each, _ in drawn)])
+    sizes = np.concatenate([none, *(each for _, each in drawn)])
     steps = [unpack(header, payload) for header, payload in states]
     return RecordedPass(
-        Epoch(np.concatenate([none, *samples]), np.concatenate([none, *sizes]), bool(last["whole"]), begun["told"]),
+        Epoch(samples, sizes, bool(last["whole"]), begun["told"]),
         training=begun["training"],
         rank=begun["rank"],
         at=begun["at"],
@@ -181,7 +182,7 @@ def _pass_of(chunks: list[tuple[dict[str, Any], bytes]]) -> RecordedPass:
 
 
 def _number_hashes(run: list[ProcessDraws]) -> None:
-    """Number the items of streams; equal items have the same number in all processes."""
+    """Number the items of streams, with the same number for equal items in all processes."""
     streams = [
         each for process in run for loader in process.loaders if loader.facts["is_stream"] for each in loader.passes
     ]
@@ -195,7 +196,7 @@ def _number_hashes(run: list[ProcessDraws]) -> None:
 
 
 def _merge_alike(process: ProcessDraws) -> None:
-    """Make one loader of those that a script or a framework makes anew for each epoch."""
+    """Merge the loaders that a script or a framework makes anew for each epoch into one."""
     kept: list[RecordedLoader] = []
     for loader in process.loaders:
         if not loader.passes:
@@ -215,7 +216,7 @@ def _alike(one: RecordedLoader, other: RecordedLoader) -> bool:
 
 
 def _drop_untrained(process: ProcessDraws) -> None:
-    """Where an optimizer made steps, do not count passes without one as training, though gradients were on."""
+    """If an optimizer made steps, count only passes with a step as training, even if gradients were on in others."""
     passes = [each for loader in process.loaders for each in loader.passes]
     if any(len(each.steps) for each in passes):
         for each in passes:

@@ -3,8 +3,8 @@
     python run_script.py SCRIPT [ARGUMENT ...]
     python run_script.py -m MODULE [ARGUMENT ...]
 
-Started by its path, with an environment of `replenish.exec.environment`. Before the script has ended it imports
-only the standard library, since a script may set what numpy and torch read when they are loaded.
+It is started by its path, in an environment from `replenish.exec.environment`. Until the script ends it imports only
+the standard library, since the script may set variables that numpy and torch read when they are loaded.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import shutil
 import sys
 import types
 
-#: The exit code where the order was not used; also that of wrong arguments.
+#: The exit code if the order was not used, and for wrong arguments.
 NOTHING_REPLACED = 2
 
 
 def main() -> None:
-    """Run the script of the command line; end as it ends, or with 2 if no loader got the order."""
+    """Run the script of the command line. Exit as it exits, or with 2 if no loader got the order."""
     sys.argv.pop(0)
     try:
         if sys.argv[0] == "-m":
@@ -37,7 +37,7 @@ def main() -> None:
     except BaseException as error:
         _complain(error)
         _report(failed=True)
-        # Python ends as after any exception, with code 1 or as by Ctrl-C, but the traceback is printed already.
+        # Python ends as after any exception (code 1, or killed by Ctrl-C) but prints no second traceback.
         sys.excepthook = lambda *ignored: None
         raise
     if not _report(failed=False):
@@ -61,7 +61,7 @@ def _run_module(name: str) -> None:
     _import_first_from(os.getcwd())
     try:
         found = importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):  # a package around it is missing, or the name is none
+    except (ImportError, ValueError):  # its package is missing, or it is not a module's name
         found = False
     if not found:
         print(
@@ -74,14 +74,14 @@ def _run_module(name: str) -> None:
 
 def _import_first_from(folder: str) -> None:
     if getattr(sys.flags, "safe_path", False):
-        return  # as with -P: nothing was put there
+        return  # with -P, Python has put no folder there
     sys.path[0] = folder
 
 
 def _complain(error: BaseException) -> None:
     """Print an exception with a traceback that starts in the script."""
     traceback = error.__traceback__
-    # Frames of this file, and of Python's own ways to run a script, lead to it.
+    # Skip the frames of this file and of Python's own ways to run a script.
     ours = (__file__, runpy.__file__, "<frozen ")
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(ours):
         traceback = traceback.tb_next
@@ -90,9 +90,9 @@ def _complain(error: BaseException) -> None:
 
 
 def _report(failed: bool) -> bool:
-    """Print a line for each loader, in the first process only, and return whether one got the order.
+    """Print a line for each loader, in the first process only, and return whether any got the order.
 
-    An audit prints nothing here: the process that started it reads the results.
+    An audit prints nothing here, since the process that started it reads the results.
     """
     from replenish.exec.environment import RECORD_VARIABLE, VARIABLE, OrderRequest
     from replenish.exec.records import read_records

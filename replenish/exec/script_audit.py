@@ -1,4 +1,4 @@
-"""The audit of a script: a run with its loaders recorded, and every question asked of what they drew."""
+"""The audit of a script: a run whose loaders are recorded, and the judgement of what they drew."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from replenish.exec.environment import AuditTask, run_environment
 from replenish.exec.run_draws import RecordedLoader, ranks_of, read_run
 from replenish.measure.findings import WARNING
 
-_GRACE = 20.0  # seconds for the processes of a script to end after one of them has ended at its last batch
+_GRACE = 20.0  # seconds for the other processes of a script to end after one of them has ended at its last batch
 _SHUTDOWN = 40.0  # seconds for a launcher to end its processes: torchrun gives them 30
 _OTHER_RANKS = 120.0  # seconds in which the other processes of torchrun should have ended
 
@@ -31,8 +31,8 @@ _OTHER_RANKS = 120.0  # seconds in which the other processes of torchrun should 
 def recorded_run(words: Sequence[str], kept: Path | None = None, **limits: Any) -> Iterator[tuple[int, Path]]:
     """Run a command, and yield its exit code and the folder with the draws of its loaders.
 
-    Under torchrun the processes of a machine share the folder, and the first one waits for the others. The folder is
-    removed at the end, but whoever reads `kept` removes it: a run that is killed leaves it.
+    Under torchrun the processes of a machine share the folder, and the first one waits for the others. A temporary
+    folder is removed at the end. The caller removes `kept`, so that it outlives a run that is killed.
     """
     shared = _shared_folder()
     folder = kept or shared or Path(tempfile.mkdtemp(prefix="replenish-audit-"))
@@ -51,7 +51,7 @@ def recorded_run(words: Sequence[str], kept: Path | None = None, **limits: Any) 
 
 
 def _shared_folder() -> Path | None:
-    """Return the folder of all processes that one torchrun has started on this machine; None without torchrun."""
+    """Return the folder that one torchrun's processes on this machine share; None without torchrun."""
     if "TORCHELASTIC_RUN_ID" not in os.environ or int(os.environ.get("LOCAL_WORLD_SIZE") or 1) == 1:
         return None
     port, restarts = (os.environ.get(name, "0") for name in ("MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"))
@@ -61,8 +61,8 @@ def _shared_folder() -> Path | None:
 def run_until_ended(words: Sequence[str], environment: dict[str, str], folder: Path, cwd: Path | None = None) -> int:
     """Run a command, and return its exit code; 0 if the recorder ended one of its processes and others hang.
 
-    A process that ends at its last batch may leave others waiting for it, which are then ended too. A launcher gets
-    SIGTERM first: its processes are in sessions of their own, and only the launcher ends them.
+    A process that ends at its last batch may leave others waiting for it, so these are ended too. A launcher gets
+    SIGTERM first: its processes are in sessions of their own, and only the launcher can end them.
     """
     own_group = os.name == "posix"
     process = subprocess.Popen(words, env=environment, cwd=cwd, start_new_session=own_group)
@@ -86,7 +86,7 @@ def run_until_ended(words: Sequence[str], environment: dict[str, str], folder: P
 
 
 def judge_run(folder: Path) -> tuple[list[tuple[str, Audit]], list[str]]:
-    """Return the audits of the training loaders of a run, by name, and lines on the others."""
+    """Return the audits of a run's training loaders, with their names, and lines about what was not audited."""
     run = read_run(folder)
     trained = ranks_of(run)
     others = [loader for loader in run[0].loaders if not loader.training and loader.evaluations] if run else []

@@ -1,1 +1,1 @@
-"""What an order, a loader or a stream really does. The public name of this room is `replenish.diagnostics`."""
+"""Measurements of orders, loaders and streams. Their public name is `replenish.diagnostics`."""

@@ -1,4 +1,4 @@
-"""How often samples are drawn, how far apart, how evenly over classes and time: `measure`, for any `Order`."""
+"""`measure`: how often an `Order` draws each sample, how far apart, and how evenly over classes and time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PoolMeasurement:
 
     Attributes:
         copies: How many samples have 0, 1, 2, ... copies in the pool.
-        ages: How many slots were refilled so long ago, in parts of `1 / PARTS_PER_EPOCH` of an effective epoch.
+        ages: A histogram of the time since each slot was refilled, in bins of `1 / PARTS_PER_EPOCH` effective epochs.
         mean_age: The mean of the ages, in effective epochs.
     """
 
@@ -41,12 +41,11 @@ class ClassMeasurement:
     """How the classes are spread.
 
     Attributes:
-        spread: The mean square deviation of a batch's class counts from their shares, over that of a batch drawn
-            from all samples without replacement: 1 for a good shuffle, more where classes come in bunches. A batch
-            of more than all samples is compared with whole rounds of them and a rest so drawn; nan where there is
-            no rest.
-        rates: (PARTS_PER_EPOCH, classes): the rate of each class over the parts of an effective epoch, all epochs
-            folded onto one, where 1 is its share of the samples.
+        spread: The mean square deviation of a batch's class counts from their shares, as a ratio to a batch drawn from
+            all samples without replacement: 1 for a good shuffle, more if classes come in bunches. A batch of more than
+            all samples is compared with whole rounds of them and a rest drawn in this way; nan without a rest.
+        rates: (PARTS_PER_EPOCH, classes): the rate of each class over the parts of an effective epoch, averaged over
+            all epochs; 1 is its share of the samples.
     """
 
     spread: float
@@ -61,18 +60,18 @@ class Measurement:
         config: The order's config.
         epochs: How many effective epochs were run.
         counts: The draws of each sample over all of them.
-        unseen: The fraction of samples that an epoch left out.
-        never_seen: The fraction that no epoch up to this one had.
-        smallest: The least draws of a sample within an epoch.
-        largest: The most.
-        count_spread: The variance over samples of the draws up to the end of an epoch.
-        gaps: How many pairs of successive draws of one sample lie so far apart, in parts of `1 / PARTS_PER_EPOCH` of an
-            effective epoch; the last entry has all longer ones.
-        mean_gap: The mean of these distances, in effective epochs; nan where no sample was drawn twice.
-        repeats: The share of gaps of a single step: the sample is drawn again at once.
-        equal_pairs: Pairs of equal samples in a batch, on average.
-        pool: The pool at the end, for SRS orders.
-        classes: The spread of classes, where labels were given.
+        unseen: The fraction of samples that the epoch left out.
+        never_seen: The fraction of samples that no epoch so far has drawn.
+        smallest: The fewest draws of a sample within the epoch.
+        largest: The most draws of a sample within the epoch.
+        count_spread: The variance over samples of the draws up to the end of the epoch.
+        gaps: A histogram of the gaps between successive draws of a sample, in bins of `1 / PARTS_PER_EPOCH` effective
+            epochs; the last bin has all longer ones.
+        mean_gap: The mean gap, in effective epochs; nan if no sample was drawn twice.
+        repeats: The fraction of gaps of a single step: the sample is drawn again at once.
+        equal_pairs: The mean number of pairs of equal samples in a batch.
+        pool: The pool at the end, for SRS orders; otherwise None.
+        classes: The spread of classes; None without labels.
     """
 
     config: dict[str, int | str]
@@ -91,7 +90,7 @@ class Measurement:
     classes: ClassMeasurement | None
 
     def _rows(self) -> list[tuple[str, str]]:
-        """Return what a reader looks for first; the arrays are there for the rest."""
+        """Return the name and value of each line to show."""
         rows = [
             ("effective epochs", f"{self.epochs:,}"),
             (
@@ -143,7 +142,7 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
     classes = None if labels is None else _Classes(order, labels)
     gaps = GapCounter(order.num_samples)
     totals = np.zeros(order.num_samples, dtype=np.int64)
-    batches = order.batches(start, start + epochs * order.steps_per_epoch)  # all: each epoch would seek anew
+    batches = order.batches(start, start + epochs * order.steps_per_epoch)  # once, since every call has to seek
     by_epoch = []
     for epoch in range(epochs):
         first = epoch * order.steps_per_epoch
@@ -180,7 +179,7 @@ def measure(order: Order, epochs: int = 10, *, start: int = 0, labels: npt.Array
 
 
 def _draws(batches: Iterator[Int64Array], batch_size: int) -> Iterator[tuple[Int64Array, Int64Array]]:
-    """Yield (samples, their steps counted from 0), many at a time; batches are never torn apart."""
+    """Yield (samples, their steps counted from 0), many whole batches at a time."""
     first = 0
     while kept := list(islice(batches, max(1, DRAWS_PER_BLOCK // batch_size))):
         yield np.concatenate(kept), np.repeat(np.arange(first, first + len(kept)), [len(batch) for batch in kept])
@@ -188,7 +187,7 @@ def _draws(batches: Iterator[Int64Array], batch_size: int) -> Iterator[tuple[Int
 
 
 class _Classes:
-    """The class counts of every batch, and over the parts of an epoch."""
+    """Counts the classes in every batch, and in every part of an epoch."""
 
     def __init__(self, order: Order, labels: npt.ArrayLike) -> None:
         self._labels = checks.whole_numbers("labels", labels, order.num_samples)
@@ -203,7 +202,7 @@ class _Classes:
         rows = int(steps[-1]) - first + 1
         counts = np.bincount((steps - first) * classes + labels, minlength=rows * classes).reshape(rows, classes)
         sizes = counts.sum(axis=1, keepdims=True)
-        rest = sizes % self._num_samples  # whole rounds have every class in its share
+        rest = sizes % self._num_samples  # whole rounds have exactly the share of every class
         left = (self._num_samples - rest) / max(self._num_samples - 1, 1)
         self._squares += float(((counts - sizes * self._shares) ** 2).sum())
         self._expected += float((rest * left * self._shares * (1 - self._shares)).sum())
@@ -219,8 +218,8 @@ class _Classes:
 def _pool(order: Order, step: int) -> PoolMeasurement | None:
     if not isinstance(order, SequencedReplacement):
         return None
-    # Positions counted without end tell when a slot was refilled. They come round at MAX_POSITION, far more than a slot
-    # stays behind the newest, so that the distance from it is right at every step.
+    # A slot's position in the endless sequence shows when it was refilled. Positions wrap around at MAX_POSITION, which
+    # is far more than the distance from any slot to the newest, so the distance modulo MAX_POSITION is right.
     positions = positions_before(DistinctDraws(order.pool_size, order.batch_size, order.seed), step)
     newest = (order.pool_size + step * order.batch_size - 1) % MAX_POSITION
     ages = np.minimum((newest - positions) % MAX_POSITION // order.batch_size, step)

@@ -1,4 +1,4 @@
-"""`Finding`: one judgement on something measured, shared by the audit and the shuffle battery."""
+"""`Finding`: one judgement on something measured, for the audit and the shuffle battery."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Finding:
     """The answer to one question.
 
     Attributes:
-        name: What was asked, in a word or two.
+        name: The question, in a word or two.
         level: `"ok"`, `"warning"` or `"fault"`.
         sentence: What was found, with numbers, and what to do about it.
         numbers: The numbers, by name.
-        effect: How large the departure is, where the question has an effect size; None otherwise.
-        p: How likely chance alone is to show as much, where that is known; None otherwise.
+        effect: The effect size; None if the question has none.
+        p: The probability of at least this effect by chance alone; None if it is not known.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Finding:
 
 
 class Findings:
-    """What dataclasses with `findings` share: the worst level of all, and how the findings are shown."""
+    """A base class of dataclasses with `findings`: their worst level, and their text and HTML."""
 
     findings: tuple[Finding, ...]
 

@@ -1,4 +1,4 @@
-"""The gaps between two visits of a sample, measured: what `replenish.theory.visit_gaps` says in closed form."""
+"""Measured gaps between two visits of a sample; `replenish.theory.visit_gaps` has their law in closed form."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class MeasuredGaps:
     """Gaps that were measured.
 
     Attributes:
-        counts: How many gaps of 0, 1, 2, ... steps there were; none of 0, since a step that has a sample twice is
-            one visit.
+        counts: How many gaps of 0, 1, 2, ... steps there were. The first entry is 0, since a step that has a sample
+            twice is one visit.
         steps_per_epoch: The steps of an effective epoch, N/B.
     """
 
@@ -37,8 +37,8 @@ class MeasuredGaps:
         return self._moment(self.mean, 2)
 
     def survival(self, epochs: ArrayLike) -> Floats:
-        """Return which part of the gaps is longer than so many effective epochs."""
-        longer = np.append(np.cumsum(self.counts[::-1])[::-1], 0)  # of at least 0, 1, ... steps
+        """Return the fraction of the gaps that are longer than so many effective epochs."""
+        longer = np.append(np.cumsum(self.counts[::-1])[::-1], 0)  # gaps of at least 0, 1, ... steps
         whole = np.floor(checks.reals("epochs", epochs) * self.steps_per_epoch + 1e-9).astype(np.int64) + 1
         return np.asarray(longer[np.clip(whole, 0, len(longer) - 1)] / max(longer[0], 1))
 
@@ -53,8 +53,8 @@ def visit_gaps(
 ) -> MeasuredGaps:
     """Measure the gaps between successive visits of a sample.
 
-    Gaps that are longer than the time measured are missed, and those of about its length too rare: take many epochs.
-    The arguments are those of `noise_spectrum`.
+    It misses gaps that are longer than the time measured, and sees too few of about that length: take many epochs. The
+    arguments are the same as for `noise_spectrum`.
 
     Example:
         >>> from replenish import RandomReshuffling
@@ -65,7 +65,7 @@ def visit_gaps(
 
 
 def gaps_of(draws: Draws) -> MeasuredGaps:
-    """Return the gaps of steps that were read."""
+    """Return the gaps in steps that were read."""
     counter = GapCounter(draws.num_samples)
     counter.add(draws.samples, np.repeat(np.arange(draws.steps), draws.sizes))
     return MeasuredGaps(counter.counts, draws.steps_per_epoch)
@@ -75,8 +75,8 @@ class GapCounter:
     """Counts the gaps between successive draws of one sample, many steps at a time.
 
     Attributes:
-        counts: How many gaps of 0, 1, 2, ... steps there were; a step that has a sample twice makes no gap of 0.
-        pairs: How many pairs of equal samples the steps had.
+        counts: How many gaps of 0, 1, 2, ... steps there were; a step that has a sample twice adds no gap of 0.
+        pairs: How many pairs of equal samples there were within steps.
     """
 
     def __init__(self, num_samples: int) -> None:
@@ -85,8 +85,8 @@ class GapCounter:
         self._last = np.full(num_samples, -1, dtype=np.int64)
 
     def add(self, samples: Int64Array, steps: Int64Array) -> None:
-        """Count the draws of some steps, which come after those of the steps before; no step is torn apart."""
-        # By sample, then by time, in which the draws come: packed into one integer, which sorts faster than an argsort.
+        """Count the draws of the next steps, each complete."""
+        # Sort by sample, then by time. One integer that packs both sorts faster than an argsort.
         bits = len(samples).bit_length()
         by_sample = (samples << bits) | np.arange(len(samples))
         by_sample.sort()
@@ -96,14 +96,14 @@ class GapCounter:
         before = np.empty_like(steps)
         before[1:] = steps[:-1]
         before[~again] = self._last[samples[~again]]
-        last = np.ones(len(samples), dtype=np.bool_)  # of each sample
+        last = np.ones(len(samples), dtype=np.bool_)  # whether a draw is its sample's last
         last[:-1] = ~again[1:]
         self._last[samples[last]] = steps[last]
         gaps = (steps - before)[before >= 0]
         found = np.bincount(gaps[gaps > 0], minlength=len(self.counts))
         found[: len(self.counts)] += self.counts
         self.counts = found
-        # c equal samples of one batch are c - 1 gaps of 0 and c (c - 1) / 2 pairs
+        # c equal samples in one batch make c - 1 gaps of 0, but c (c - 1) / 2 pairs.
         zero = again & (steps == before)
         _, repeats = np.unique(np.stack([samples[zero], steps[zero]]), axis=1, return_counts=True)
         self.pairs += int((repeats * (repeats + 1) // 2).sum())

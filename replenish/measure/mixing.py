@@ -1,9 +1,9 @@
 """How well a pool of M slots mixes a stream: numbers and a picture for choosing `pool_size`.
 
-A slot is drawn at a step with probability B/M, so an item stays Geometric(B/M) steps in the pool: M/B on average, in
-which M further items are read. The pool is thus a window that looks back over the last M items, e-fold by e-fold
-fainter. A stream sorted by label is well mixed where the runs of equal labels are short against M, and hardly at all
-where they are longer: then no order of drawing can help, only a larger pool or shards read in another order.
+A step draws a slot with probability B/M, so an item stays Geometric(B/M) steps in the pool: M/B on average, in which M
+further items are read. The pool is thus a window that looks back over about the last M items, with exponentially
+falling weight. It mixes a stream that is sorted by label well if the runs of equal labels are short compared with M,
+and hardly at all if they are longer. Then only a larger pool helps, or shards that are read in another order.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class Mixing(NamedTuple):
     """How a pool of `pool_size` mixes the labels of a stream into batches.
 
-    `distance` is the mean over batches of the total variation distance between the labels of a batch and those of
-    all data; 0 would be every batch a faithful sample. A full shuffle has a distance too, for a batch is small.
-    `excess` puts it between the two extremes: 0 is as well mixed as a full shuffle, 1 is batches of one label each.
+    `distance` is the mean over batches of the total variation distance between the labels of a batch and the labels of
+    all data. It is 0 if every batch has all labels in their shares. A full shuffle has a distance above 0 too, since
+    batches are small. `excess` rescales it: 0 is as well mixed as a full shuffle, 1 is batches of one label each.
     """
 
     pool_size: int
@@ -62,13 +62,12 @@ def residence_quantile(pool_size: int, batch_size: int, probability: float) -> i
     batch = checks.integer("batch_size", batch_size, minimum=1)
     if batch > size:
         raise ValueError(f"pool_size should be at least batch_size, but got pool_size={size} and batch_size={batch}")
-    if isinstance(probability, bool) or not isinstance(probability, (int, float, np.floating)):
-        raise TypeError(f"probability should be a number, but got {probability!r} of type {type(probability).__name__}")
-    if not 0 < probability < 1:
-        raise ValueError(f"probability should be above 0 and below 1, but got {probability}")
+    probability = checks.real("probability", probability, most=1, positive=True)
+    if probability == 1:
+        raise ValueError(f"probability should be below 1, but got {probability}")
     if batch == size:
         return 1
-    # Rounding must not turn a quantile that is met exactly into the next one.
+    # Subtract a little, so that rounding errors do not turn an exact whole number into the next one.
     return max(1, math.ceil(math.log1p(-probability) / math.log1p(-batch / size) - 1e-9))
 
 
@@ -77,8 +76,8 @@ def measure_mixing(
 ) -> list[Mixing]:
     """Measure, for each pool size, how labels in this order are spread over batches.
 
-    The batches are exactly those that `PooledStream` draws from the same stream, repeated. They are counted after the
-    pool of the start has been drawn 99 times in 100, so that the start does not flatter.
+    The batches are exactly those that `PooledStream` draws from the same stream, repeated. They are counted from the
+    step by which 99 % of the initial pool is drawn, since the first batches do not show the steady state.
 
     Args:
         labels: One label per item, in the order of the stream; integers or strings.
@@ -119,7 +118,7 @@ def measure_mixing(
 
 
 def _spread(order: Order, codes: npt.NDArray[np.intp], start: int, stop: int) -> tuple[float, float]:
-    """Return the mean over batches of distinct labels and of the distance from the labels of all data."""
+    """Return the mean number of distinct labels in a batch, and the mean distance of its labels from all data's."""
     overall = np.bincount(codes) / len(codes)
     distinct = distance = 0.0
     for batch in order.batches(start, stop):
@@ -130,7 +129,7 @@ def _spread(order: Order, codes: npt.NDArray[np.intp], start: int, stop: int) ->
 
 
 def plot_mixing(measured: Sequence[Mixing]) -> Figure:
-    """Draw what `measure_mixing` found, beside a full shuffle: distinct labels and distance against the pool size.
+    """Plot the distinct labels and the distance that `measure_mixing` found over the pool size, with a full shuffle.
 
     Needs matplotlib. The figure belongs to no window: `figure.savefig("mixing.png")` writes it.
     """

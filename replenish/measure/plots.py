@@ -1,4 +1,4 @@
-"""Pictures of what was measured, beside the laws; matplotlib is imported when one is drawn."""
+"""Plots of measurements and laws. They import matplotlib only when one is drawn."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def plot(measurements: Mapping[str, Measurement]) -> Figure:
-    """Draw measurements beside each other: coverage, counts, gaps and, where measured, the rate of a class.
+    """Plot measurements together: coverage, counts, gaps and, if measured, the rate of a class.
 
-    An order has the colour and the mark that it has in every chart of the lab.
+    An order has the same colour and mark as in every chart of the lab.
 
     Args:
-        measurements: What `measure` found, by a name for the legend.
+        measurements: Results of `measure`, by a name for the legend.
     """
     from matplotlib.figure import Figure
 
@@ -34,7 +34,7 @@ def plot(measurements: Mapping[str, Measurement]) -> Figure:
     with_classes = any(found.classes is not None for found in measurements.values())
     figure = Figure(figsize=(13 if with_classes else 10, 3.4), layout="constrained")
     axes = figure.subplots(1, 4 if with_classes else 3)
-    used: dict[Look, int] = {}  # lines of one order, which differ in their dashes
+    used: dict[Look, int] = {}  # lines of the same order differ in their dashes
     for name, found in measurements.items():
         look = look_of(str(found.config["order"]))
         used[look] = used.get(look, -1) + 1
@@ -66,11 +66,11 @@ def plot(measurements: Mapping[str, Measurement]) -> Figure:
 
 
 def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], steps_per_epoch: float) -> Figure:
-    """Draw spectra over frequencies in cycles per epoch: measured ones as points, laws as lines.
+    """Plot spectra over frequencies in cycles per epoch: measured ones as points, laws as lines.
 
     Args:
-        spectra: What `noise_spectrum` of the diagnostics or of the theory returned, by a name for the legend; one that
-            begins with an order's name ("srs, measured") has that order's colour.
+        spectra: Results of `diagnostics.noise_spectrum` or `theory.noise_spectrum`, by a name for the legend. A name
+            that begins with an order's ("srs, measured") gets that order's colour.
         steps_per_epoch: The steps of an effective epoch, N/B.
     """
     if not spectra:
@@ -88,12 +88,12 @@ def plot_noise_spectra(spectra: Mapping[str, MeasuredSpectrum | NoiseSpectrum], 
 
 
 def plot_visit_gaps(gaps: Mapping[str, MeasuredGaps | GapLaw], longest: float = 4.0) -> Figure:
-    """Draw how likely a gap between two visits is to be longer than so many epochs.
+    """Plot the fraction of gaps between two visits that are longer than a number of epochs.
 
     Args:
-        gaps: What `visit_gaps` of the diagnostics or of the theory returned, by a name for the legend, as in
+        gaps: Results of `diagnostics.visit_gaps` or `theory.visit_gaps`, by a name for the legend, as in
             `plot_noise_spectra`.
-        longest: Up to how many effective epochs.
+        longest: The end of the axis, in effective epochs.
     """
     if not gaps:
         raise ValueError("gaps should hold at least one law or measurement, but got none")
@@ -103,15 +103,15 @@ def plot_visit_gaps(gaps: Mapping[str, MeasuredGaps | GapLaw], longest: float = 
 
 
 def _laws_and_measurements(curves: list[tuple[str, bool, Floats, Floats]], **of_axes: str) -> Figure:
-    """Draw curves, each of a name, whether it was measured (points) or is a law (a line), across and up."""
+    """Plot curves of (name, whether it was measured, x, y): measurements as points, laws as lines."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 3.8), layout="constrained")
     axes = figure.subplots()
-    for name, measured, across, up in curves:
-        axes.plot(across, up, "." if measured else "-", label=name, color=look_of_label(name).light)
+    for name, measured, x, y in curves:
+        axes.plot(x, y, "." if measured else "-", label=name, color=look_of_label(name).light)
     axes.set(**of_axes)
-    axes.set_ylim(bottom=0)  # after the curves, since it ends the search for a top that has room for all
+    axes.set_ylim(bottom=0)  # after the curves, since it fixes the top too
     axes.grid(alpha=0.3)
     axes.legend()
     return figure

@@ -1,6 +1,6 @@
-"""Reading what anything draws, in epochs: an order, a torch loader or sampler, lists of batches.
+"""Reading what a source draws, in epochs: an order, a torch loader or sampler, or lists of batches.
 
-Nothing here imports torch. Of a loader only its `batch_sampler` and `sampler` are read, so no data are.
+Nothing here imports torch. A loader is read through its `batch_sampler` or `sampler`, which reads no data.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Epoch:
 
     Attributes:
         samples: The samples drawn, in order: indices, or numbers given to the items of a stream.
-        sizes: How many each batch drew.
+        sizes: The size of each batch.
         whole: Whether the pass reached its end.
-        number: The `epoch` of the sampler when the pass began; None if it has none.
+        number: The sampler's `epoch` when the pass began; None if it has none.
     """
 
     samples: Int64Array
@@ -38,7 +38,7 @@ class Epoch:
 
     @classmethod
     def of(cls, batches: Sequence[Int64Array], **rest: Any) -> Epoch:
-        """Return the epoch of these batches."""
+        """Make an epoch of batches."""
         return cls(np.concatenate(batches), np.array([len(batch) for batch in batches], dtype=np.int64), **rest)
 
     def batches(self) -> list[Int64Array]:
@@ -56,10 +56,10 @@ class Epoch:
         return int((np.diff(np.sort(self.samples)) == 0).sum())
 
     def without_sorting(self, number: int) -> Epoch:
-        """Return the same batches with their draws in random order if every batch is sorted.
+        """Return the same batches, with the draws of each in random order if every batch is sorted.
 
-        A batch's own order means nothing to training, and sorted batches would look alike. Epochs of another `number`
-        get other random orders.
+        The order within a batch does not matter to training, but sorted batches would look alike. The epoch's `number`
+        chooses the random order.
         """
         rising = self.samples[1:] > self.samples[:-1]
         inside = self.batch_of[1:] == self.batch_of[:-1]
@@ -69,7 +69,7 @@ class Epoch:
         return Epoch(self.samples[np.lexsort((keys, self.batch_of))], self.sizes)
 
     def distinct(self) -> Epoch:
-        """Return the same batches, each with one draw of every sample that it has."""
+        """Return the same batches without repeats of a sample in a batch."""
         if not self.repeats:
             return self
         by_sample = np.lexsort((self.samples, self.batch_of))
@@ -79,7 +79,7 @@ class Epoch:
         return Epoch(self.samples[kept], np.bincount(self.batch_of[kept], minlength=len(self.sizes)))
 
     def merged(self, batches: int) -> Epoch:
-        """Return the same draws with so many batches made one; what is left over at the end is dropped."""
+        """Return the same draws with so many batches merged into one, without those left over at the end."""
         groups = len(self.sizes) // batches
         sizes = self.sizes[: groups * batches].reshape(groups, batches).sum(axis=1)
         return Epoch(self.samples[: sizes.sum()], sizes)
@@ -106,14 +106,14 @@ class Draws:
 
     @property
     def steps_per_epoch(self) -> float:
-        """The steps of an effective epoch: N/B, B being the usual size of a batch."""
+        """The steps of an effective epoch: N/B, where B is the usual size of a batch."""
         return self.num_samples / float(np.median(self.sizes))
 
 
 def read_draws(source: IndexSource, epochs: int, *, start: int = 0, num_samples: int | None = None) -> Draws:
-    """Read the steps of some epochs; the arguments are those of `replenish.diagnostics.noise_spectrum`.
+    """Read the steps of some epochs; the arguments are the same as for `replenish.diagnostics.noise_spectrum`.
 
-    Each pass over an iterable of batches is an epoch; an iterator is read once, to its end.
+    Each pass over an iterable of batches is an epoch. An iterator is read once, to its end.
     """
     epochs = checks.integer("epochs", epochs, minimum=1)
     start = checks.step(start, "start")
@@ -144,7 +144,7 @@ def read_draws(source: IndexSource, epochs: int, *, start: int = 0, num_samples:
 
 
 def index_sampler(source: Any) -> Iterable[Any]:
-    """Return what yields the indices of a loader; anything else is returned as it is."""
+    """Return the sampler that yields a loader's indices; return anything else unchanged."""
     if reads_a_stream(source):
         raise TypeError(
             f"source should draw indices, but got a {type(source).__name__} over an iterable dataset, which has none: "
@@ -152,7 +152,7 @@ def index_sampler(source: Any) -> Iterable[Any]:
         )
     for name in ("batch_sampler", "sampler"):
         sampler = getattr(source, name, None)
-        # A batch sampler has a `sampler` too, but is not to be taken apart: a loader is what has a dataset.
+        # Only a loader has a dataset. A batch sampler has a `sampler` too, but is read itself.
         if sampler is not None and hasattr(source, "dataset"):
             return sampler
     if not isinstance(source, Iterable):
@@ -164,7 +164,7 @@ def index_sampler(source: Any) -> Iterable[Any]:
 
 
 def reads_a_stream(source: Any) -> bool:
-    """Say whether a loader reads an iterable dataset, which has no indices."""
+    """Return whether a loader reads an iterable dataset, which has no indices."""
     dataset = getattr(source, "dataset", None)
     return hasattr(source, "batch_sampler") and any(
         kind.__name__ == "IterableDataset" for kind in type(dataset).__mro__
@@ -172,7 +172,7 @@ def reads_a_stream(source: Any) -> bool:
 
 
 def known_samples(source: Any) -> int | None:
-    """Return how many samples a loader or sampler says there are, or None."""
+    """Return the number of samples of a loader or sampler, or None if it is not known."""
     sampler = getattr(source, "sampler", None)
     for owner, name in ((source, "dataset"), (source, "data_source"), (sampler, "data_source"), (sampler, "dataset")):
         data: Any = getattr(owner, name, None)
@@ -183,7 +183,7 @@ def known_samples(source: Any) -> int | None:
 
 
 def one_pass(sampler: Iterable[Any]) -> Iterator[Int64Array]:
-    """Yield the batches of one pass as arrays of indices; a sampler of single indices makes batches of one."""
+    """Yield the batches of one pass as arrays of indices; single indices become batches of one."""
     for batch in sampler:
         indices = np.atleast_1d(np.asarray(batch))
         if indices.dtype.kind not in "iu" or indices.ndim != 1 or not indices.size:
@@ -201,7 +201,7 @@ def read_epochs(
     before_epoch: Callable[[int], object] | None,
     max_draws: int,
 ) -> list[Epoch]:
-    """Read some epochs of a source, at most `max_draws` draws; the arguments are those of `shuffle_quality`."""
+    """Read some epochs of a source, up to `max_draws` draws; the arguments are the same as for `shuffle_quality`."""
     if isinstance(source, Order):
         return order_epochs(source, epochs or 3, max_draws)
     passes = hasattr(source, "dataset") or epochs is not None
@@ -227,7 +227,7 @@ def read_epochs(
 
 
 def order_epochs(order: Order, epochs: int, max_draws: int) -> list[Epoch]:
-    """Return the first epochs of an order, or their first batches, with about `max_draws` draws in all at most."""
+    """Return the first epochs of an order, or only their first batches if they have more than `max_draws` draws."""
     steps = min(order.steps_per_epoch, max(1, max_draws // (epochs * order.batch_size)))
     starts = [epoch * order.steps_per_epoch for epoch in range(epochs)]
     read = [list(order.batches(start, start + steps)) for start in starts]
@@ -235,7 +235,7 @@ def order_epochs(order: Order, epochs: int, max_draws: int) -> list[Epoch]:
 
 
 def _batches(sampler: Iterable[Any], batch_size: int | None) -> Iterator[Int64Array]:
-    """Yield batches; single indices are grouped by `batch_size`."""
+    """Yield batches; group single indices by `batch_size`."""
     draws = iter(sampler)
     first = next(draws, None)
     if first is None:
@@ -254,7 +254,7 @@ def _batches(sampler: Iterable[Any], batch_size: int | None) -> Iterator[Int64Ar
 
 
 def first_batches(batches: Iterable[Int64Array], at_most: int, number: int | None = None) -> Epoch | None:
-    """Return the first batches of a pass as an epoch, up to so many draws; None if there are none."""
+    """Return the first batches of a pass as an epoch, up to `at_most` draws; None if there are none."""
     kept, drawn = [], 0
     for batch in batches:
         kept.append(batch)
@@ -267,7 +267,7 @@ def first_batches(batches: Iterable[Int64Array], at_most: int, number: int | Non
 def _in_a_row(
     batches: Iterator[Int64Array], num_samples: int, steps_per_epoch: int | None, at_most: int
 ) -> list[Epoch]:
-    """Return the epochs of batches in a row: each has `steps_per_epoch`, or as many as fit into N draws."""
+    """Split consecutive batches into epochs of `steps_per_epoch` batches, or of as many as fit into N draws."""
     found: list[Epoch] = []
     kept: list[Int64Array] = []
     drawn = in_all = 0
@@ -281,7 +281,7 @@ def _in_a_row(
         in_all += len(batch)
         if in_all >= at_most:
             break
-    # A part of an epoch is worth reading where there is no other, and no longer than those before it.
+    # Keep the last epoch only if it is complete or the only one.
     if kept and (not found or len(kept) == len(found[0].sizes)):
         found.append(Epoch.of(kept))
     return found

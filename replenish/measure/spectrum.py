@@ -1,4 +1,4 @@
-"""The noise of an order, measured: the law of `replenish.theory.noise_spectrum` for anything that draws."""
+"""The measured noise of anything that draws; `replenish.theory.noise_spectrum` has its law for orders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replenish.measure.reading import Draws, IndexSource, read_draws
 from replenish.theory.noise_laws import NoiseLaw, fejer
 
 _VALUES_AT_ONCE = 2**22
-_LINES = 1000  # of a law, the strongest
+_LINES = 1000  # how many of a law's spectral lines are used, the strongest first
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +21,10 @@ class MeasuredSpectrum:
     """A spectrum that was measured, relative to the white noise of independent draws.
 
     Attributes:
-        frequencies: In cycles per step, above 0 and up to 1/2.
-        density: The spectral density there; a line is a peak, as high as its power times half the steps.
+        frequencies: The frequencies in cycles per step, above 0 and up to 1/2.
+        density: The spectral density at each frequency. A spectral line is a peak: its power times half the steps.
         error: The standard error of each density.
-        steps: Over how many steps it was measured.
+        steps: How many steps were measured.
     """
 
     frequencies: Floats
@@ -33,7 +33,7 @@ class MeasuredSpectrum:
     steps: int
 
     def in_bands(self, bands: int = 20) -> MeasuredSpectrum:
-        """Return the means over bands of frequencies, which are wider the higher they are."""
+        """Return the means over bands of frequencies, which become wider towards high frequencies."""
         bands = checks.integer("bands", bands, minimum=1)
         number = len(self.frequencies)
         edges = np.unique(np.round(np.geomspace(1, number + 1, bands + 1)).astype(int)) - 1
@@ -54,8 +54,8 @@ def noise_spectrum(
 ) -> MeasuredSpectrum:
     """Measure the spectrum of the noise that an order makes.
 
-    Every sample gets `numbers` random signs. The spectrum is the mean over the signs of the periodogram of the batch
-    means. Time and memory are for about epochs * num_samples * numbers values.
+    Every sample gets `numbers` random signs. The spectrum is the periodogram of the batch means, averaged over the
+    signs. Time and memory grow as epochs * num_samples * numbers.
 
     Args:
         source: An `Order`; a torch `DataLoader` over a map-style dataset or its sampler, of which only the indices are
@@ -63,8 +63,8 @@ def noise_spectrum(
         epochs: How many effective epochs of an order, or passes of anything else. Frequencies below one cycle in
             this many epochs are not measured.
         start: The first step, for an order; a late one shows the steady state.
-        num_samples: How many samples there are; None asks the source, or takes the largest index drawn.
-        numbers: How many signs each sample gets: the error falls as one over the square root.
+        num_samples: How many samples there are; None takes the source's number, or one more than the largest index.
+        numbers: How many signs each sample gets. The error falls as 1 / sqrt(numbers).
         seed: Chooses the signs.
 
     Example:
@@ -97,9 +97,9 @@ def spectrum_of(draws: Draws, numbers: int, seed: int = 0) -> MeasuredSpectrum:
 
 
 def random_signs(num_samples: int, numbers: int, seed: int) -> Floats:
-    """Return random signs, (num_samples, numbers), less their mean over samples and scaled to variance 1.
+    """Return random signs, (num_samples, numbers), each column shifted to mean 0 and scaled to variance 1.
 
-    Columns of equal signs, which would have no variance, are drawn again.
+    Columns of equal signs, which have no variance, are drawn again.
     """
     if num_samples < 2:
         raise ValueError(f"num_samples should be at least 2, since one number has no variance, but got {num_samples}")
@@ -137,11 +137,10 @@ def batch_means(draws: Draws, values: Floats) -> Floats:
 
 
 def expected_density(law: NoiseLaw, steps: int) -> Floats:
-    """Return what a spectrum over so many steps is on average: the law, smeared by the finite time.
+    """Return the mean of a spectrum measured over so many steps: the law, smeared by the finite time.
 
-    Blocks that are independent of each other are not smeared, if the steps begin with one. Otherwise the covariances
-    come from the law on a grid eight times as fine, a lag d is seen 1 - d/steps of the time, and a transform brings
-    them back.
+    The law of whole independent blocks is not smeared. Otherwise a transform of the law, on a grid eight times as fine,
+    gives the covariances; the covariance at lag d is multiplied by 1 - d/steps; and a transform back gives the result.
     """
     if law.block is not None and steps % law.block == 0:
         return law.continuous(np.arange(1, steps // 2 + 1) / steps)
@@ -154,6 +153,6 @@ def expected_density(law: NoiseLaw, steps: int) -> Floats:
     strong = np.flatnonzero(where > 0)
     strong = strong[np.argsort(-powers[strong])[:_LINES]]
     frequencies = np.arange(1, steps // 2 + 1) / steps
-    for line, power in zip(where[strong], powers[strong], strict=True):  # each half at f and half at -f
+    for line, power in zip(where[strong], powers[strong], strict=True):  # half of the power is at -f
         smeared += power / 2 * (fejer(frequencies - line, steps) + fejer(frequencies + line, steps))
     return smeared

@@ -1,8 +1,8 @@
-"""What sequenced-replacement sampling does, step by step: the numbers that every picture of it is drawn from.
+"""What sequenced-replacement sampling does, step by step: the data of every picture of it.
 
-`compute_trace` runs the library's own orders for some steps and writes down the pool, the slots drawn, the batch, the
-refill and the queue, and beside them what reshuffling and replacement sampling draw at the same steps. The terminal
-view, the page of `replenish explain` and the picture in the README show a trace; none of them samples by itself.
+`compute_trace` runs the library's own orders for some steps. It records the pool, the slots drawn, the batch, the
+refill and the queue, and what reshuffling and replacement sampling draw at the same steps. The terminal view, the page
+of `replenish explain` and the picture in the README all show a trace and do no sampling of their own.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from replenish.orders.sequences import make_sequence
 
 ORDERS = ("srs", "reshuffling", "replacement")
 
-# How far the queue is shown beyond the next refill.
+# How many samples of the queue are kept after the next refill.
 QUEUE_AHEAD = 24
-# A pool is kept for every step, 8 bytes per slot: half a gigabyte at most.
+# The pool is kept for every step, at 8 bytes per slot: half a gigabyte at most.
 MAX_SLOTS_KEPT = 2**26
 
 
@@ -36,9 +36,9 @@ class Step:
         pool_before: The sample in each slot before the draw.
         slots: The slots drawn, in the order of the draw.
         batch: The samples that they held.
-        queue: The next samples of the sequence before the refill, which are the first `batch_size` of them.
-        refill: The samples that the slots drawn are refilled with, in the same order.
-        positions: Their positions in the sequence, counted without end.
+        queue: The next samples of the sequence, of which the first `batch_size` refill the slots.
+        refill: The samples that refill the slots drawn, in the same order.
+        positions: The positions of the refill in the endless sequence.
         pool_after: The sample in each slot after the refill.
     """
 
@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Some steps of SRS, and of two other orders at the same steps; make one with `compute_trace`.
+    """Some steps of SRS, and of two other orders at the same steps; `compute_trace` makes one.
 
     Attributes:
         num_samples: How many samples there are: N.
@@ -64,9 +64,9 @@ class Trace:
         sequence: The name of the sequence, as in the order's config.
         pools: (steps + 1, M): the sample in each slot before step 0, 1, ... and after the last.
         slots: (steps, B): the slots drawn.
-        positions: (steps, B): the positions in the sequence that refill them, counted without end.
+        positions: (steps, B): the positions in the endless sequence that refill them.
         queues: (steps + 1, B + QUEUE_AHEAD): the next samples of the sequence before each step and after the last.
-        batches: The batches of each of `ORDERS`; reshuffling ends an epoch with a short one if B does not divide N.
+        batches: The batches of each of `ORDERS`. If B does not divide N, reshuffling ends an epoch with a short one.
     """
 
     num_samples: int
@@ -148,7 +148,7 @@ def compute_trace(
     pool_size: int | None = None,
     sequence: str | npt.ArrayLike = "identity",
 ) -> Trace:
-    """Run SRS, reshuffling and replacement sampling for some steps and write down what happens.
+    """Run SRS, reshuffling and replacement sampling for some steps and record what happens.
 
     Args:
         num_samples: How many samples there are: N.
@@ -178,7 +178,7 @@ def compute_trace(
     draws = DistinctDraws(m, b, order.seed)
     blocks = -(-steps // draws.steps_per_block)
     slots = np.concatenate([draws.block(index) for index in range(blocks)])[:steps]
-    # Positions in the sequence, counted without end: those that are next before each step, and those in the pool.
+    # Positions in the endless sequence: the next ones before each step, and those in the pool.
     ahead = m + b * np.arange(steps + 1)[:, np.newaxis] + np.arange(b + QUEUE_AHEAD)
     positions = np.arange(m)
     filled = make_sequence(sequence, n, order.seed)

@@ -165,7 +165,7 @@ class CommandJob:
         records.mkdir(parents=True)
         now = records.stat().st_mtime
         all_runs = str(self.folder.absolute().parents[2])
-        leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, apart=all_runs)
+        leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, ignored=all_runs)
         # The script may change the working folder.
         order = os.path.abspath(self.order) if is_file(self.order) else self.order
         request = OrderRequest(order, self.seed, str(records))

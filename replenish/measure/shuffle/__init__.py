@@ -1,1 +1,1 @@
-"""How uniform is a shuffle? A battery of statistics on index streams, without labels: `shuffle_quality`."""
+"""`shuffle_quality`: a battery of statistics on index streams, which shows how uniform a shuffle is."""

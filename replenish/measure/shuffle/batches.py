@@ -1,8 +1,8 @@
 """What a batch is made of: its mean index, and its share of blocks, residues, bits and labels.
 
-The null hypothesis is that the samples' numbers mean nothing: any renumbering of them is as likely. Given how often a
-batch has each of its samples, the number of those in a class then has a known mean and variance: hypergeometric if all
-are distinct. So reshuffling, SRS and independent draws are compared with the same law.
+The null hypothesis is that the samples' numbers mean nothing: any renumbering of them is equally likely. Then, given
+how often a batch has each of its samples, its number of draws from a class has a known mean and variance, which are
+hypergeometric if all samples are distinct. So one law serves for reshuffling, SRS and independent draws.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from replenish.measure.shuffle.effects import Effect, correlation, gamma_p, most
 
 _MODULI = (2, 3, 4, 5, 7, 8, 10, 16, 64, 100, 256, 1000)
 _BLOCKS = (2, 4, 8, 16, 64, 256, 1024, 4096)
-_CELLS = 2**23  # of a table of batches and classes
-_MERGED = 16  # batches, for what is slow
-_FEWEST = 8  # batches, or groups of them
-_FEWEST_DRAWS = 200  # for the composition of batches
+_CELLS = 2**23  # largest table of batches and classes
+_MERGED = 16  # how many batches are merged to show slow drift
+_FEWEST = 8  # fewest batches, or merged batches
+_FEWEST_DRAWS = 200  # fewest draws for the composition of batches
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Population:
 
     Attributes:
         num_samples: How many samples there are: N.
-        drawn: None if every sample is as likely; otherwise all draws, whose own frequencies are taken.
-        even_is_ok: Whether batches that are more even than a uniform shuffle's are meant.
+        drawn: None if every sample is equally likely; otherwise all draws, whose frequencies are the expected ones.
+        even_is_ok: Whether batches should be more even than a uniform shuffle's.
     """
 
     num_samples: int
@@ -42,7 +42,7 @@ class Population:
 
     @property
     def size(self) -> int:
-        """How many draws without replacement would exhaust it."""
+        """How many draws without replacement exhaust the population."""
         return self.num_samples if self.drawn is None else len(self.drawn)
 
     def spread(self, epoch: Epoch) -> Floats:
@@ -53,7 +53,7 @@ class Population:
         return np.maximum(squares - sizes**2 / self.size, 0) * self.size / max(self.size - 1, 1)
 
     def inflation(self, epoch: Epoch) -> float:
-        """Return by how much the dependence of an epoch's batches increases the variance of a sum of their squares."""
+        """Return the factor by which dependent batches of an epoch increase the variance of a sum of their squares."""
         size = float(epoch.sizes.mean())
         if self.size <= size or (self.drawn is None and epoch.repeats):
             return 1.0
@@ -89,8 +89,8 @@ def batch_effects(epochs: list[Epoch], population: Population, labels: Int64Arra
 
 
 def share_effects(epochs: list[Epoch], num_samples: int) -> Effect:
-    """Return whether all samples are drawn equally often, by blocks and residues, for draws with replacement."""
-    # Several copies of a sample in one batch are one draw: repeated augmentation has three.
+    """Return the effect of samples drawn unequally often, by blocks and residues, for draws with replacement."""
+    # Several copies of a sample in one batch count as one draw: repeated augmentation has three.
     drawn = np.concatenate([epoch.distinct().samples for epoch in epochs])
     found = []
     for labelling in (*_blocks(num_samples), *_residues(num_samples)):
@@ -99,11 +99,11 @@ def share_effects(epochs: list[Epoch], num_samples: int) -> Effect:
             continue
         counts = np.bincount(labelling.code(drawn), minlength=labelling.classes)
         square = float(((counts - expected) ** 2 / expected).sum()) / (labelling.classes - 1)
-        # As a ratio of frequencies: the root mean square departure beyond chance.
+        # The effect is a ratio of frequencies: the root mean square departure beyond chance.
         excess = math.sqrt(max(square - 1, 0) * (labelling.classes - 1) / len(drawn))
         error = math.sqrt(math.sqrt(2 / (labelling.classes - 1)) * (labelling.classes - 1) / len(drawn))
         freedom = labelling.classes - 1
-        # More even than independent draws is as it should be.
+        # Draws more even than independent ones are fine.
         p = gamma_p(square * freedom, freedom, 2 * freedom) if square > 1 else 1.0
         text = f"How unequally samples are drawn, by {labelling.name} (1 is equally)"
         found.append(Effect("shares", text, 1 + excess, p, error))
@@ -160,7 +160,7 @@ def _bits(num_samples: int) -> Iterator[_Labelling]:
 
 
 def _composition(name: str, epochs: list[Epoch], population: Population, labelling: _Labelling) -> Effect | None:
-    """Compare the class counts of batches with their law; None where there is nothing to compare."""
+    """Compare the class counts of batches with their law; None if there are too few batches or classes."""
     drawn, classes = population.drawn, labelling.classes
     if drawn is None:
         shares = labelling.shares(population.num_samples)
@@ -186,12 +186,12 @@ def _composition(name: str, epochs: list[Epoch], population: Population, labelli
         mean += freedom * number
         size = epoch.sizes[kept]
         distinct = np.maximum(size**2 / np.maximum(_squares(epoch)[kept], 1), 1.0)
-        # The variance of a chi-square of so many draws: multinomial, with unequal classes.
+        # The variance of a multinomial chi-square of so many draws, with unequal classes.
         single = 2 * freedom * (1 - 1 / distinct) + (float((1 / shares[there]).sum()) - (freedom + 1) ** 2) / distinct
         variance += float(single.sum()) * population.inflation(epoch)
         independent += number / population.inflation(epoch)
         drawn_from += int(size.sum())
-    # Few small batches are often as even as can be, which the smooth law of `ratio` would call impossible.
+    # A few small batches are often perfectly even by chance, which the smooth law of `ratio` takes for impossible.
     if independent < _FEWEST or drawn_from < _FEWEST_DRAWS or variance <= 0:
         return None
     text = f"How unevenly batches are made of {labelling.name}, against a uniform shuffle's"
@@ -199,7 +199,7 @@ def _composition(name: str, epochs: list[Epoch], population: Population, labelli
 
 
 def _standard_means(epoch: Epoch, population: Population) -> Floats:
-    """Return the mean index of each batch, in standard deviations of a uniform shuffle's; nan where it has none."""
+    """Return each batch's mean index in standard deviations of a uniform shuffle's; nan if that has none."""
     number, drawn = population.num_samples, population.drawn
     centre, scale = (number - 1) / 2, math.sqrt((number**2 - 1) / 12)
     if drawn is not None:
@@ -218,7 +218,7 @@ def _mean_index(name: str, text: str, epochs: list[Epoch], population: Populatio
         known = np.isfinite(means)
         total += float((means[known] ** 2).sum())
         mean += int(known.sum())
-        kurtosis = -1.2 / epoch.sizes[known]  # of a mean of uniform draws
+        kurtosis = -1.2 / epoch.sizes[known]  # excess kurtosis of a mean of uniform draws
         variance += float((2 + kurtosis).sum()) * population.inflation(epoch)
     return ratio(name, text, total, mean, max(variance, 1e-12), even_is_ok=population.even_is_ok)
 
@@ -241,7 +241,7 @@ def _successive(epochs: list[Epoch], population: Population) -> Effect:
 
 
 def _squares(epoch: Epoch) -> Floats:
-    """Return for each batch the sum of squares of how often it has each of its samples."""
+    """Return for each batch the sum of the squared counts of its samples."""
     if not epoch.repeats:
         return epoch.sizes.astype(np.float64)
     order = np.lexsort((epoch.samples, epoch.batch_of))

@@ -1,18 +1,19 @@
-"""`Effect`: how far a statistic is from a uniform shuffle's, how sure that is, and what could have been seen."""
+"""`Effect`: how far a statistic is from a uniform shuffle, its p-value, and the smallest effect that could be found."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from replenish.measure.findings import FAULT, OK, WARNING, Finding
 
-#: Chance alone should show as much in at most this part of streams, over the whole battery.
+#: The significance level of the whole battery.
 SIGNIFICANCE = 1e-4
-#: From which excess of a ratio, correlation and share of draws on a finding is a warning, and a fault.
+#: Thresholds of a warning and a fault, for the excess of a ratio over 1, a correlation, and a share of the draws.
 RATIO, CORRELATION, SHARE = (0.1, 0.5), (0.05, 0.2), (0.01, 0.1)
-_POWER = 1.2816  # standard errors beyond the threshold at which nine of ten are seen
+_POWER = 1.2816  # standard errors beyond the threshold for a power of 0.9
 _LARGE = 1e4  # from this shape on, the cube root of a gamma variable is normal to six digits
 _SMALLEST = 1e-300
 
@@ -27,11 +28,11 @@ class Effect:
         effect: The ratio to a uniform shuffle, or a correlation.
         p: The two-sided p-value, before Holm's adjustment.
         error: The standard error of `effect` under a uniform shuffle.
-        share: For counts, the departure as a part of all that was looked at; None for the others.
-        fault_from: From which ratio or correlation on this statistic would be a fault.
-        is_correlation: Whether `effect` is a correlation, 0 for a uniform shuffle, and not a ratio.
-        even_is_ok: Whether a ratio below 1 is meant, as for stratified batches.
-        only_share: Whether the level goes by `share` only, since a uniform shuffle never has any.
+        share: For counts, the departure as a fraction of all cases; None for other statistics.
+        fault_from: The ratio or correlation from which this statistic would be a fault.
+        is_correlation: Whether `effect` is a correlation (0 for a uniform shuffle) rather than a ratio.
+        even_is_ok: Whether a ratio below 1 is intended, as for stratified batches.
+        only_share: Whether only `share` decides the level, since a uniform shuffle never has such cases.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Effect:
 
     @property
     def size(self) -> float:
-        """The effect as its distance from a uniform shuffle: 0 for none."""
+        """The distance of the effect from a uniform shuffle, at least 0."""
         if self.is_correlation:
             return abs(self.effect)
         if self.effect < 1:
@@ -55,12 +56,13 @@ class Effect:
         return self.effect - 1
 
     def detectable(self, tests: int) -> float:
-        """Return the smallest effect that would be found with probability 0.9 beside so many tests."""
-        reach = (normal_quantile(SIGNIFICANCE / tests) + _POWER) * self.error
+        """Return the smallest effect that would be found with probability 0.9 in a battery of so many tests."""
+        threshold = -NormalDist().inv_cdf(SIGNIFICANCE / tests / 2)
+        reach = (threshold + _POWER) * self.error
         return reach if self.is_correlation else 1 + reach
 
     def finding(self, adjusted_p: float, tests: int) -> Finding:
-        """Return the judgement: by the size of the effect, where chance does not explain it."""
+        """Return the judgement, by the size of the effect if chance does not explain it."""
         thresholds = CORRELATION if self.is_correlation else RATIO
         level = OK
         if adjusted_p < SIGNIFICANCE:
@@ -80,38 +82,38 @@ class Effect:
 
 
 def ratio(name: str, text: str, value: float, mean: float, variance: float, *, even_is_ok: bool = False) -> Effect:
-    """Return the effect of a sum of squares beside its mean under a uniform shuffle."""
+    """Return the effect of a sum of squares, given its mean and variance under a uniform shuffle."""
     p = gamma_p(value, mean, variance)
     return Effect(name, text, value / mean, p, math.sqrt(variance) / mean, even_is_ok=even_is_ok)
 
 
 def correlation(name: str, text: str, value: float, error: float) -> Effect:
-    """Return the effect of a correlation with such a standard error."""
+    """Return the effect of a correlation with this standard error."""
     return Effect(name, text, value, normal_p(value / error), error, fault_from=CORRELATION[1], is_correlation=True)
 
 
 def count(name: str, text: str, number: int, mean: float, of: float) -> Effect:
-    """Return the effect of a count beside its mean under a uniform shuffle; `of` is how many there could have been."""
+    """Return the effect of a count, given its mean under a uniform shuffle; `of` is the largest possible count."""
     effect = number / mean if mean > 0 else (math.inf if number else 1.0)
     error = (math.sqrt(mean) + 3) / mean if mean > 0 else math.inf
     fault_from = 1 + max(RATIO[1], SHARE[1] * of / mean) if mean > 0 else math.inf
     share = (number - mean) / max(of, 1.0)
-    # Equal values come in threes and more too, which makes the tail longer than Poisson's.
+    # Three or more equal values make several pairs, so the tail is longer than Poisson's.
     p = max(poisson_p(number, mean), gamma_p(number, mean, mean)) if mean > 0 else poisson_p(number, mean)
     return Effect(name, text, effect, p, error, share=share, fault_from=fault_from)
 
 
 def most_surprising(effects: list[Effect]) -> Effect:
-    """Return the one with the least p, multiplied by their number: a scan counts as one test."""
+    """Return the effect with the smallest p, multiplied by the number of effects: a scan counts as one test."""
     worst = min(effects, key=lambda each: (each.p, -each.size))
     return Effect(**{**vars(worst), "p": min(1.0, worst.p * len(effects))})
 
 
-# Two-sided tail probabilities, by the standard library: the core needs numpy only.
+# Two-sided tail probabilities without scipy, since the core needs only numpy.
 
 
 def normal_p(z: float) -> float:
-    """Return how likely a standard normal variable is to be as far from 0 as `z`.
+    """Return the probability that a standard normal variable is at least as far from 0 as `z`.
 
     Example:
         >>> round(normal_p(1.96), 3)
@@ -121,7 +123,7 @@ def normal_p(z: float) -> float:
 
 
 def gamma_p(value: float, mean: float, variance: float) -> float:
-    """Return the two-sided p-value of a sum of squares, by the gamma law of its mean and variance.
+    """Return the two-sided p-value of a sum of squares, by the gamma law with this mean and variance.
 
     Example:
         >>> round(gamma_p(18.31, mean=10, variance=20) / 2, 3)  # chi-square, 10 degrees of freedom
@@ -159,20 +161,6 @@ def holm(p_values: Iterable[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(given) - rank) * given[place]))
         adjusted[place] = largest
     return adjusted
-
-
-def normal_quantile(p: float) -> float:
-    """Return the z with `normal_p(z) == p`.
-
-    Example:
-        >>> round(normal_quantile(0.05), 2)
-        1.96
-    """
-    low, high = 0.0, 40.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if normal_p(middle) > p else (low, middle)
-    return low
 
 
 def _two_sided(lower: float, upper: float) -> float:

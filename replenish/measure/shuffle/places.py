@@ -1,4 +1,4 @@
-"""Where an epoch puts its samples, and what two epochs or two seeds have in common that uniform shuffles would not."""
+"""Where an epoch puts its samples, and what two epochs or two seeds have in common."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from replenish.measure.shuffle.effects import (
 )
 
 _FEWEST_DRAWS = 30
-_FEWEST_FOR_DIFFERENCES = 200  # samples; of fewer, equal differences have no simple law
+_FEWEST_FOR_DIFFERENCES = 200  # with fewer samples, the number of equal differences has no simple law
 _MOST_LAGS = 64
 _MOST_EPOCHS = 6
 
 
 def place_effects(epochs: list[Epoch], num_samples: int) -> Iterator[Effect]:
-    """Yield the effects of places within an epoch."""
+    """Yield the effects of the places of samples within an epoch."""
     if sum(len(epoch.samples) for epoch in epochs) < _FEWEST_DRAWS:
         return
     yield _distance(epochs, num_samples)
@@ -103,14 +103,14 @@ def _drift(epochs: list[Epoch]) -> Effect:
 
 
 def _rank_correlation(first: Int64Array, second: Int64Array) -> float:
-    """Return the correlation of two sets of numbers that are ranks already, or as good as ranks."""
+    """Return the correlation of two arrays of numbers that are ranks, or nearly so."""
     one, other = first - first.mean(), second - second.mean()
     scale = math.sqrt(float(one @ one) * float(other @ other))
     return float(one @ other) / scale if scale else 0.0
 
 
 def _neighbours(epochs: list[Epoch], num_samples: int) -> Effect:
-    """Count pairs in one batch whose indices are close, at several distances."""
+    """Count pairs within a batch whose indices are close, for several distances."""
     rows, drawn = [], 0
     expected_pairs = 0.0
     for epoch in epochs:
@@ -121,7 +121,7 @@ def _neighbours(epochs: list[Epoch], num_samples: int) -> Effect:
         rows.append((batches, indices))
         drawn += len(indices)
     usual = drawn / max(1, sum(len(epoch.sizes) for epoch in epochs))
-    # Up to a quarter of the mean spacing within a batch, beyond which the blocks say more.
+    # Up to a quarter of the mean spacing within a batch; at larger distances the blocks show more.
     largest = max(1, int(num_samples / (4 * usual)))
     widths = sorted({1, *(max(1, largest // 8**power) for power in range(8))})
     found = []
@@ -144,7 +144,7 @@ def _close_pairs(batches: Int64Array, indices: Int64Array, width: int) -> int:
 
 
 def _steps(epochs: list[Epoch], num_samples: int) -> Effect:
-    """Count equal differences between successive draws, and between every second one."""
+    """Count equal differences between successive draws, and between draws two apart."""
     found = []
     for lag in (1, 2):
         number, mean, drawn = 0, 0.0, 0
@@ -213,13 +213,13 @@ def _places_of_common(one: Epoch, other: Epoch) -> tuple[Int64Array, Int64Array]
 
 
 def _together_again(one: Epoch, other: Epoch, num_samples: int) -> Effect | None:
-    """Count pairs of samples that share a batch in both epochs; None where too few samples were read in both."""
+    """Count pairs of samples that share a batch in both epochs; None if too few samples were read in both."""
     first, second = _places_of_common(one, other)
     before, after = one.batch_of[first], other.batch_of[second]
     again = _equal_values(before * len(other.sizes) + after)
     pairs = [float((epoch.sizes * (epoch.sizes - 1)).sum()) / 2 for epoch in (one, other)]
     mean = pairs[0] * pairs[1] / (num_samples * (num_samples - 1) / 2)
-    # Of epochs read in part, so many pairs would be read in both if no pair were ever parted.
+    # How many pairs both epochs would show if no pair were ever separated; fewer if they were read only in part.
     most = min(pairs) * min(1.0, len(one.samples) / num_samples)
     if most < _FEWEST_DRAWS:
         return None

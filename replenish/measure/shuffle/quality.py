@@ -1,4 +1,4 @@
-"""`shuffle_quality`: how uniform is a shuffle, and what could this measurement have seen?"""
+"""`shuffle_quality`: how uniform a shuffle is, and the smallest effect that the measurement could have found."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _COMPARED = {
     REPLACEMENT: "draws in which every sample has the same part; repeats within an epoch are as meant",
     WEIGHTED: "independent draws with the frequencies that were observed",
 }
-_PADDING = 0.1  # of the repeats that independent draws would have
+_PADDING = 0.1  # if repeats are rarer than this, relative to independent draws, they are padding
 _TOO_UNEQUAL = 0.1
 
 
 @dataclass(frozen=True, repr=False)
 class ShuffleQuality(Findings):
-    """What `shuffle_quality` found; print it, or show it in a notebook.
+    """The result of `shuffle_quality`. Print it, or show it in a notebook.
 
     Attributes:
         num_samples: How many samples there are: N.
         batch_size: The usual size of a batch: B.
-        epochs: How many epochs were read, whole or in part.
+        epochs: How many epochs were read, completely or in part.
         draws: How many draws were read.
         kind: What the draws were compared with: one of `KINDS`.
-        findings: One per statistic: `.name`, `.effect`, `.p` (before Holm's adjustment), `.level`, `.sentence`;
+        findings: One per statistic: `.name`, `.effect`, `.p` (before Holm's adjustment), `.level`, `.sentence`.
             `.numbers` has the adjusted p and the smallest effect that would have been found.
     """
 
@@ -82,29 +82,29 @@ def shuffle_quality(
     before_epoch: Callable[[int], object] | None = None,
     max_draws: int = 2**20,
 ) -> ShuffleQuality:
-    """Compare the indices that something draws with those of a uniform shuffle.
+    """Compare the indices that a source draws with a uniform shuffle.
 
     A battery of statistics looks at the indices, not at data: what batches are made of (mean index, contiguous blocks,
     bits, residues), how far samples move, which neighbours stay together, and what two epochs or two seeds share. Each
     has an effect, which is a ratio to a uniform shuffle or a correlation, and a p-value from the statistic's mean and
-    variance under a uniform shuffle. A finding is a warning or a fault by the size of its effect, and only where its
-    p-value, adjusted by Holm's method, is below 1e-4: ratios from 1.1 and 1.5 on (or their inverse), correlations from
-    0.05 and 0.2, and for rare events from 1 % and 10 % of the draws.
+    variance under a uniform shuffle. If the p-value, adjusted by Holm's method, is below 1e-4, the size of the effect
+    decides between ok, warning and fault: ratios from 1.1 and 1.5 on (or their inverse), correlations from 0.05 and
+    0.2, and rare events from 1 % and 10 % of the draws.
 
     Args:
         source: An `Order`; a torch `DataLoader` over a map-style dataset, of which only the indices are read; or an
-            iterable of batches of indices, epochs in a row.
+            iterable of batches of indices, with its epochs in a row.
         num_samples: How many samples there are: N, up to 10**12.
-        labels: One label per sample, integers or strings, to ask about their mixing too.
+        labels: One label per sample, integers or strings, to measure their mixing too.
         epochs: How many epochs to read; default: 3 of an order or loader, all of an iterable. With a number, every pass
             over an iterable is one epoch.
         steps_per_epoch: How many batches make an epoch of an iterable; default: as many as fit into N draws.
         batch_size: How many indices make a batch, for a source of single indices.
-        kind: What is meant: `"reshuffling"`, `"related epochs"` (as in shuffle once or flip-flop), `"replacement"`
-            or `"weighted"`. By default an order's class says it, and anything else is reshuffling, unless its epochs
-            repeat samples.
-        other_seed: The same with another seed, to compare with; an `Order` of replenish needs none.
-        before_epoch: Called with the epoch before each pass, such as `sampler.set_epoch`.
+        kind: What the source should do: `"reshuffling"`, `"related epochs"` (as in shuffle once or flip-flop),
+            `"replacement"` or `"weighted"`. By default it follows from the class of an order; anything else counts as
+            reshuffling, unless its epochs repeat samples.
+        other_seed: The same source with another seed, to compare with; not needed for an `Order` of replenish.
+        before_epoch: A function called with the epoch's number before each pass, such as `sampler.set_epoch`.
         max_draws: How many draws to read at most, up to 2**22. Of longer epochs the first batches are read.
 
     Example:
@@ -159,7 +159,7 @@ def quality_of_epochs(
     even_is_ok: bool = False,
     other: Epoch | None = None,
 ) -> ShuffleQuality:
-    """Return the battery's answer for epochs that were read; the arguments are those of `shuffle_quality`."""
+    """Run the battery on epochs that were read; the arguments are the same as for `shuffle_quality`."""
     codes = None if labels is None else _codes(labels, num_samples)
     epochs = [epoch.without_sorting(number) for number, epoch in enumerate(epochs)]
     other = None if other is None else other.without_sorting(len(epochs))
@@ -181,7 +181,7 @@ def quality_of_epochs(
     population = Population(num_samples, even_is_ok=even_is_ok)
     if kind == WEIGHTED:
         population = replace(population, drawn=np.concatenate([epoch.samples for epoch in epochs]))
-    # Epochs that depend on each other are one piece of evidence, not several.
+    # Epochs that depend on each other count as one piece of evidence.
     judged = epochs if kind in (RESHUFFLING, WEIGHTED) and not _alike(epochs) else epochs[:1]
     effects += batch_effects([epoch.regular() for epoch in judged], population, codes)
     if kind != WEIGHTED:
@@ -204,7 +204,7 @@ def quality_of_epochs(
 
 
 def _kind_of(source: IndexSource) -> str | None:
-    """Return what an order of this library means; None for anything else."""
+    """Return the kind of an order; None for anything else."""
     if isinstance(source, (ShuffleOnce, FlipFlop, PairedReversal, BlockReshuffling)):
         return RELATED
     if isinstance(source, (Mixture, WeightedDraws)):
@@ -217,7 +217,7 @@ def _kind_of(source: IndexSource) -> str | None:
 
 
 def _other_seed(source: IndexSource) -> Order | None:
-    """Return an order with another seed, where its config is all that it takes to build it."""
+    """Return the same order with another seed; None if its config does not suffice to build it."""
     if not isinstance(source, Order):
         return None
     try:
@@ -227,14 +227,14 @@ def _other_seed(source: IndexSource) -> Order | None:
 
 
 def _repeats(epoch: Epoch, num_samples: int) -> tuple[int, float]:
-    """Return how many draws of an epoch repeat a sample, and the ratio to independent draws; 0 if those have none."""
+    """Return the number of draws that repeat a sample, and its ratio to independent draws, or 0 if these have none."""
     drawn = len(epoch.samples)
     expected = drawn - num_samples * -np.expm1(drawn * np.log1p(-1 / num_samples))
     return epoch.repeats, epoch.repeats / expected if expected > 1 else 0.0
 
 
 def _alike(epochs: list[Epoch]) -> bool:
-    """Say whether two epochs are nearly the same, so that they are one piece of evidence."""
+    """Return whether any epoch is nearly the same as the first, so that they are one piece of evidence."""
     first = epochs[0].samples
     for epoch in epochs[1:]:
         number = min(len(first), len(epoch.samples))
