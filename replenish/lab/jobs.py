@@ -19,7 +19,6 @@ class Execution:
 
     Attributes:
         runs: The folder of the runs' folders.
-        launcher: "local" or "slurm".
         parallel: How many runs at once.
         hardware: The hardware of each run.
         budget: Seconds for all runs together; None for no limit.
@@ -28,7 +27,6 @@ class Execution:
     """
 
     runs: Path = Path("runs")
-    launcher: str = "local"
     parallel: int = 1
     hardware: Hardware = field(default_factory=Hardware)
     budget: float | None = None
@@ -47,11 +45,11 @@ WatchJobs = Callable[[int, dict[str, Any]], None]
 
 
 class Work(Protocol):
-    """What a launcher executes: a training of the lab (`Job`), or a command of the user's."""
+    """What `launch` runs: a training of the lab (`Job`), or a command of the user's (`CommandJob`)."""
 
     @property
     def folder(self) -> Path:
-        """Where it is recorded; all machines see it."""
+        """Where it is recorded."""
 
     @property
     def hardware(self) -> Hardware:
@@ -62,12 +60,6 @@ class Work(Protocol):
 
     def result(self) -> dict[str, Any] | None:
         """Return how it ended, or None if it has not."""
-
-    def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return a line for each effective epoch that has ended."""
-
-    def claim(self) -> None:
-        """Make the folder."""
 
     def environment(self) -> dict[str, str]:
         """Return what its process needs in its environment."""
@@ -127,14 +119,6 @@ class Job:
     def result(self) -> dict[str, Any] | None:
         """Return how the run ended, or None if it has not."""
         return RunFolder(self.folder).result()
-
-    def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return a line for each effective epoch that has ended."""
-        return RunFolder(self.folder).metrics()
-
-    def claim(self) -> None:
-        """Make the folder, or refuse one that another config has."""
-        RunFolder(self.folder).claim(self.config)
 
     def environment(self) -> dict[str, str]:
         """Return what a process of the run needs in its environment: libraries read it when they are loaded."""

@@ -76,5 +76,5 @@ def now() -> str:
 
 
 def first_process() -> bool:
-    """Tell whether this process prints and writes files; of several processes only the first does."""
+    """Return whether this process prints and writes files; of several processes only the first does."""
     return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")

@@ -1,9 +1,10 @@
-"""Stopping between two steps: the signals that ask for it, and the exceptions raised once all is saved."""
+"""Stopping between two steps: the signals that ask for it, and the exceptions raised after saving."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -11,19 +12,21 @@ from typing import NoReturn
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal stopped a run, or the waiting for runs. What was under way is saved, or continues elsewhere."""
+    """A signal stopped one or several runs, which have saved."""
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.signal_number = signal_number
 
 
-class GivenUpError(Exception):
-    """Nobody needs the remaining runs any more: they are ended, on a cluster too."""
-
-
-class OutOfTimeError(GivenUpError):
+class OutOfTimeError(Exception):
     """The budget of time was spent."""
+
+
+def check_deadline(deadline: float | None) -> None:
+    """Raise if a deadline, a time of `time.monotonic`, has passed."""
+    if deadline is not None and time.monotonic() > deadline:
+        raise OutOfTimeError("the budget was spent")
 
 
 class StopRequest:

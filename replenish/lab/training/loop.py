@@ -106,6 +106,7 @@ def train(
     with ExitStack() as stack:
         # The first process decides and writes; the others follow.
         on_first(fabric, lambda: stack.enter_context(run_folder.owned_by(config)))
+        watch = watch if watch and fabric.is_global_zero else _ignore
         if (result := on_first(fabric, run_folder.result)) is not None:
             if result["data"]["fingerprint"] != dataset.fingerprint:
                 raise ValueError(
@@ -113,8 +114,8 @@ def train(
                     f"another folder"
                 )
             check_network(run_folder.path, own, result)
+            watch({"event": "end", "result": result})
             return result
-        watch = watch if watch and fabric.is_global_zero else _ignore
         if tensorboard and fabric.is_global_zero:
             watch = stack.enter_context(_with_tensorboard(run_folder.path, watch))
         stop = stack.enter_context(stop_signals())
