@@ -28,7 +28,7 @@ def processor() -> str:
 def commit() -> str:
     """Return the commit of the source that is running, with "-dirty" if it was changed; "unknown" outside git."""
     root = Path(__file__).parents[2]
-    if not (root / ".git").exists():  # an installed package inside somebody else's repository
+    if not (root / ".git").exists():  # an installed package may be inside another project's repository
         return "unknown"
     command = ["git", "describe", "--always", "--dirty"]
     try:
@@ -39,10 +39,10 @@ def commit() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide a run's bits."""
+    """Return the versions of Python and of the packages that can change the bits of a result."""
     from importlib import metadata  # slow to import
 
-    # The installed package may be of another version than the code that is running.
+    # Of replenish, the version of the running code: the installed package may have another.
     found = {"python": platform.python_version(), "replenish": __version__}
     for package in PACKAGES:
         try:
@@ -53,7 +53,7 @@ def versions() -> dict[str, str]:
 
 
 def describe() -> dict[str, Any]:
-    """Return plain facts on the machine."""
+    """Return the machine's processor, cores and system."""
     return {"processor": processor(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
 
 

@@ -42,14 +42,14 @@ class StopRequest:
 
 
 def raise_stopped(number: int, frame: object) -> NoReturn:
-    """Handle a signal as Ctrl-C is handled: by an exception."""
+    """Raise `Stopped` for a signal, as Python raises `KeyboardInterrupt` for Ctrl-C."""
     raise Stopped("", number)
 
 
 @contextmanager
 def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
-    """Handle signals by `handler` inside the block; outside the main thread do nothing."""
-    if threading.current_thread() is not threading.main_thread():  # Python allows handlers only there
+    """Handle signals by `handler` inside the block. In other threads than the main one, do nothing."""
+    if threading.current_thread() is not threading.main_thread():  # Python allows no handlers there
         yield
         return
     before = {number: signal.signal(number, handler) for number in numbers}
@@ -62,9 +62,9 @@ def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) ->
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Record Ctrl-C and a cluster's SIGTERM, so that the run can save between two steps."""
+    """Record Ctrl-C and SIGTERM, so that the run can save between two steps."""
     request = StopRequest()
     with handling(request.ask, signal.SIGINT, signal.SIGTERM):
         yield request
-    if request.asked:  # it came so late that the run ended; the caller still has to stop
+    if request.asked:  # the run ended before it looked; the caller still has to stop
         signal.raise_signal(request.asked)
