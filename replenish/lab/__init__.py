@@ -1,7 +1,7 @@
 """The lab: the paper's networks, data, training and experiments.
 
-`RunConfig` defines a run, `train` trains it, and `load_network` loads the trained network. `compare` measures whether an
-order helps on your data, and `compare_trainings` whether it helps in a training of your own. All are imported when
+`RunConfig` defines a run, `train` trains it, and `load_network` loads the trained network. `compare` measures whether
+an order helps on your data, and `compare_trainings` whether it helps in a training of your own. All are imported when
 first used, since importing torch takes seconds.
 """
 

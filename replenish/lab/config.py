@@ -206,7 +206,7 @@ class RunConfig:
 
     @property
     def decays(self) -> tuple[float, ...]:
-        """The effective epochs of the decays; unlike `decay_epochs`, never None for the type checker."""
+        """The effective epochs of the decays: `decay_epochs`, which is None only before a config is complete."""
         assert self.decay_epochs is not None
         return self.decay_epochs
 

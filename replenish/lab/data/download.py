@@ -35,7 +35,7 @@ def get(
     url: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Return the folder or archive with the files of a CIFAR, verified, after downloading it if necessary.
+    """Return the folder or archive of a CIFAR, downloaded if necessary, and verified.
 
     `root` is as for `data_root`. `url` is another address of the official archive, such as a mirror.
     """
