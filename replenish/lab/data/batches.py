@@ -240,8 +240,8 @@ class ImageStore:
         """Return the images of `indices`, padded, cropped, mirrored and standardised.
 
         `rows` and `columns` are where each crop starts in the padded image, from 0 to 2 * pad. `flips` is 1 for crops
-        that are mirrored left to right, else 0. Crops are mirrored after they are taken. Mirroring the image first would
-        give the crop on the opposite side, which is as likely.
+        that are mirrored left to right, else 0. The crop is mirrored, not the image: mirroring first would give the
+        crop on the opposite side, which is as likely.
         """
         starts = indices * self._image_stride + rows * self._row_stride + columns * self._depth
         # Images to be mirrored are gathered first, flipped together, and put back.

@@ -101,7 +101,7 @@ def _write(path: Path, dataset: Dataset) -> None:
 
 
 def _make_room(folder: Path, size: int) -> None:
-    """Remove the entries that were not used for longest, and unfinished ones that killed processes have left."""
+    """Remove the entries that were not used for longest, and what killed processes and earlier releases have left."""
     entries = sorted((entry.stat().st_mtime, entry) for entry in folder.iterdir())
     sizes = {
         entry: sum(file.stat().st_size for file in (entry, *entry.glob("*")) if file.is_file()) for _, entry in entries

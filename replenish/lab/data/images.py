@@ -23,8 +23,8 @@ VALUES_PER_PIECE = 1 << 22
 def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
     """Resize uint8 images to `height` x `width`; every new pixel is the mean of the area that it covers.
 
-    Any ratio of the sizes works: a pixel that is covered in part has a weight of that part. All sums are of integers
-    below 2**53 in float64, so they are exact, and the result (rounded to the nearest grey level, halves up) is the same
+    Any ratio of the sizes works: an old pixel that is covered in part counts in part. All sums are of integers below
+    2**53 in float64, so they are exact, and the result (rounded to the nearest grey level, halves up) is the same
     on every machine.
 
     Example:
@@ -54,7 +54,7 @@ def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
 
 
 def _overlaps(old: int, new: int) -> Float64Array:
-    """Return how far each new pixel overlaps each old one: (new, old), where an old pixel has the length `new`."""
+    """Return the overlaps of all pixels, as (new, old). An old pixel has the length `new` here, and a new one `old`."""
     new_edges, old_edges = np.arange(new + 1) * old, np.arange(old + 1) * new
     ends = np.minimum(new_edges[1:, np.newaxis], old_edges[1:])
     starts = np.maximum(new_edges[:-1, np.newaxis], old_edges[:-1])

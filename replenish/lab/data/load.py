@@ -136,7 +136,7 @@ class Source:
 
 
 def find_source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Source:
-    """Return the source of the data with a name or path, without reading them; the arguments are the same as `load`'s."""
+    """Return the source of the data with a name or path, without reading them; the arguments are as for `load`."""
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"name should be a str or a path, but got {name!r} of type {type(name).__name__}")
     if isinstance(name, str) and name in DATASETS:
