@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from replenish.lab.training.loop import Training
 
 CHECKPOINT_VERSION = 1
-#: Purposes for `derived_seed`, which derives these seeds from the run's seed. Order and augmentation use the seed itself.
+#: Purposes of seeds that `derived_seed` derives from the run's seed. Order and augmentation use the seed itself.
 WEIGHTS, DROPOUT = 1, 2
 
 

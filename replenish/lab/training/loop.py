@@ -100,7 +100,7 @@ def train(
     check_shares(order, hardware.devices * hardware.num_nodes)
     network = (model or named_model(config, dataset))()
     fabric = start(hardware, config.precision, network)
-    # `compare` writes a digest into the name. Any other name does not change with the network, so it needs one here.
+    # `compare` puts a digest into the config's name. Any other name stays the same if the network changes.
     own = on_first(fabric, partial(name_of, network, model)) if model and "@" not in config.model else None
     run_folder = RunFolder(folder)
     with ExitStack() as stack:

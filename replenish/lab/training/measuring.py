@@ -114,7 +114,7 @@ def due(config: RunConfig, epoch: int) -> dict[str, Split]:
 
 
 def check_finite(line: Mapping[str, Any], samples: Int64Array) -> None:
-    """Raise `DivergedError`, with the samples of the last batch, if a line of metrics has a value that is not finite."""
+    """Raise `DivergedError` with the samples of the last batch if a line of metrics has a value that is not finite."""
     for name, value in line.items():
         if value is not None and not math.isfinite(value):
             raise DivergedError(
