@@ -32,7 +32,7 @@ def is_own_module(name: str) -> bool:
 
 
 def reached(names: Set[str], *, late: bool) -> dict[str, ast.Module | None]:
-    """Return the sources of your own modules among `names` and of those that they import, in functions too if `late`."""
+    """Return the sources of your own modules among `names` and of those they import, in functions too if `late`."""
     trees: dict[str, ast.Module | None] = {}
     waiting = sorted(names)
     for name in waiting:
