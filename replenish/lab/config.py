@@ -1,7 +1,7 @@
 """`RunConfig`: everything that decides how a training run ends; `Hardware`: what it runs on.
 
 Later releases can add fields. `_added` declares such a field with the release and the value that all earlier runs had.
-A record without the field is read with that value, and the name of a folder leaves a field out that has it. So a new
+A record without the field is read with that value, and a field that has it is not part of a folder's name. So a new
 field neither orphans records nor renames runs.
 """
 
@@ -64,7 +64,7 @@ class RunConfig:
         model: A name that `replenish.lab.models.build` takes, or any name for a network of your own.
         order: One of `ORDER_NAMES`.
         pool_size: The slots of the pool, for `srs`; None for one per sample, as in the paper.
-        sequence: `shuffled` or `identity`, for `srs`.
+        sequence: `shuffled`, `identity` or `reshuffled`, for `srs`.
         batch_size: Samples in a mini-batch, over all processes.
         epochs: Effective epochs in all.
         learning_rate: The learning rate until the first decay.
@@ -87,7 +87,7 @@ class RunConfig:
         schedule: `steps` (the decays), `cosine` (from the learning rate down to 0) or `constant`.
         warm_up_epochs: Effective epochs in which the learning rate rises linearly to the schedule's value.
         label_smoothing: Share of every label that is spread over all classes.
-        dropout: Replaces the network's own dropout; None keeps it.
+        dropout: The dropout, instead of the network's default; None keeps that.
         held_out: Whether the last epoch is also tested on the training images that `images_per_class` left out.
         alternating_flip: Whether each image is mirrored at every second visit instead of at random.
 
@@ -188,7 +188,7 @@ class RunConfig:
             options["labels"] = labels
         order = build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
         if self.sequence == "identity" and labels is not None:
-            from replenish.theory import sorted_data_warning  # other runs need not import it
+            from replenish.theory import sorted_data_warning  # slow to import, and needed here only
 
             if message := sorted_data_warning(order, labels):
                 warnings.warn(message, stacklevel=2)
@@ -206,7 +206,7 @@ class RunConfig:
 
     @property
     def decays(self) -> tuple[float, ...]:
-        """The effective epochs of the decays: `decay_epochs`, which is None only before a config is complete."""
+        """The effective epochs of the decays: `decay_epochs`, without None in its type."""
         assert self.decay_epochs is not None
         return self.decay_epochs
 
@@ -245,7 +245,7 @@ class RunConfig:
         return {**recorded, "version": max(releases, key=_release, default=FIRST_RELEASE)}
 
     def _recorded(self) -> dict[str, Any]:
-        """Return the first release's fields, and the later ones that do not have the value of all earlier runs."""
+        """Return the fields to record: all of the first release, and later ones unless they have their old value."""
         values = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)

@@ -49,11 +49,11 @@ class Work(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Where it is recorded."""
+        """The folder of its record."""
 
     @property
     def hardware(self) -> Hardware:
-        """What it needs."""
+        """The hardware that it needs."""
 
     def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
         """Execute it here and now, and return how it ended."""
@@ -73,9 +73,9 @@ class Job:
     """One run of the lab's training.
 
     Attributes:
-        config: What is run.
-        folder: Where it is recorded.
-        hardware: What it is executed on.
+        config: The config of the run.
+        folder: Its folder.
+        hardware: Its hardware.
         tensorboard: Whether it also writes TensorBoard events.
         command: The command as it was typed, for the record.
         own: A network and data that exist in this process only, as arguments of `train`. `to_dict` leaves them out.

@@ -42,7 +42,7 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that can change the bits of a result."""
     from importlib import metadata  # slow to import
 
-    # Of replenish, the version of the running code: the installed package may have another.
+    # `__version__` is the version of the running code. The installed package may have another.
     found = {"python": platform.python_version(), "replenish": __version__}
     for package in PACKAGES:
         try:
@@ -58,7 +58,7 @@ def describe() -> dict[str, Any]:
 
 
 def gpu(device: torch.device) -> dict[str, Any]:
-    """Return the name of the GPU, and the versions of CUDA and cuDNN; nothing for another device."""
+    """Return the name of the GPU and the versions of CUDA and cuDNN, or {} for other devices."""
     if device.type != "cuda":
         return {}
     import torch

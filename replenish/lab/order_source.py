@@ -33,7 +33,7 @@ class OrderSource:
         about: A description of the order, for people.
         steps_per_epoch: The steps of an effective epoch.
         steps: How many steps have been taken; None if unknown.
-        dataset: The data; None if there is no name of the data, or they cannot be read.
+        dataset: The data; None if they are not named or cannot be read.
         remark: Why the data cannot be read.
     """
 
@@ -90,7 +90,7 @@ def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> Or
 
 
 def of_order(order: Order, about: str, dataset: str | None, steps: int | None = None) -> OrderSource:
-    """Return an order with the data of its samples, if they are named."""
+    """Return an order with the data of its samples, if `dataset` names them."""
     loaded = None if dataset is None else load(dataset)
     if loaded is not None and len(loaded.train_labels) != order.num_samples:
         raise ValueError(

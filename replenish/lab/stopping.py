@@ -48,7 +48,7 @@ def raise_stopped(number: int, frame: object) -> NoReturn:
 
 @contextmanager
 def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
-    """Handle signals by `handler` inside the block. In other threads than the main one, do nothing."""
+    """Handle signals with `handler` inside the block. Do nothing in threads other than the main one."""
     if threading.current_thread() is not threading.main_thread():  # Python allows no handlers there
         yield
         return
@@ -66,5 +66,5 @@ def stop_signals() -> Iterator[StopRequest]:
     request = StopRequest()
     with handling(request.ask, signal.SIGINT, signal.SIGTERM):
         yield request
-    if request.asked:  # the run ended before it looked; the caller still has to stop
+    if request.asked:  # the run may have ended without a further look at it; the caller still has to stop
         signal.raise_signal(request.asked)

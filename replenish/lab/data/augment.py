@@ -70,7 +70,7 @@ class AugmentationDraws:
         self._parts: Int64Array = np.empty((0, 3, batch_size), dtype=np.int64)
 
     def at(self, step: int) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Return the first row and column of each crop, from 0 to 2 * pad, and 1 for each mirrored image."""
+        """Return the first row and column of each crop, from 0 to 2 * pad, and 1 for a mirrored image, else 0."""
         block, place = divmod(step, self._steps_per_block)
         if block != self._block:
             self._parts, self._block = self._drawn(block), block

@@ -94,13 +94,13 @@ class Batches:
         return (batch for _, batch in self.steps(start_step, stop))
 
     def steps(self, start_step: int = 0, stop: int | None = None) -> Iterator[tuple[Int64Array, Batch]]:
-        """Yield pairs: the indices of the global batch, and what `batches` yields."""
+        """Yield, for each step, the indices of the global batch and this rank's images and labels."""
         start_step = checks.step(start_step, "start_step")
         indices = self.order.batches(start_step, stop)  # not in the generator, so that a wrong argument fails here
         return self._steps(start_step, indices)
 
     def batch(self, step: int) -> Batch:
-        """Return what `batches` yields at `step`."""
+        """Return this rank's images and labels of one step."""
         return next(self._steps(checks.step(step), iter([self.order.batch(step)])))[1]
 
     def ordered(self, split: Split = "test", batch_size: int = 250) -> Iterator[Batch]:
@@ -127,7 +127,7 @@ class Batches:
             "pad": self.augmentation.pad,
             "flip": int(self.augmentation.flip),
             "augmentation_seed": self.seed,
-            **({"alternating": 1} if self.augmentation.alternating else {}),  # earlier records do not have it
+            **({"alternating": 1} if self.augmentation.alternating else {}),  # only if used: earlier records lack it
         }
 
     def _steps(self, start: int, batches: Iterator[Int64Array]) -> Iterator[tuple[Int64Array, Batch]]:

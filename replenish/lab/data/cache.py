@@ -2,7 +2,7 @@
 
 An entry is a folder of `.npy` files; large arrays are mapped instead of read into memory. Its name is a hash of the
 data's files (their paths, sizes and times), of how they were reduced, and of the release, so changed data have another
-entry. Entries can be deleted at any time. If there are too many, those that were not used for longest are removed.
+entry. Entries can be deleted at any time. If there are too many, the least recently used ones are removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from replenish.lab.data.dataset import ARRAYS, Dataset
 
 #: The size of all entries together. An entry is written only if the disk has room for it twice.
 MAX_BYTES = 20 << 30
-# A newer file is not cached: it could change again without a change of its time, if the file system's clock is coarse.
+# A newer file is not cached: with a coarse clock, it could change again without a change of its time.
 SECONDS_UNTIL_STILL = 2.0
 # Raise this when the content of entries changes; it is part of every entry's name.
 LAYOUT = 3
@@ -42,7 +42,7 @@ def decoded_once(files: Iterable[Path], cut: Mapping[str, Any], decode: Callable
     dataset = decode()
     with contextlib.suppress(OSError):  # a failing cache must not stop a run
         _write(path, dataset)
-    # A large dataset is mapped to a temporary file; with the entry mapped instead, that file is freed.
+    # `decode` maps a large dataset to a temporary file. Reading the entry instead frees that file.
     return (_read(path) if images.is_large(dataset.train_images) else None) or dataset
 
 
@@ -50,7 +50,7 @@ def _key(files: Iterable[Path], cut: Mapping[str, Any]) -> str | None:
     """Return the name of an entry, or None for data that cannot have one."""
     try:
         digest = hashlib.sha256(json.dumps([__version__, LAYOUT, cut], sort_keys=True).encode())
-    except TypeError:  # an argument is numpy's number, or of a type that `decode` will refuse
+    except TypeError:  # an argument is a number of numpy's, or of a type that `decode` will refuse
         return None
     for file in files:
         status = file.stat()
@@ -94,14 +94,14 @@ def _write(path: Path, dataset: Dataset) -> None:
             np.save(unfinished / name, array)
         about = {"class_names": dataset.class_names, "name": dataset.name, "fingerprint": dataset.fingerprint}
         (unfinished / "about.json").write_text(json.dumps(about))
-        shutil.rmtree(path, ignore_errors=True)  # a damaged one
+        shutil.rmtree(path, ignore_errors=True)  # there may be a damaged entry
         unfinished.rename(path)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _make_room(folder: Path, size: int) -> None:
-    """Remove the entries that were not used for longest, and what killed processes and earlier releases have left."""
+    """Remove the least recently used entries, and files that killed processes and earlier releases have left."""
     entries = sorted((entry.stat().st_mtime, entry) for entry in folder.iterdir())
     sizes = {
         entry: sum(file.stat().st_size for file in (entry, *entry.glob("*")) if file.is_file()) for _, entry in entries

@@ -86,8 +86,8 @@ CIFAR100 = CifarFiles(
     label_key=b"fine_labels",
     names_key=b"fine_label_names",
 )
-# The same images with the labels of their 20 superclasses. Images per class are still counted by fine class, so that
-# reducing keeps the same images as of `cifar100`, and a comparison of the two changes only the labels.
+# The same images with the labels of their 20 superclasses. Images per class are still counted by fine class. So
+# `reduce` keeps the same images as for `cifar100`, and a comparison of the two changes only the labels.
 CIFAR100_COARSE = dataclasses.replace(
     CIFAR100,
     name="cifar100-coarse",

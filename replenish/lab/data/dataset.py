@@ -109,7 +109,7 @@ class Dataset:
         if len(images) != len(labels):
             raise DataError(f"{self.name}: {len(images)} {split} images have {len(labels)} labels")
         counts = np.bincount(labels, minlength=self.num_classes)
-        if split != "held_out" and not counts.all():  # a class may have no image left to hold out
+        if split != "held_out" and not counts.all():  # all images of a class may be kept, and none held out
             missing = self.class_names[int(np.argmin(counts))]
             raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
         if images.shape[1:] != self.train_images.shape[1:]:

@@ -23,7 +23,7 @@ Progress = Callable[[int, "int | None"], None]
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0
-# Connections tried before the command fails.
+# How often a download is tried.
 ATTEMPTS = 3
 MAX_ARCHIVE_BYTES = 1 << 30
 
@@ -51,7 +51,7 @@ def get(
 
 
 def fetch(url: str, target: Path, md5: str, *, progress: Progress | None = None) -> None:
-    """Download an https `url` to `target`, which appears when it is whole and its md5 is right."""
+    """Download an https `url` to `target`, which appears when it is complete and its md5 is right."""
     _check_url(url)
     host = urllib.parse.urlsplit(url).hostname
     part = target.with_name(target.name + ".part")

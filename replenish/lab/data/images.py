@@ -23,8 +23,8 @@ VALUES_PER_PIECE = 1 << 22
 def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
     """Resize uint8 images to `height` x `width`; every new pixel is the mean of the area that it covers.
 
-    Any ratio of the sizes works: an old pixel that is covered in part counts in part. All sums are of integers below
-    2**53 in float64, so they are exact, and the result (rounded to the nearest grey level, halves up) is the same
+    The sizes can have any ratio: an old pixel that is partly covered has a smaller weight. All sums are of integers
+    below 2**53 in float64, so they are exact, and the result (rounded to the nearest grey level, halves up) is the same
     on every machine.
 
     Example:
@@ -44,7 +44,7 @@ def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
     band = max(1, min(old_height, VALUES_PER_PIECE // (old_width * channels)))
     for start in range(0, count, piece):
         some = images[start : start + piece].reshape(-1, old_height, old_width * channels)
-        # (images, height, old_width * channels), then columns: two matrix products.
+        # First the rows, (images, height, old_width * channels), then the columns: two matrix products.
         rows = np.zeros((len(some), height, old_width * channels))
         for top in range(0, old_height, band):
             rows += down[:, top : top + band] @ some[:, top : top + band].astype(np.float64)
@@ -54,7 +54,7 @@ def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
 
 
 def _overlaps(old: int, new: int) -> Float64Array:
-    """Return the overlaps of all pixels, as (new, old). An old pixel has the length `new` here, and a new one `old`."""
+    """Return how much each new pixel overlaps each old one, as (new, old), if old pixels have the length `new`."""
     new_edges, old_edges = np.arange(new + 1) * old, np.arange(old + 1) * new
     ends = np.minimum(new_edges[1:, np.newaxis], old_edges[1:])
     starts = np.maximum(new_edges[:-1, np.newaxis], old_edges[:-1])
@@ -105,7 +105,7 @@ def stack(
                 f"{where}: {name_of(index)} is {height} x {width} pixels but {name_of(0)} is "
                 f"{first_height} x {first_width}; give an image size to bring all images to one"
             )
-        elif image.shape[2] > stacked.shape[3]:  # the first in colour: the grey ones before it get three channels
+        elif image.shape[2] > stacked.shape[3]:  # the first colour image: the grey ones before it get three channels
             grey, stacked = stacked, _empty((*stacked.shape[:3], image.shape[2]))
             for start in range(0, index, _AHEAD):
                 stacked[start : min(start + _AHEAD, index)] = grey[start : min(start + _AHEAD, index)]

@@ -45,7 +45,7 @@ class KnownDataset:
     subclasses: int | None = None
 
     def kept_images(self, images_per_class: int | None) -> int:
-        """Return the number of training images if each class keeps `images_per_class`; with None, the number of all."""
+        """Return the number of training images if each class keeps `images_per_class`, or all of them for None."""
         return self.train_images if images_per_class is None else images_per_class * (self.subclasses or self.classes)
 
 
@@ -87,7 +87,7 @@ def load(
     seed: int = 0,
     held_out: bool = False,
 ) -> Dataset:
-    """Load a dataset into memory, and reduce it if asked.
+    """Load a dataset into memory, and reduce it if requested.
 
     Args:
         name: One of `replenish.lab.data.DATASETS`: `"digits"` (needs no download), `"cifar10"`, `"cifar100"`,
@@ -128,7 +128,7 @@ def load(
 
 @dataclass(frozen=True)
 class Source:
-    """The source of data: a function that reads them, and their files if these are slow to decode."""
+    """Where data come from: a function that reads them, and their files if these are slow to decode."""
 
     name: str
     load: Callable[[tuple[int, int] | None, int], Dataset]

@@ -37,7 +37,7 @@ def as_dataset(
         data: The data; a `Dataset` is returned as it is.
         image_size: Height and width to which every image is resized; needed if the images differ in size.
         name: The name of the data in records and messages.
-        seed: The seed that chooses the test images, if the data are one split.
+        seed: The seed of the choice of test images, if the data are one split.
 
     Example:
         >>> import numpy as np
@@ -55,7 +55,7 @@ def as_dataset(
         splits = (images[~chosen], labels[~chosen], images[chosen], labels[chosen])
     else:
         test_images, test_labels, _ = _split(test, size, f"{name}: the test split")
-        if test_images.shape[3] != images.shape[3]:  # one split is all grey
+        if test_images.shape[3] != images.shape[3]:  # all images of one split are grey
             images, test_images = _coloured(images), _coloured(test_images)
         splits = (images, labels, test_images, test_labels)
     classes = int(max(splits[1].max(), splits[3].max())) + 1

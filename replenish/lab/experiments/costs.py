@@ -72,7 +72,7 @@ def run_cost(config: RunConfig, data: DataSize) -> RunCost:
     key = (config.model, data.channels, data.classes, data.image_size)
     counted = counted_networks().get(key)
     if counted is None:
-        from replenish.lab.models import cost  # importing torch takes seconds, and so does counting
+        from replenish.lab.models import cost  # importing torch and counting take seconds
 
         network = cost(*key)
         counted = network.parameters, network.multiply_adds

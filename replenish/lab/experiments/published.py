@@ -53,7 +53,7 @@ _TABLE3 = {printed.name: table3(printed) for printed in TABLE3}
 EXPERIMENTS: dict[str, RunConfig] = {
     **{f"table2/{row.name}/{data.name}": table2(row, data.name) for row in TABLE2 for data in TABLE1},
     **_TABLE3,
-    # Rows 2 to 4 of table 3, so the same runs.
+    # The configs of rows 2 to 4 of table 3, and so the same runs.
     "figure2/wrn-60-120-160": _TABLE3["table3/wrn-b64-60-120-160"],
     "figure2/wrn-120-150-175": _TABLE3["table3/wrn-b64-120-150-175"],
     "figure2/wrn-srs-120-150-175": _TABLE3["table3/wrn-srs-b64-120-150-175"],

@@ -17,7 +17,7 @@ from replenish.lab.stopping import check_deadline
 
 __all__ = ["launch"]
 
-#: Variables that torchrun, Slurm and similar programs, or a user, set where this process is one of several.
+#: Variables that torchrun, Slurm, similar programs or users set if this process is one of several.
 STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
 
 
@@ -32,7 +32,7 @@ def launch(
         KeyboardInterrupt: A signal stopped the runs, which have saved; the same call resumes them.
         ChildProcessError: A run in a process of its own could not be run.
         OutOfTimeError: The deadline has passed.
-        ValueError: A run needs several machines, but no other machine will join this process.
+        ValueError: A run needs several machines, but this process was started alone.
     """
     _check_machines(jobs)
     if parallel == 1:
@@ -49,7 +49,7 @@ def _watch_one(watch: WatchJobs, deadline: float | None, place: int, event: dict
 
 
 def _check_machines(jobs: Sequence[Work]) -> None:
-    """Refuse runs on several machines where no other machine will ever join."""
+    """Refuse runs on several machines if no other machine can join."""
     several = next((job.hardware.num_nodes for job in jobs if job.hardware.num_nodes > 1), None)
     if several is not None and not any(name in os.environ for name in STARTED_TOGETHER):
         raise ValueError(

@@ -18,7 +18,7 @@ from replenish.lab.jobs import WatchJobs, Work
 from replenish.lab.stopping import Stopped, check_deadline, handling, raise_stopped
 
 SECONDS_BETWEEN_LOOKS = 0.2
-#: A process that a run started, and that outlives it, may hold the run's pipe open.
+#: Not longer, since a process that the run started, and that is still running, may keep the run's pipe open.
 SECONDS_FOR_LAST_EVENTS = 1.0
 
 
@@ -41,7 +41,7 @@ def run_in_processes(
         runs.stop(number)
         message = "stopped; every run has saved, so give the same command again to resume"
         raise Stopped(message, number) from None
-    except Exception:  # nobody would follow the runs any more
+    except Exception:  # the runs must not continue without a process that follows them
         runs.stop(signal.SIGTERM)
         raise
     if failures := runs.failures:
@@ -51,7 +51,7 @@ def run_in_processes(
 
 
 class _Runs:
-    """The jobs of one call: waiting, running, ended, or failed to run."""
+    """The jobs of one call, which are waiting, running, ended or failed."""
 
     def __init__(self, jobs: Sequence[Work], watch: WatchJobs) -> None:
         self._jobs, self._watch = jobs, watch
@@ -83,7 +83,7 @@ class _Runs:
                 self._watch(place, {"event": "error", "message": self.failures[place]})
 
     def stop(self, number: int) -> None:
-        """Ask every process to save and end, and wait for it; start no other."""
+        """Ask every process to save and end, and wait until all have ended; start no others."""
         self.left.clear()
         for process in self.processes.values():
             process.stop(number)
@@ -105,14 +105,14 @@ class _Process:
     def __init__(self, job: Work, gpus: Gpus) -> None:
         self._gpus, self._own_gpus = gpus, gpus.take(job.hardware.devices)
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(self._own_gpus)} if self._own_gpus else {}
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by finish
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by finish
         # In a new session, so that Ctrl-C reaches the process once, from here, and not a second time from the terminal.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "replenish.lab.launch.worker", json.dumps(job.to_dict())],
             env={**os.environ, **visible, **job.environment()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=self._complaints,
+            stderr=self._errors,
             start_new_session=True,
         )
         self._events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -140,12 +140,12 @@ class _Process:
         self._process.send_signal(number)
 
     def finish(self) -> str:
-        """Wait until the process has ended, and return the last line of its complaints, or its exit code."""
+        """Wait until the process has ended, and return the last line of its standard error, or its exit code."""
         self._process.wait()
         self._reader.join(SECONDS_FOR_LAST_EVENTS)
-        self._complaints.seek(0)
-        lines = self._complaints.read().decode(errors="replace").strip().split("\n")
-        self._complaints.close()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().split("\n")
+        self._errors.close()
         self._gpus.release(self._own_gpus)
         return lines[-1].strip() or f"it ended with exit code {self._process.returncode}"
 

@@ -1,6 +1,6 @@
 """The process of one run: `python -m replenish.lab.launch.worker`, with the job as JSON.
 
-It writes the run's events to its standard output, one line of JSON each. Nothing else can be written there.
+It writes the run's events to its standard output, each as a line of JSON. Other output is discarded.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ SIGNS_OF_LOSS = ("gloo/transport", "Connection closed by peer", "Connection rese
 def main() -> int:
     """Run the job of the first argument; the exit code is 0, 1 or 2 for an error, or 128 + signal if stopped."""
     job, parent = job_from(json.loads(sys.argv[1])), os.getppid()
-    # A network of the user's may print: that goes nowhere, and only the events go to the pipe.
+    # From here on, only events reach the pipe: the user's code may print, and that output is discarded.
     events = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
     def watch(event: dict[str, Any]) -> None:
         if os.getppid() != parent:
-            # The process that started this one is gone. A command's processes are ended; a training can resume later.
+            # The process that started this one is gone. SystemExit lets a command's job end the command's processes; a
+            # training has nothing to end, and can resume.
             if event["event"] == "beat":
                 raise SystemExit(1)
             os._exit(1)
@@ -49,7 +50,7 @@ def main() -> int:
 
 
 def lost_process(error: RuntimeError) -> str | None:
-    """Return a sentence for an error that means that another process of the run is gone; None for any other error."""
+    """Return a sentence if the error means that another process of the run is gone, else None."""
     message = str(error)
     if not any(sign in message for sign in SIGNS_OF_LOSS):
         return None

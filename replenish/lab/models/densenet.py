@@ -31,7 +31,7 @@ class NormalizedConv(nn.Module):
         self.dropout = Dropout(dropout) if dropout else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the block's output, of the input's height and width."""
+        """Return the block's output, which has the input's height and width."""
         return self.dropout(self.conv(F.relu(self.bn(x), inplace=True)))
 
 

@@ -36,7 +36,7 @@ _PARTS = {
     staticmethod: ("__func__",),
     classmethod: ("__func__",),
 }
-#: Classes of other packages whose objects are read among global values too.
+#: Classes of other packages whose objects are read completely, also as global values.
 _READABLE = (Namespace, types.SimpleNamespace, types.BuiltinFunctionType, functools.partial, np.ndarray, np.generic)
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 
@@ -91,7 +91,7 @@ def _parts_of(network: nn.Module) -> tuple[list[bytes], list[str]]:
         parts.append(f"{name}\n{ast.unparse(tree)}\n".encode())
         if dynamic := sorted(dynamic_names(tree)):
             unknown.append(f"{name} uses {', '.join(dynamic)}")
-    # Global values are read only of modules that are loaded with the network. Others may be loaded in the training.
+    # Global values are read only from modules that are loaded with the network. The training may load others later.
     early = {name: tree for name, tree in reached(reader.modules, late=False).items() if tree is not None}
     used = {name for tree in early.values() for name in used_names(tree)}
     for name in early:

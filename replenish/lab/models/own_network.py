@@ -25,16 +25,16 @@ _verified: set[tuple[Any, ...]] = set()
 
 
 def is_own(name: str) -> bool:
-    """Return whether a network's name is a place of code."""
+    """Return whether a network's name is the place of its code, and not a name in `MODELS`."""
     return ":" in name
 
 
 def own_network(name: str, channels: int, classes: int, image_size: int | tuple[int, int], **more: Any) -> MakeNetwork:
-    """Return a function that makes the network, from those of the arguments below that its code takes.
+    """Return a function without arguments that makes the network.
 
-    They are `in_channels`, `num_classes` and `image_size`; the code must take every argument of `more`. The name is
-    `module:function`, found from the current folder, or `torchvision:resnet18`, or `timm:resnet18`. If it ends in `@`
-    and a digest, the network must have that digest.
+    The network's code gets `in_channels`, `num_classes` and `image_size` if it has parameters of these names. It must
+    accept every argument of `more`. `name` is `module:function`, found from the current folder, or
+    `torchvision:resnet18`, or `timm:resnet18`. If it ends in `@` and a digest, the network must have that digest.
 
     Raises:
         ValueError: There is no such function, it takes other arguments, or its network has another digest.

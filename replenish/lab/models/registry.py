@@ -99,7 +99,7 @@ _SINGLE: dict[str, Callable[..., nn.Module]] = {
     "elu": ELUNetwork,
 }
 
-#: Not in the paper: sizes that a small machine trains.
+#: Sizes for small machines, which are not in the paper.
 _SMALL = ("wide-resnet-16-2", "wrn-16-2", "wrn-10-1", "resnet-20", "densenet-bc-40-12", "shake-shake-26-2x32d")
 
 

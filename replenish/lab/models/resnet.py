@@ -29,7 +29,7 @@ from replenish.lab.models.layers import Dropout, check_shape, fast_layout, globa
 
 
 class PaddedShortcut(nn.Module):
-    """The shortcut without parameters: it takes every `stride`-th pixel, and zeros for the new channels.
+    """The shortcut without parameters: it takes every `stride`-th pixel and adds channels of zeros.
 
     Option A of He et al., "Deep Residual Learning" (2016), section 3.3, which their CIFAR networks use.
     """
@@ -118,7 +118,7 @@ class ReLUBeforeAddition(ResidualUnit):
 
 
 class ReLUOnlyPreactivation(ResidualUnit):
-    """Figure 4(d): the ReLU moves before the convolution, the normalization does not."""
+    """Figure 4(d): the ReLU is before the convolution, the normalization after it."""
 
     # The first unit begins with the ReLU. He et al.'s appendix adds the activation after the last addition.
     stem, tail = "BN", "ReLU"

@@ -107,7 +107,7 @@ class ShakeShakeUnit(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
         active = F.relu(x)
-        # As in Gastaldi's code: the identity takes the raw input, the shortcut with weights the activated input.
+        # As in Gastaldi's code, the identity takes the raw input, but a shortcut with weights the activated one.
         shortcut: Tensor = x if self.shortcut is None else self.shortcut(active)
         return self.mix(self.branch1(active), self.branch2(active)) + shortcut
 

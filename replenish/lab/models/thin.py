@@ -88,7 +88,7 @@ class HighwayConv(nn.Module):
         self.conv = nn.Conv2d(channels, 2 * channels, 3, padding=1)
 
     def start(self) -> None:
-        """Draw the weights of H and T as of separate convolutions, and set the gate's bias."""
+        """Draw the weights of H and T as if they were separate convolutions, and set the gate's bias."""
         for part in self.conv.weight.detach().chunk(2):
             nn.init.xavier_uniform_(part)
         nn.init.constant_(self.conv.bias.detach()[self.conv.in_channels :], GATE_BIAS)  # type: ignore[union-attr]

@@ -5,7 +5,8 @@
     checkpoint.pt            the state of the run; until it ends also checkpoint-previous.pt, the one before
     result.json              how it ended; a run without it has not ended
 
-The config names a folder, which contains one folder per seed. Later releases read the folders of all earlier ones.
+Each config has a folder, named after it, with a folder for each seed. Every release reads the folders of all earlier
+ones.
 """
 
 from replenish.lab.runs.folder import RunFolder, RunRecord, finite, folder_of, read_run, read_runs

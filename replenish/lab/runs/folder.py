@@ -17,14 +17,14 @@ from replenish.lab.config import RunConfig
 from replenish.lab.runs.checkpoints import Checkpoints
 
 CONFIG, METRICS, RESULT = "config.json", "metrics.jsonl", "result.json"
-#: How a run can have ended.
+#: The ways in which a run can end.
 STATUSES = ("finished", "diverged")
 #: The field of a result that holds the SHA-256 of the config, the metrics and the result itself without it.
 SEAL = "sha256"
 
 
 def folder_of(config: RunConfig, runs_dir: str | Path) -> Path:
-    """Return the folder of a run: in the folder of its config, the one of its seed."""
+    """Return the folder of a run: a subfolder for its seed in the folder of its config."""
     return Path(runs_dir) / config.slug / f"seed{config.seed}"
 
 
@@ -40,7 +40,7 @@ class RunFolder:
         """Lock the folder for a run of `config`.
 
         Raises:
-            BlockingIOError: Another process is training there. A lock ends with its process, even if that is killed.
+            BlockingIOError: Another process is training there. A lock ends with its process, even if it is killed.
             ValueError: The folder belongs to another config.
         """
         with held(self.path, "is training"):
@@ -168,7 +168,7 @@ class RunRecord:
         path: The folder, relative to the directory that was read, with forward slashes; "." for the directory itself.
         config: The run's config.
         metrics: A dict for each effective epoch, in order; values that are not finite numbers are None.
-        result: How it ended, or None if it has not.
+        result: The run's result, or None if it has not ended.
     """
 
     path: str

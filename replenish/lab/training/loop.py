@@ -163,7 +163,7 @@ class Training:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
         self.watch, self.stop = watch, stop
         on_gpu = fabric.device.type == "cuda"
-        # A network of the user's own may call `view`, which needs the usual layout.
+        # The user's own network may call `view`, which needs the usual layout.
         channels_last = on_gpu and own is None and ":" not in config.model and "@" not in config.model
         torch.backends.cudnn.benchmark = on_gpu  # all batches have one size, so the first step's choice fits all
         self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
@@ -322,7 +322,7 @@ class Training:
             self.watch({"event": "warning", "message": fault})
         if checkpoint is not None:
             restore(self, checkpoint)
-            # The metrics may differ: a kill between the two files, or a checkpoint older than the last.
+            # The file may have other epochs, after a kill between two writes or if the last checkpoint is damaged.
             on_first(self.fabric, lambda: self.folder.write_metrics(self.metrics))
 
     def _weighted(self, loss: Tensor, own: int, whole: int) -> Tensor:
