@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def check_place(name: str, path: Path, *suffixes: str) -> None:
-    """Refuse a path where a file cannot be written, before the work; `name` is the option or argument."""
+    """Raise if no file can be written to a path; called before the work. `name` is the option or argument."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} should be the name of a {suffixes[0]} file, but got {path}")
     if not path.parent.is_dir():

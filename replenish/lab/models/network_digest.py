@@ -44,9 +44,9 @@ _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 def network_name(make: MakeNetwork) -> str:
     """Return a name for your own network, made of its class and its digest.
 
-    `make.replenish_label`, a string, is part of the digest. Files that `forward` opens and the environment are not. Of
-    global values, the digest covers numbers, text, arrays, containers and objects of your own classes; of other
-    objects, only the class.
+    `make.replenish_label`, a string, is part of the digest. The environment and files that `forward` opens are not.
+    Global values are part of it if they are numbers, text, arrays, containers or objects of your own classes. Of other
+    objects, only the class is.
 
     Raises:
         TypeError: `make` does not return a network.
