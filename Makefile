@@ -106,7 +106,7 @@ $(VENV)-integrations/ready: pyproject.toml constraints.txt
 $(VENV)-lowest/ready: pyproject.toml constraints.txt constraints-lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		-c constraints-lowest.txt -e '.[integrations,lab,slurm,stream,tensorboard]' pytest pytest-xdist hypothesis
+		-c constraints-lowest.txt -e '.[integrations,lab,stream,tensorboard]' pytest pytest-xdist hypothesis
 	touch $@
 
 $(VENV)-release/ready: pyproject.toml

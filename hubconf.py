@@ -1,8 +1,8 @@
 """The networks of the paper's table 2 for `torch.hub`, with fresh weights; torch and numpy are enough.
 
 In a copy of the repository, `torch.hub.load(".", "wrn-28-10", source="local", num_classes=100)` returns the paper's
-WRN-28-10, with batch norm after the addition. The names are those of `replenish list models`. `build` makes other
-sizes: `torch.hub.load(".", "build", "wrn-16-4", source="local")`.
+WRN-28-10, with batch norm after the addition. `replenish list models` prints the names. `build` makes other sizes:
+`torch.hub.load(".", "build", "wrn-16-4", source="local")`.
 """
 
 from collections.abc import Callable
@@ -24,5 +24,5 @@ def _entry_point(name: str) -> "Callable[..., nn.Module]":
     return make
 
 
-# `torch.hub` looks entry points up in `dir` of this module, which may hold names with hyphens.
+# `torch.hub` looks for entry points in `dir` of this module, which may contain names with hyphens.
 globals().update({name: _entry_point(name) for name in _MODELS})

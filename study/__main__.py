@@ -25,7 +25,7 @@ app.command("run", help="Run experiments of the study, such as study/rates: see 
 @app.command()
 def noise(
     experiment: Annotated[str, typer.Argument(help="noise/digits")] = "noise/digits",
-    seeds: Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")] = "1",
+    seeds: Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7 or 5-9)")] = "1",
     runs: options.RunsFolder = Path("results/noise"),
 ) -> None:
     """Measure the noise of the orders around a minimum; every seed writes one file, and finished seeds are kept."""

@@ -105,14 +105,26 @@ def test_without_the_labs_packages() -> None:
 
 @pytest.mark.parametrize(
     ("text", "seeds"),
-    [("1", [0]), ("5", [0, 1, 2, 3, 4]), (" 2 , 1 ", [2, 1]), ("0,9223372036854775807", [0, 2**63 - 1])],
+    [
+        ("1", [0]),
+        ("5", [0, 1, 2, 3, 4]),
+        (" 2 , 1 ", [2, 1]),
+        ("0,9223372036854775807", [0, 2**63 - 1]),
+        ("3-3", [3]),
+        ("0-4", [0, 1, 2, 3, 4]),
+        ("7, 0-2", [7, 0, 1, 2]),
+        ("0-0", [0]),
+        ("9223372036854775807-9223372036854775807", [2**63 - 1]),
+    ],
 )
 def test_seeds(text: str, seeds: list[int]) -> None:
     assert parse_seeds(text) == seeds
 
 
 def test_seeds_that_are_no_seeds() -> None:
-    for text in ("", "0", "-1", "1.5", "1,", "1,1", "²", "٣", "10001", "0,9223372036854775808", "9" * 5000):
+    counts = ("", "0", "-1", "1.5", "1,", "1,1", "²", "٣", "10001", "0,9223372036854775808", "9" * 5000)
+    ranges = ("4-3", "1-", "1-2-3", "0-2,2", "0-10000", "9223372036854775807-9223372036854775808")
+    for text in (*counts, *ranges):
         with pytest.raises(ValueError, match="seed"):
             parse_seeds(text)
 
@@ -174,7 +186,7 @@ def test_help_of_many_options_is_in_groups() -> None:
     _, what, how, where, _ = (lines for _, lines in sections)
     assert "--orders" in what
     assert "--learning-rate" in how
-    assert "--launcher" in where
+    assert "--jobs" in where
     known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     options = {parameter.name for name in ("run", "compare") for parameter in known[name].params}
     assert {*WHAT.split(), *WHERE.split()} <= options  # no group speaks of an option that is gone
@@ -267,7 +279,6 @@ def _set_width(terminal: int, width: int) -> None:
         ("replenish compare --model wrn-1", "wrn-10-1"),
         ("replenish exec --order fl", "flip-flop"),
         ("replenish run table3 --scale m", "mini"),
-        ("replenish run table3 --launcher sl", "slurm"),
     ],
 )
 def test_the_shell_completes(words: str, expected: str) -> None:

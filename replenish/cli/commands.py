@@ -20,7 +20,7 @@ WHAT = (
     "data orders seeds scale command metric metric_json metric_name higher_is_better check margin until_decided "
     "max_seeds budget"
 )
-WHERE = "runs jobs accelerator devices num_nodes threads compile_model tensorboard launcher as_json yes"
+WHERE = "runs jobs accelerator devices num_nodes threads compile_model tensorboard as_json yes"
 Script = Annotated[
     list[str],
     typer.Argument(metavar="SCRIPT|-m MODULE [ARGUMENT]...", help="the script or module to run, and its arguments"),

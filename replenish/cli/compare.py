@@ -32,10 +32,8 @@ def _epochs(text: str) -> tuple[float, ...]:
 OF_COMMANDS = ("command", "metric_json", "metric_name", "higher_is_better", "check")
 OF_BOTH = (
     *("data", "orders", "seeds", "metric", "margin", "until_decided", "max_seeds", "budget"),
-    *("runs", "jobs", "launcher", "as_json"),
+    *("runs", "jobs", "as_json"),
 )
-#: What a cluster is asked for; on this machine a command itself says what it uses.
-OF_CLUSTERS = ("accelerator", "threads")
 #: Fields of the runs' configs: with the same value for all orders, and those that can have one per order.
 RECIPE = (
     *("image_size", "images_per_class", "pad", "flip", "epochs", "batch_size", "optimizer", "decay_factor", "momentum"),
@@ -150,7 +148,6 @@ def compare(
     precision: options.Precision = "32-true",
     runs: options.RunsFolder = Path("runs"),
     jobs: options.Jobs = 1,
-    launcher: options.LauncherName = "local",
     accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
     num_nodes: options.NumNodes = 1,
@@ -173,7 +170,7 @@ def compare(
     given = given_flags(context)
     stopped = "stopped; runs that had ended are kept, so give the same command again"
     with errors_as_sentences(stopped, flags=given):
-        _check_given(given, data, command, launcher, until_decided)
+        _check_given(given, data, command, until_decided)
         names = [name.strip() for name in orders.split(",")]
         asked: dict[str, Any] = {
             "seeds": None if until_decided else options.parse_seeds(seeds),
@@ -182,10 +179,6 @@ def compare(
             "max_seeds": max_seeds if until_decided else None,
             "ask_again": _ask_again(margin),
         }
-        from replenish import checks
-        from replenish.lab.launch import LAUNCHERS
-
-        checks.one_of("--launcher", launcher, LAUNCHERS)
         if data is not None:
             from replenish.lab.data.load import find_source
 
@@ -196,7 +189,7 @@ def compare(
 
         hardware = Hardware(accelerator, devices, num_nodes, threads, compile_model)
         seconds = None if budget is None else parse_duration(budget)
-        execution = Execution(runs, launcher, jobs, hardware, seconds, tensorboard, command_line())
+        execution = Execution(runs, jobs, hardware, seconds, tensorboard, command_line())
         if command is not None:
             if "orders" not in given:
                 names = ["reshuffling", "srs"]
@@ -311,20 +304,13 @@ def _ask_again(margin: float | None) -> str:
     return shlex.join([*words, "--until-decided", *([] if margin is not None else ["--margin", "M"])])
 
 
-def _check_given(
-    given: Mapping[str, str], data: str | None, command: str | None, launcher: str, until_decided: bool
-) -> None:
+def _check_given(given: Mapping[str, str], data: str | None, command: str | None, until_decided: bool) -> None:
     """Refuse options that would have no effect: those of the lab's own training with a command, and the reverse."""
     if (data is None) == (command is None):
         both = f"both {data} and {command!r}" if command else "neither"
         raise ValueError(f"compare should have data, or --command with a training of your own, but got {both}")
     for name, flag in given.items():
-        if command is not None and name in OF_CLUSTERS and launcher == "local":
-            raise ValueError(
-                f"{flag} with --command is what a cluster is asked for, but got --launcher local; put it into the "
-                f"command"
-            )
-        if command is not None and name not in (*OF_COMMANDS, *OF_BOTH, *OF_CLUSTERS):
+        if command is not None and name not in (*OF_COMMANDS, *OF_BOTH):
             raise ValueError(f"{flag} is of the lab's own training, but got --command; put it into the command")
         if command is None and name in OF_COMMANDS:
             raise ValueError(f"{flag} should be given with --command only, but got {data}")

@@ -65,7 +65,7 @@ def errors_as_sentences(interrupted: str = "interrupted", *, flags: Mapping[str,
     except (TypeError, ValueError, OSError, MemoryError) as error:
         sentence, code = _sentence(error, flags or {}), 2
     except RuntimeError as error:
-        from replenish.lab.launch.local import lost_process
+        from replenish.lab.launch.worker import lost_process
 
         if (lost := lost_process(error)) is None:
             raise

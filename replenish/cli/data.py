@@ -32,11 +32,10 @@ def get_command(
         str | None, typer.Option(help="another https address of the same archive, whose md5 is checked")
     ] = None,
 ) -> None:
-    """Download a CIFAR and verify it; a broken download resumes."""
+    """Download a CIFAR and verify it."""
     from replenish.lab.data.download import get
 
-    kept = "interrupted; the part so far is kept, run it again to resume"
-    with errors_as_sentences(interrupted=kept), _progress_bar(name) as progress:
+    with errors_as_sentences(), _progress_bar(name) as progress:
         found = get(_files(name), root, url=url, progress=progress)
     typer.echo(f"{name} is in {found}, verified.")
 

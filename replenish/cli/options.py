@@ -11,6 +11,9 @@ import typer
 
 T = TypeVar("T")
 
+#: Far more than any comparison needs: a typing error should not ask for a million runs.
+MOST_SEEDS = 10_000
+
 
 def complete_experiment(incomplete: str) -> list[str]:
     """Return the experiments, and groups of experiments, whose names begin with the text."""
@@ -48,8 +51,8 @@ Scale = Annotated[
 ]
 RunsFolder = Annotated[Path, typer.Option("--runs", help="the folder in which every run gets a folder")]
 Orders = Annotated[str, typer.Option(help="the orders to compare", autocompletion=complete_orders)]
-Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7)")]
-Jobs = Annotated[int, typer.Option(min=1, help="how many runs at once, each a process or a job")]
+Seeds = Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7 or 5-9)")]
+Jobs = Annotated[int, typer.Option(min=1, help="how many runs at once, each in its own process")]
 Accelerator = Annotated[
     str,
     typer.Option(help="auto, cpu, cuda or mps", autocompletion=_one_of("auto", "cpu", "cuda", "mps")),
@@ -65,7 +68,7 @@ NumNodes = Annotated[
         "--num-nodes",
         min=1,
         envvar="GROUP_WORLD_SIZE",
-        help="machines of one run; start it with torchrun, or --launcher slurm",
+        help="machines of one run; start it with torchrun",
     ),
 ]
 Precision = Annotated[
@@ -78,14 +81,6 @@ Precision = Annotated[
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads of each process")]
 Compile = Annotated[bool, typer.Option("--compile", help="use torch.compile")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="also write TensorBoard events")]
-LauncherName = Annotated[
-    str,
-    typer.Option(
-        "--launcher",
-        help="local or slurm",
-        autocompletion=_one_of("local", "slurm"),
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="print JSON, for a program")]
 
 # `what` and `when` take a source of steps (a run, a record or a state), or an order by its name and sizes.
@@ -157,23 +152,31 @@ def option_value(name: str, value: int | str) -> Any:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Return seeds from "5" (the first five: 0 to 4) or "0,3,7" (these).
+    """Return seeds from "5" (the first five), "0,3,7" (these), "3-3" (only seed 3) or "0-2,7".
 
     Example:
-        >>> parse_seeds("3"), parse_seeds("0,3,7")
-        ([0, 1, 2], [0, 3, 7])
+        >>> parse_seeds("3"), parse_seeds("0,3,7"), parse_seeds("3-3"), parse_seeds("0-2,7")
+        ([0, 1, 2], [0, 3, 7], [3], [0, 1, 2, 7])
     """
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts) or parts == ["0"]:
-        raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7, but got {text!r}")
+    if not all(re.fullmatch("[0-9]{1,19}(-[0-9]{1,19})?", part) for part in parts) or parts == ["0"]:
+        raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7 or 5-9, but got {text!r}")
     from replenish import checks  # which loads numpy; a typing error does not wait for it
 
-    numbers = [checks.seed(int(part)) for part in parts]
-    if len(set(numbers)) != len(numbers):
+    if len(parts) == 1 and parts[0].isdigit():
+        return list(range(checks.integer("--seeds", int(parts[0]), minimum=1, maximum=MOST_SEEDS)))
+    seeds: list[int] = []
+    for part in parts:
+        first, _, last = part.partition("-")
+        named = range(checks.seed(int(first)), checks.seed(int(last or first)) + 1)
+        if not 0 < len(named) <= MOST_SEEDS:
+            raise ValueError(
+                f"--seeds should have ranges of 1 to {MOST_SEEDS} seeds, the smallest first, but got {part!r}"
+            )
+        seeds += named
+    if len(set(seeds)) != len(seeds):
         raise ValueError(f"--seeds should name every seed once, but got {text!r}")
-    if len(numbers) == 1:
-        return list(range(checks.integer("--seeds", numbers[0], minimum=1, maximum=10_000)))
-    return numbers
+    return seeds
 
 
 def by_order(flag: str, words: Sequence[str], orders: Sequence[str], read: Callable[[str], T]) -> T | dict[str, T]:

@@ -33,7 +33,7 @@ def run(
     seeds: Annotated[
         str | None,
         typer.Option(
-            help="how many seeds (5 is 0 to 4), or which (0,3,7); by default 1, or the experiment's own number"
+            help="how many seeds (5 is 0 to 4), or which (0,3,7 or 5-9); by default 1, or the experiment's own number"
         ),
     ] = None,
     runs: options.RunsFolder = Path("runs"),
@@ -52,7 +52,6 @@ def run(
     threads: options.Threads = 1,
     compile_model: options.Compile = False,
     tensorboard: options.TensorBoard = False,
-    launcher: options.LauncherName = "local",
     yes: Annotated[bool, typer.Option("--yes", help="start without asking, however long it will take")] = False,
 ) -> None:
     """Run experiments of the paper, or resume them.
@@ -65,11 +64,9 @@ def run(
         chosen_seeds = None if seeds is None else options.parse_seeds(seeds)  # before numpy is loaded
     import dataclasses
 
-    from replenish import checks
     from replenish.lab.config import Hardware
     from replenish.lab.experiments import find, stage_of
     from replenish.lab.jobs import plan
-    from replenish.lab.launch import LAUNCHERS
 
     with errors_as_sentences():
         chosen = {
@@ -79,7 +76,6 @@ def run(
             chosen = {name: config.for_epochs(epochs) for name, config in chosen.items()}
         stage = stage_of(chosen)
         hardware = Hardware(accelerator, devices, num_nodes, threads, compile_model)
-        checks.one_of("--launcher", launcher, LAUNCHERS)
         planned = plan(
             chosen.values(),
             chosen_seeds or range(stage.seeds if stage else 1),
@@ -91,7 +87,7 @@ def run(
         if stage is not None and first_process():
             typer.echo(stage.purpose, err=True)
         _announce_cost(planned, jobs, yes)
-        results = execute(planned, chosen, launcher, jobs)
+        results = execute(planned, chosen, jobs)
     diverged = sum(result["status"] == "diverged" for result in results)
     if first_process():
         also = f", {diverged} of them diverged" if diverged else ""
@@ -134,9 +130,7 @@ def _on_gpu(accelerator: str) -> bool:
     return torch.cuda.is_available()
 
 
-def execute(
-    jobs: Sequence[Job], names: Mapping[str, RunConfig], launcher: str = "local", parallel: int = 1
-) -> list[dict[str, Any]]:
+def execute(jobs: Sequence[Job], names: Mapping[str, RunConfig], parallel: int = 1) -> list[dict[str, Any]]:
     """Run jobs under a live display and return their results; a job is labelled by the first experiment that has it."""
     from replenish.lab.launch import launch
     from replenish.lab.launch.display import display_of
@@ -144,4 +138,4 @@ def execute(
     by_config = {config: name for name, config in reversed(list(names.items()))}
     labels = [f"{by_config[job.config.with_seed(0)]}, seed {job.config.seed}" for job in jobs]
     with display_of(labels) as display:
-        return launch(jobs, launcher, parallel, display.watch)
+        return launch(jobs, parallel, display.watch)

@@ -1,8 +1,8 @@
 """The lab: the paper's networks, data, training and experiments.
 
-`RunConfig` says what to run, `train` runs it, and `load_network` brings back what it trained. `compare` answers whether
-an order helps on some data, `compare_trainings` for a training of your own. They are imported when first used, since
-torch takes seconds.
+`RunConfig` defines a run, `train` trains it, and `load_network` loads the trained network. `compare` measures whether
+an order helps on your data, and `compare_trainings` whether it helps in a training of your own. All are imported when
+first used, since importing torch takes seconds.
 """
 
 from typing import TYPE_CHECKING

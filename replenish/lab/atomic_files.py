@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, even if the machine stops, and folders that one process writes to.
+"""Files that are written whole or not at all, even if the machine stops, and folders that only one process writes to.
 
 A file is written under another name, flushed and renamed.
 """
@@ -16,7 +16,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, even if the machine stops.
 
     Raises:
-        OSError: It could not be written; an earlier file of that name is unchanged.
+        OSError: The file could not be written; an earlier file of that name is unchanged.
     """
     new = path.with_name(f"{path.name}.new")
     try:
@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def check_place(name: str, path: Path, *suffixes: str) -> None:
-    """Refuse a path where a file cannot be written, before the work; `name` is the option or argument."""
+    """Raise if no file can be written to a path; called before the work. `name` is the option or argument."""
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"{name} should be the name of a {suffixes[0]} file, but got {path}")
     if not path.parent.is_dir():
@@ -47,7 +47,7 @@ def check_runs_folder(folder: Path) -> None:
 
 
 def write_flushed(path: Path, content: bytes) -> None:
-    """Write a file and flush it to the disk; an error leaves no file. A link of that name is not followed."""
+    """Write a file and flush it to the disk; after an error there is no file. Links of that name are not followed."""
     try:
         path.unlink(missing_ok=True)  # left by a killed process, or a planted link
         with path.open("xb") as file:
@@ -64,7 +64,7 @@ def held(folder: Path, doing: str) -> Iterator[None]:
     """Lock a folder against other processes, and make it if it does not exist. The lock ends with this process.
 
     Raises:
-        BlockingIOError: Another process holds it; `doing` says what such a process does, for the message.
+        BlockingIOError: Another process has locked the folder. The message says that it is `doing` something there.
     """
     from filelock import FileLock, Timeout
 
@@ -89,7 +89,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def not_written(error: OSError, path: Path) -> OSError:
-    """Return an error that names the file that could not be written, and what to do."""
+    """Return an error that names the file and, for a full disk, what to do."""
     if error.errno == errno.ENOSPC:
         return OSError(
             f"the disk is full: {path} could not be written; finished work is kept, so free some space and run "

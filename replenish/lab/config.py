@@ -1,8 +1,8 @@
 """`RunConfig`: everything that decides how a training run ends; `Hardware`: what it runs on.
 
-A config can grow. A field that a later release adds states the release and the value that all runs had before
-(`_added`). A record without the field is read with that value, and a folder's name leaves the field out where it has
-that value. So a new field orphans no record and renames no run.
+Later releases can add fields. `_added` declares such a field with the release and the value that all earlier runs had.
+A record without the field is read with that value, and a field that has it is not part of a folder's name. So a new
+field neither orphans records nor renames runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from replenish.orders import ORDERS, Order, build_order
 PAPER_EPOCHS = 200
 PAPER_DECAY_EPOCHS = (120.0, 150.0, 175.0)
 ORDER_NAMES = tuple(ORDERS)
-#: The first release that wrote configs; their fields then make up a folder's name, whatever their values.
+#: The first release that wrote configs. Its fields are part of every folder's name, whatever their values.
 FIRST_RELEASE = "0.1.0.dev0"
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed", "bf16-true", "64-true")
 _CHOICES = {
@@ -44,27 +44,27 @@ _LEAST = {"pad": 0, "order_number": 0, "seed": 0}
 
 
 def _added(release: str, default: Any, *, before: Any) -> Any:
-    """Return a field that `release` added: its default now, and the value that every run had before."""
+    """Return a dataclass field that `release` added; `before` is the value that all earlier runs had."""
     return field(default=default, metadata={"since": release, "before": before})
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One training run, completely: the data, the network, the order, the recipe and the seed.
+    """Everything that defines one training run: the data, the network, the order, the recipe and the seed.
 
-    The defaults are the paper's WRN-SRS on CIFAR-100 (section 3.1). A config is frozen and plain; a variant
-    is `dataclasses.replace` of another. Two runs with equal configs are the same run.
+    The defaults are the paper's WRN-SRS on CIFAR-100 (section 3.1). A config is frozen and holds plain values;
+    `dataclasses.replace` makes variants. Runs with equal configs are the same run.
 
     Args:
         dataset: A name that `replenish.lab.data.load` takes: `digits`, `cifar10`, `cifar100`, a folder, an npz.
         images_per_class: Training images that each class keeps; None for all.
-        image_size: Height and width to which images are reduced; None for their own.
+        image_size: Height and width to which images are reduced; None keeps their size.
         pad: Pixels of padding before the random crop.
         flip: Whether half of the training images are mirrored.
         model: A name that `replenish.lab.models.build` takes, or any name for a network of your own.
         order: One of `ORDER_NAMES`.
-        pool_size: The slots of the pool, for `srs`; None for as many as samples, as in the paper.
-        sequence: `shuffled` or `identity`, for `srs`.
+        pool_size: The slots of the pool, for `srs`; None for one per sample, as in the paper.
+        sequence: `shuffled`, `identity` or `reshuffled`, for `srs`.
         batch_size: Samples in a mini-batch, over all processes.
         epochs: Effective epochs in all.
         learning_rate: The learning rate until the first decay.
@@ -74,22 +74,22 @@ class RunConfig:
         momentum: The momentum of SGD.
         weight_decay: The decay of all weights.
         precision: A precision of Lightning Fabric, such as `32-true`.
-        seed: For the initial weights, the order, the augmentation and the dropout, each with its own stream.
-        drop_last: Whether an epoch has N / B steps rounded down, so that every batch of every order is full; otherwise
-            rounded up, and orders that go through the data epoch by epoch end it on a short batch.
-        order_number: Which of a seed's orders: 0 draws from `seed` itself, another number from a seed derived of both:
-            runs with equal initial weights and unrelated orders of one kind.
+        seed: The seed of the initial weights, the order, the augmentation and the dropout, each with its own stream.
+        drop_last: Whether N / B, the steps of an epoch, is rounded down, so that every batch is full. Otherwise it is
+            rounded up, and orders that go through the data epoch by epoch end each epoch on a short batch.
+        order_number: With 0, the order draws from `seed`; with another number, from a seed derived from both. So runs
+            can have equal initial weights and unrelated orders of one kind.
         test_every: Effective epochs between two tests; the last is always tested.
-        clean_every: Effective epochs between two measurements of the loss and the error on the training images, with
-            the network as it is in a test and without augmentation; None for never.
+        clean_every: Effective epochs between two measurements of the loss and the error on the training images,
+            without augmentation and with the network in evaluation mode; None for never.
         optimizer: `sgd` or `adamw`; momentum is for `sgd` only.
         nesterov: Whether SGD's momentum is Nesterov's.
         schedule: `steps` (the decays), `cosine` (from the learning rate down to 0) or `constant`.
-        warm_up_epochs: Effective epochs in which the learning rate rises linearly to where the schedule has it.
+        warm_up_epochs: Effective epochs in which the learning rate rises linearly to the schedule's value.
         label_smoothing: Share of every label that is spread over all classes.
-        dropout: Replaces the network's own dropout; None keeps it.
-        held_out: Whether the end is also measured on the training images that `images_per_class` left out.
-        alternating_flip: Whether an image is mirrored at every second of its visits instead of at random.
+        dropout: The dropout, instead of the network's default; None keeps that.
+        held_out: Whether the last epoch is also tested on the training images that `images_per_class` left out.
+        alternating_flip: Whether each image is mirrored at every second visit instead of at random.
 
     Example:
         >>> RunConfig(epochs=40).decay_epochs
@@ -176,7 +176,7 @@ class RunConfig:
         return found
 
     def build_order(self, num_samples: int, labels: npt.NDArray[np.int64] | None = None) -> Order:
-        """Return the run's order over so many training images, with their classes for an order that needs them.
+        """Return the run's order of `num_samples` training images; some orders need their labels.
 
         Example:
             >>> RunConfig(order="reshuffling", seed=3).build_order(num_samples=50_000).steps_per_epoch
@@ -188,14 +188,14 @@ class RunConfig:
             options["labels"] = labels
         order = build_order(self.order, num_samples, self.batch_size, seed=seed, **options)
         if self.sequence == "identity" and labels is not None:
-            from replenish.theory import sorted_data_warning  # other runs need not import it
+            from replenish.theory import sorted_data_warning  # slow to import, and needed here only
 
             if message := sorted_data_warning(order, labels):
                 warnings.warn(message, stacklevel=2)
         return order
 
     def steps_per_epoch(self, num_samples: int) -> int:
-        """Return how many steps an effective epoch of the run has, whatever its order."""
+        """Return the steps of an effective epoch, which do not depend on the order."""
         full, rest = divmod(num_samples, self.batch_size)
         if self.drop_last and not full:
             raise ValueError(
@@ -206,12 +206,12 @@ class RunConfig:
 
     @property
     def decays(self) -> tuple[float, ...]:
-        """The effective epochs of the decays, never None."""
+        """The effective epochs of the decays: `decay_epochs`, without None in its type."""
         assert self.decay_epochs is not None
         return self.decay_epochs
 
     def for_epochs(self, epochs: int) -> RunConfig:
-        """Return this config with another number of effective epochs, the decays scaled with it."""
+        """Return this config with another number of effective epochs, and its decays scaled to them."""
         epochs = checks.integer("epochs", epochs, minimum=1)
         decays = tuple(epoch * epochs / self.epochs for epoch in self.decays)
         return dataclasses.replace(self, epochs=epochs, decay_epochs=decays)
@@ -221,7 +221,7 @@ class RunConfig:
         return dataclasses.replace(self, seed=seed)
 
     def learning_rate_at(self, step: int, steps_per_epoch: int) -> float:
-        """Return the learning rate of a step, as the schedule and the warm-up have it."""
+        """Return the learning rate of a step, by the warm-up and the schedule."""
         rate = self.learning_rate
         warm_up = round(self.warm_up_epochs * steps_per_epoch)
         if step < warm_up:
@@ -235,8 +235,8 @@ class RunConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the first release that can read them.
 
-        A field that a later release added is left out where it has the value that all runs had before, so that earlier
-        releases read what they can run.
+        A field that a later release added is left out if it has the value that all earlier runs had. So earlier
+        releases can read every config that they can run.
         """
         recorded = self._recorded()
         releases = [
@@ -245,7 +245,7 @@ class RunConfig:
         return {**recorded, "version": max(releases, key=_release, default=FIRST_RELEASE)}
 
     def _recorded(self) -> dict[str, Any]:
-        """Return the first release's fields, and the later ones that do not have the value of all earlier runs."""
+        """Return the fields to record: all of the first release, and later ones unless they have their old value."""
         values = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -258,7 +258,7 @@ class RunConfig:
         """Return the config that `to_dict` wrote, in this release or an earlier one.
 
         Raises:
-            ValueError: If a field is missing, unknown or has no sensible value.
+            ValueError: A field is missing, unknown or invalid.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
         recorded = dict(values)
@@ -281,7 +281,7 @@ class RunConfig:
 
     @property
     def slug(self) -> str:
-        """A name for a folder: readable, and unique by a hash of all fields without the seed."""
+        """A readable name for a folder, made unique by a hash of all fields except the seed."""
         plain = json.dumps({**self._recorded(), "seed": None}, sort_keys=True)
         digest = hashlib.sha256(plain.encode()).hexdigest()[:8]
         parts = [Path(self.dataset).stem or "data"]
@@ -296,12 +296,12 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class Hardware:
-    """What a run is executed on. On one CPU process only `threads` can change how the run ends.
+    """What a run is executed on. In a single CPU process only `threads` can change the result.
 
     Args:
         accelerator: `auto`, `cpu`, `cuda` or `mps`, as Lightning Fabric names them.
         devices: Devices on each machine, each with its own process.
-        num_nodes: Machines; start the command on them with `torchrun`.
+        num_nodes: Machines; start the command on each with `torchrun`.
         threads: CPU threads of each process. Another number can change the last bits of a result.
         compile: Whether `torch.compile` is used.
     """
@@ -324,12 +324,12 @@ class Hardware:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return a release's number for comparing; a development version comes before all releases."""
+    """Return the numbers of a release, for comparing; a development version comes before all releases."""
     return () if "dev" in version else tuple(int(part) for part in version.split("."))
 
 
 def _checked(name: str, kind: object, value: Any) -> Any:
-    """Return a field's value as a plain one, which JSON can hold, or raise if it is not of the field's kind."""
+    """Return a field's value as a plain value for JSON, or raise if it is invalid."""
     if value is None and str(kind).endswith("| None"):
         return None
     if name in _CHOICES:

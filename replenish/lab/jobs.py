@@ -1,4 +1,4 @@
-"""A job: one run with all that is needed to execute it anywhere, as plain values."""
+"""A job: one run, and all that another process needs to execute it, as plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class Execution:
 
     Attributes:
         runs: The folder of the runs' folders.
-        launcher: "local" or "slurm".
         parallel: How many runs at once.
         hardware: The hardware of each run.
         budget: Seconds for all runs together; None for no limit.
@@ -28,7 +27,6 @@ class Execution:
     """
 
     runs: Path = Path("runs")
-    launcher: str = "local"
     parallel: int = 1
     hardware: Hardware = field(default_factory=Hardware)
     budget: float | None = None
@@ -42,20 +40,20 @@ class Execution:
             checks.real("budget", self.budget, positive=True)
 
 
-#: Called with a job's events (see `replenish.lab.training.Watch`) and the job's place in the list.
+#: Called with a job's place in the list and an event of the job (see `replenish.lab.training.Watch`).
 WatchJobs = Callable[[int, dict[str, Any]], None]
 
 
 class Work(Protocol):
-    """What a launcher executes: a training of the lab (`Job`), or a command of the user's."""
+    """What `launch` runs: a training of the lab (`Job`), or a command of the user's (`CommandJob`)."""
 
     @property
     def folder(self) -> Path:
-        """Where it is recorded; all machines see it."""
+        """The folder of its record."""
 
     @property
     def hardware(self) -> Hardware:
-        """What it needs."""
+        """The hardware that it needs."""
 
     def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
         """Execute it here and now, and return how it ended."""
@@ -63,17 +61,11 @@ class Work(Protocol):
     def result(self) -> dict[str, Any] | None:
         """Return how it ended, or None if it has not."""
 
-    def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return a line for each effective epoch that has ended."""
-
-    def claim(self) -> None:
-        """Make the folder."""
-
     def environment(self) -> dict[str, str]:
-        """Return what its process needs in its environment."""
+        """Return variables for the environment of its process."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; "module" names the module whose `job_from` reads them."""
+        """Return plain values for JSON; `module` is the module whose `job_from` reads them."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +73,12 @@ class Job:
     """One run of the lab's training.
 
     Attributes:
-        config: What is run.
-        folder: Where it is recorded.
-        hardware: What it is executed on.
+        config: The config of the run.
+        folder: Its folder.
+        hardware: Its hardware.
         tensorboard: Whether it also writes TensorBoard events.
         command: The command as it was typed, for the record.
-        own: A network and data that exist in this process only, as `train` takes them; another process gets none.
+        own: A network and data that exist in this process only, as arguments of `train`. `to_dict` leaves them out.
     """
 
     config: RunConfig
@@ -115,9 +107,9 @@ class Job:
         )
 
     def ended(self) -> dict[str, Any] | None:
-        """Return how the run ended, if it has: a finished run needs neither data nor torch.
+        """Return how the run ended, or None if it has not; this needs neither the data nor torch.
 
-        Return None for a run of several processes: they have to find it out together.
+        For a run of several processes it returns None, since they have to read the result together.
         """
         if self.hardware.devices * self.hardware.num_nodes > 1:
             return None
@@ -128,20 +120,12 @@ class Job:
         """Return how the run ended, or None if it has not."""
         return RunFolder(self.folder).result()
 
-    def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return a line for each effective epoch that has ended."""
-        return RunFolder(self.folder).metrics()
-
-    def claim(self) -> None:
-        """Make the folder, or refuse one that another config has."""
-        RunFolder(self.folder).claim(self.config)
-
     def environment(self) -> dict[str, str]:
-        """Return what a process of the run needs in its environment: libraries read it when they are loaded."""
+        """Return the number of threads as a variable, which libraries read when they are loaded."""
         return {"OMP_NUM_THREADS": str(self.hardware.threads)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the module that makes the job of them again."""
+        """Return plain values for JSON, from which `job_from` makes the job again."""
         plain = {name: getattr(self, name) for name in ("tensorboard", "command")}
         values = {"config": self.config.to_dict(), "folder": str(self.folder), "hardware": self.hardware.to_dict()}
         return {"module": __name__, **values, **plain}
@@ -168,12 +152,12 @@ def plan(
     command: str = "",
     own: Mapping[str, Any] | None = None,
 ) -> list[Job]:
-    """Return a job for every config and seed, equal ones once, all configs of a seed before the next seed.
+    """Return a job for every different config and every seed, with all configs of a seed before the next seed.
 
-    So half of the time already gives a comparison: half of the seeds of every row.
+    So after half of the time there is a comparison, with half of the seeds of every row.
 
     Raises:
-        ValueError: A run's folder is of another config.
+        ValueError: A run's folder belongs to another config.
     """
     distinct = dict.fromkeys(configs)
     seeded = [config.with_seed(seed) for seed in seeds for config in distinct]

@@ -28,7 +28,7 @@ def processor() -> str:
 def commit() -> str:
     """Return the commit of the source that is running, with "-dirty" if it was changed; "unknown" outside git."""
     root = Path(__file__).parents[2]
-    if not (root / ".git").exists():  # an installed package inside somebody else's repository
+    if not (root / ".git").exists():  # an installed package may be inside another project's repository
         return "unknown"
     command = ["git", "describe", "--always", "--dirty"]
     try:
@@ -39,10 +39,10 @@ def commit() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide a run's bits."""
+    """Return the versions of Python and of the packages that can change the bits of a result."""
     from importlib import metadata  # slow to import
 
-    # The installed package may be of another version than the code that is running.
+    # `__version__` is the version of the running code. The installed package may have another.
     found = {"python": platform.python_version(), "replenish": __version__}
     for package in PACKAGES:
         try:
@@ -53,12 +53,12 @@ def versions() -> dict[str, str]:
 
 
 def describe() -> dict[str, Any]:
-    """Return plain facts on the machine."""
+    """Return the machine's processor, cores and system."""
     return {"processor": processor(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
 
 
 def gpu(device: torch.device) -> dict[str, Any]:
-    """Return the name of the GPU, and the versions of CUDA and cuDNN; nothing for another device."""
+    """Return the name of the GPU and the versions of CUDA and cuDNN, or {} for other devices."""
     if device.type != "cuda":
         return {}
     import torch
@@ -76,5 +76,5 @@ def now() -> str:
 
 
 def first_process() -> bool:
-    """Tell whether this process prints and writes files; of several processes only the first does."""
+    """Return whether this process prints and writes files; of several processes only the first does."""
     return os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0")) in ("", "0")

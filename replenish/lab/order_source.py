@@ -1,6 +1,6 @@
-"""The order that `what` and `when` print steps of: from a run's folder, a saved state, or a name and sizes.
+"""The order whose steps `what` and `when` print: from a run's folder, a saved state, or a name and sizes.
 
-It comes with the labels and file names of its samples, if the data can be read.
+Labels and file names of its samples are added if the data can be read.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ OF_A_STATE = {"version", "step", *OF_A_CONFIG}
 
 @dataclass(frozen=True)
 class OrderSource:
-    """An order, with what is known of its run and its samples.
+    """An order, with what is known about its run and its samples.
 
     Attributes:
         order: The order.
-        about: What the order is, for people.
+        about: A description of the order, for people.
         steps_per_epoch: The steps of an effective epoch.
         steps: How many steps have been taken; None if unknown.
         dataset: The data; None if they are not named or cannot be read.
@@ -45,7 +45,7 @@ class OrderSource:
     remark: str = ""
 
     def sample(self, index: int) -> dict[str, Any]:
-        """Return the index, label, class and file of a sample, as far as known; in a mixture also its dataset."""
+        """Return the index of a sample and, where known, its label, class and file; in a mixture also its dataset."""
         known: dict[str, Any] = {"sample": index}
         if (mixture := mixture_in(self.order)) is not None:
             sources, indices = mixture.locate([index])
@@ -62,13 +62,13 @@ def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> Or
     """Return the order of a run's folder, or of a file that holds a saved state, an order's config or a run's config.
 
     Args:
-        path: The folder, a JSON file, or a file that `torch.save` wrote. Reading the latter runs no code in it.
-        dataset: The data of a state's samples, for their labels; a run names its own.
+        path: The folder, a JSON file, or a file that `torch.save` wrote. No code in the file is run.
+        dataset: The data of a state's samples, for their labels; the config of a run names its data.
         facts: Arrays of which a state holds only checksums, by the names of the order's options.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It holds no order, several, or one of other data.
+        OSError: The path cannot be read.
+        ValueError: It holds no order, several orders, or an order of other data.
     """
     states = [] if path.is_dir() else _states(_content(path))
     if path.is_dir() or (path.name == CONFIG and not states):
@@ -90,7 +90,7 @@ def read_source(path: Path, dataset: str | None, facts: Mapping[str, Any]) -> Or
 
 
 def of_order(order: Order, about: str, dataset: str | None, steps: int | None = None) -> OrderSource:
-    """Return an order with the data of its samples, if they are named."""
+    """Return an order with the data of its samples, if `dataset` names them."""
     loaded = None if dataset is None else load(dataset)
     if loaded is not None and len(loaded.train_labels) != order.num_samples:
         raise ValueError(
@@ -101,13 +101,13 @@ def of_order(order: Order, about: str, dataset: str | None, steps: int | None = 
 
 
 def _of_run(folder: RunFolder) -> OrderSource:
-    """Return the order of a run, with its data if they can be read; raise if they are not those of the run."""
+    """Return the order of a run, with its data if they can be read; raise if the data have changed since the run."""
     config, result, metrics = folder.config(), folder.result(), folder.metrics()
     try:
         dataset = load(config.dataset, images_per_class=config.images_per_class, image_size=config.image_size)
         remark = ""
     except (OSError, DataError) as error:
-        if result is None:  # nothing else says how many samples there are
+        if result is None:  # the number of samples is unknown
             raise
         dataset, remark = None, f"Labels are left out, for {config.dataset} cannot be read: {error}"
     if result is not None and dataset is not None and result["data"]["fingerprint"] != dataset.fingerprint:
@@ -132,7 +132,7 @@ def _content(path: Path) -> object:
 
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds
+    except Exception as error:  # torch raises many kinds of exceptions
         raise ValueError(
             f"{path} should be JSON or a file that torch.load reads with weights_only=True, but: "
             f"{type(error).__name__}; save the sampler's state_dict() as JSON"
@@ -140,10 +140,10 @@ def _content(path: Path) -> object:
 
 
 def _states(content: object) -> list[dict[str, Any]]:
-    """Return the different saved states of a file's content, or if there are none, the configs of orders."""
+    """Return the different saved states in a file's content or, if there are none, the configs of orders."""
     found = list(_dicts_with(OF_A_STATE, content)) or list(_dicts_with(OF_A_CONFIG, content))
     if not found and isinstance(content, Mapping) and content.get("order") in COMPOSED:
-        found = [dict(content)]  # written by hand: `order_from_config` reports what is missing
+        found = [dict(content)]  # perhaps written by hand: `order_from_config` reports what is missing
     return list({json.dumps(each, sort_keys=True): each for each in found}.values())
 
 

@@ -1,9 +1,10 @@
-"""Stopping between two steps: the signals that ask for it, and the exceptions raised once all is saved."""
+"""Stopping between two steps: the signals that ask for it, and the exceptions raised after saving."""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -11,19 +12,21 @@ from typing import NoReturn
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal stopped a run, or the waiting for runs. What was under way is saved, or continues elsewhere."""
+    """A signal stopped one or several runs, which have saved."""
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.signal_number = signal_number
 
 
-class GivenUpError(Exception):
-    """Nobody needs the remaining runs any more: they are ended, on a cluster too."""
-
-
-class OutOfTimeError(GivenUpError):
+class OutOfTimeError(Exception):
     """The budget of time was spent."""
+
+
+def check_deadline(deadline: float | None) -> None:
+    """Raise if a deadline, a time of `time.monotonic`, has passed."""
+    if deadline is not None and time.monotonic() > deadline:
+        raise OutOfTimeError("the budget was spent")
 
 
 class StopRequest:
@@ -39,14 +42,14 @@ class StopRequest:
 
 
 def raise_stopped(number: int, frame: object) -> NoReturn:
-    """Handle a signal as Ctrl-C is handled: by an exception."""
+    """Raise `Stopped` for a signal, as Python raises `KeyboardInterrupt` for Ctrl-C."""
     raise Stopped("", number)
 
 
 @contextmanager
 def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
-    """Handle signals by `handler` inside the block; outside the main thread do nothing."""
-    if threading.current_thread() is not threading.main_thread():  # Python allows handlers only there
+    """Handle signals with `handler` inside the block. Do nothing in threads other than the main one."""
+    if threading.current_thread() is not threading.main_thread():  # Python allows no handlers there
         yield
         return
     before = {number: signal.signal(number, handler) for number in numbers}
@@ -59,9 +62,9 @@ def handling(handler: Callable[[int, FrameType | None], None], *numbers: int) ->
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """Record Ctrl-C and a cluster's SIGTERM, so that the run can save between two steps."""
+    """Record Ctrl-C and SIGTERM, so that the run can save between two steps."""
     request = StopRequest()
     with handling(request.ask, signal.SIGINT, signal.SIGTERM):
         yield request
-    if request.asked:  # it came so late that the run ended; the caller still has to stop
+    if request.asked:  # the run may have ended without a further look at it; the caller still has to stop
         signal.raise_signal(request.asked)

@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> None:
             if event["event"] == "end":
                 print(f"ended: {waiting[place].folder}", flush=True)
 
-        launch(waiting, "local", options.jobs, report)
+        launch(waiting, options.jobs, report)
 
 
 if __name__ == "__main__":

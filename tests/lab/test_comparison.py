@@ -240,8 +240,8 @@ def test_finished_runs_of_other_hardware_are_no_pair(digits: Dataset, runs: Path
         ({"epoch": 3}, "compare takes fields of RunConfig, but got epoch"),
         ({"model": lambda: 3}, "model should return a torch.nn.Module, but it returned a int"),
         ({"model": small_network()}, "make a network, as a class or a function does, but got a network itself"),
-        ({"parallel": 2}, "a network of your own can be trained in this process only, .* but got 'local' and 2"),
-        ({"model": "wrn-10-1", "launcher": "slurm"}, "data of your own can be trained in this process only"),
+        ({"parallel": 2}, "a network of your own can be trained in this process only, .* but got 2"),
+        ({"model": "wrn-10-1", "parallel": 2}, "data of your own can be trained in this process only"),
         ({"hardware": Hardware(num_nodes=2)}, "num_nodes=2 needs a process on each machine, but this one was started"),
     ],
 )

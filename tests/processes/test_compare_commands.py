@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,13 +177,8 @@ def test_a_script_that_ignores_its_seed_is_found_by_one_repeated_run(tmp_path: P
         (["--command", "CUDA_VISIBLE_DEVICES=1 x {seed}", "--metric=(x)"], "no shell runs it, but got CUDA_VISIBLE"),
         (["--command", "x {seed} && y", "--metric=(x)"], "no shell runs it, but got &&; for a line of a shell write"),
         (["--command", "x {seed}", "--metric=(x)", "--epochs=3"], "--epochs is of the lab's own training"),
-        (
-            ["--command", "x {seed}", "--metric=(x)", "--threads=3"],
-            "--threads with --command is what a cluster is asked",
-        ),
+        (["--command", "x {seed}", "--metric=(x)", "--threads=3"], "--threads is of the lab's own training"),
         (["digits", "--higher-is-better"], "--higher-is-better should be given with --command only"),
-        (["--command", "x {seed}", "--metric=(x)", "--launcher=moon"], "launcher should be one of local, slurm"),
-        (["--command", "x {seed}", "--metric=(x)", "--launcher=slurm"], "needs Slurm's srun and sbatch"),
         (["--command", "x {seed}", "--metric=("], "metric should be a regular expression"),
         (["--command", "x {seed}", "--metric=acc"], "metric should have a group, brackets around the number"),
         (["--command", "x {seed}", "--metric-json=result.json"], "should be FILE:KEY"),
@@ -416,45 +410,3 @@ def test_a_python_without_the_hook_is_named(tmp_path: Path) -> None:
     done = compare("--command", "python -I train.py {seed} srs", "--metric", SCORE, cwd=tmp_path)
     assert done.returncode == 2
     assert "loaded replenish's hook; leave out the options -I, -E and -S of python" in done.stderr
-
-
-@pytest.mark.slow
-def test_runs_as_jobs_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Submitit's processes stand for Slurm's jobs; a run that fails says why, as it does here."""
-    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
-
-    from replenish.lab.comparing.command import compare_commands
-    from replenish.lab.comparing.question import Question
-    from replenish.lab.jobs import Execution
-    from replenish.lab.launch import slurm
-
-    monkeypatch.setattr(slurm, "run", partial(slurm.run, cluster="local"))
-    question = Question(("reshuffling", "srs"), 2, higher_is_better=True)
-    execution = Execution(tmp_path, "slurm", 2)
-    answer = compare_commands(f"python {QUICK} --seed {{seed}}", OutputMetric(SCORE), question, execution)
-    assert answer.values["reshuffling"] == {0: 80.0, 1: 80.01}
-    assert set(answer.values["srs"]) == {0, 1}
-    assert "2 pairs of runs decide nothing" in answer.page.read_text()
-    with pytest.raises(ChildProcessError, match=r"(?s)ended with exit code 1 .* something is wrong"):
-        compare_commands(f"python {QUICK} --seed {{seed}} --fail-at 0", OutputMetric(SCORE), question, execution)
-
-
-def test_a_cluster_is_told_what_a_command_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slurm is two shell scripts here, of which `sbatch` keeps what it is told, and refuses it."""
-    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'replenish[slurm]'")
-    told = tmp_path / "told.sh"
-    for name, script in [
-        ("srun", "exit 1"),
-        ("sbatch", f'cp "$1" {told}; echo "error: no such thing" >&2; exit 1'),
-    ]:
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    needs = ["--launcher=slurm", "--accelerator=cuda", "--threads=3"]
-    done = compare("--command", f"python {QUICK} --seed {{seed}}", "--metric", SCORE, *needs, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "\nreplenish: Slurm refused the jobs: error: no such thing; " in done.stderr
-    assert "Traceback" not in done.stderr
-    asked = told.read_text()
-    assert "#SBATCH --gpus-per-node=1\n" in asked
-    assert "#SBATCH --cpus-per-task=3\n" in asked

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from replenish import checks
 from replenish.exec.records import RunRecords
 from replenish.lab.atomic_files import held
 from replenish.lab.comparing.answer import Answer, digits, make_answer
@@ -21,10 +20,9 @@ from replenish.lab.comparing.command_job import CommandJob, split_command
 from replenish.lab.comparing.metric import JsonMetric, Metric
 from replenish.lab.comparing.page import optional_stopping, write_page, write_record
 from replenish.lab.comparing.question import Outcomes, Question
-from replenish.lab.config import Hardware
 from replenish.lab.jobs import Execution
-from replenish.lab.launch import LAUNCHERS, launch
-from replenish.lab.stopping import GivenUpError, OutOfTimeError, Stopped, handling, raise_stopped
+from replenish.lab.launch import launch
+from replenish.lab.stopping import OutOfTimeError, Stopped, handling, raise_stopped
 from replenish.orders.building import check_fittable, is_file, read_order
 
 PAGE = "report.html"
@@ -32,7 +30,7 @@ PAGE = "report.html"
 SHELL_ONLY = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"))
 
 
-class FailedError(GivenUpError):
+class FailedError(Exception):
     """A run failed in a way that others will too."""
 
 
@@ -57,8 +55,8 @@ def compare_commands(
             may be in it too. `python` in front is the Python that runs this.
         metric: How a run's number is found.
         question: Which orders and seeds, and by which rule.
-        execution: Where the runs are executed. Its budget ends the runs that are under way; its hardware is for
-            clusters: on this machine the script decides what it uses.
+        execution: Where the runs are executed. Its budget ends the runs that are under way; its hardware is not used,
+            since the script decides what it runs on.
         check: Whether to repeat one run with another {seed} and the same order, which shows whether the script uses
             its seed.
         tell: Called with a line for every run that has ended.
@@ -72,7 +70,6 @@ def compare_commands(
         KeyboardInterrupt: Stopped; what has ended is kept.
     """
     execution = execution or Execution()
-    checks.one_of("launcher", execution.launcher, LAUNCHERS)
     for order in question.orders:
         check_fittable(order, {})
     _check(command, metric, execution.parallel)
@@ -132,12 +129,8 @@ class _Comparison:
         begun = home / ".begun"  # when the first comparison of this command began, by the clock of the folder's disk
         if not begun.exists():
             begun.touch()
-        # A command on this machine takes the devices that it wants; only a cluster is asked for some.
-        hardware = Hardware("cpu") if execution.launcher == "local" else execution.hardware
         self._jobs = {
-            (order, seed): CommandJob(
-                command, order, seed, home / name / f"seed{seed}", metric, begun.stat().st_mtime, None, hardware
-            )
+            (order, seed): CommandJob(command, order, seed, home / name / f"seed{seed}", metric, begun.stat().st_mtime)
             for order in question.orders
             for name in [_folder_name(order)]
             for seed in question.seeds
@@ -185,7 +178,7 @@ class _Comparison:
             elif event["event"] in ("warning", "stopped"):
                 self.tell(event["message"])
 
-        launch(left, self.execution.launcher, self.execution.parallel, watch, self._deadline)
+        launch(left, self.execution.parallel, watch, self._deadline)
 
     def _add(self, job: CommandJob, result: dict[str, Any], how: str) -> None:
         """Add how a run ended, and tell it."""

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,6 @@ class CommandJob:
         metric: How the run's number is found.
         since: When the first run of the comparison began, by the clock of the folder's disk; None if not known.
         script_seed: The value of {seed}, if it is not the order's seed.
-        hardware: What a cluster is asked for.
     """
 
     command: str
@@ -69,7 +68,6 @@ class CommandJob:
     metric: Metric
     since: float | None = None
     script_seed: int | None = None
-    hardware: Hardware = field(default_factory=lambda: Hardware("cpu"))
 
     @property
     def name(self) -> str:
@@ -82,17 +80,14 @@ class CommandJob:
         seed = self.seed if self.script_seed is None else self.script_seed
         return {"seed": str(seed), "order": self.order, "folder": str(self.folder)}
 
-    def metrics(self) -> tuple[dict[str, Any], ...]:
-        """Return nothing: a command has no lines of epochs."""
-        return ()
+    @property
+    def hardware(self) -> Hardware:
+        """No GPUs are set aside for a command, which takes the devices that it wants."""
+        return Hardware("cpu")
 
     def environment(self) -> dict[str, str]:
         """Return nothing: the command decides its own threads."""
         return {}
-
-    def claim(self) -> None:
-        """Make the folder."""
-        self.folder.mkdir(parents=True, exist_ok=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the module that makes the job of them again."""
@@ -159,8 +154,8 @@ class CommandJob:
             ValueError: The command does not begin with a program.
             KeyboardInterrupt: Stopped by a signal, or by what `watch` raises; the command's processes are ended.
         """
-        for path in self.folder.glob("[!.]*"):  # of a run that failed or was stopped; a cluster's own files stay
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if self.folder.exists():  # of a run that failed or was stopped
+            shutil.rmtree(self.folder)
         records = (self.folder / LOADERS).absolute()
         records.mkdir(parents=True)
         now = records.stat().st_mtime
@@ -242,8 +237,7 @@ class CommandJob:
 def job_from(values: dict[str, Any]) -> CommandJob:
     """Return the job that `to_dict` wrote."""
     metric = OutputMetric(**values["metric"]) if "pattern" in values["metric"] else JsonMetric(**values["metric"])
-    hardware = Hardware(**values["hardware"])
-    return CommandJob(**{**values, "folder": Path(values["folder"]), "metric": metric, "hardware": hardware})
+    return CommandJob(**{**values, "folder": Path(values["folder"]), "metric": metric})
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

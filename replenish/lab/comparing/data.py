@@ -63,7 +63,6 @@ def compare(
     budget: float | None = None,
     runs: str | os.PathLike[str] = "runs",
     hardware: Hardware | None = None,
-    launcher: str = "local",
     parallel: int = 1,
     watch: WatchJobs | None = None,
     **recipe: Any,
@@ -88,9 +87,8 @@ def compare(
         budget: Seconds in all; no seed is begun that would not end in time, going by those before.
         runs: The folder that the runs' folders are in.
         hardware: What each run is executed on.
-        launcher: Where runs are executed: "local" or "slurm". A network or data of your own in memory are in
-            this process, and so are their runs.
-        parallel: How many runs at once.
+        parallel: How many runs at once, each in its own process; 1 for a network or data of your own in memory, which
+            are in this process.
         watch: Told of what happens; by default a display, where there is a terminal or a notebook.
         **recipe: Any other field of `RunConfig`, such as `epochs`, `batch_size`, `learning_rate`, `image_size`; for
             one that differs between orders, a dict such as `learning_rate={"srs": 0.2, "reshuffling": 0.1}`. By default
@@ -110,7 +108,7 @@ def compare(
     question = lab_question(
         orders, seeds, metric=metric, margin=margin, until_decided=until_decided, max_seeds=max_seeds
     )
-    execution = Execution(Path(runs), launcher, parallel, hardware or Hardware(), budget)
+    execution = Execution(Path(runs), parallel, hardware or Hardware(), budget)
     planned = PlannedComparison(data, question, execution, model=model, recipe=recipe)
     if watch is not None:
         return planned.run(watch)
@@ -162,12 +160,12 @@ class PlannedComparison:
             own={"model": None if isinstance(model, str) else model, "dataset": self.dataset},
         )
         check_ended(self.jobs, self.dataset)
-        if execution.launcher != "local" or execution.parallel > 1:
+        if execution.parallel > 1:
             for what, is_own in {"a network": not isinstance(model, str), "data": not is_named(data)}.items():
                 if is_own:
                     raise ValueError(
-                        f"{what} of your own can be trained in this process only, so launcher should be 'local' and "
-                        f"parallel 1, but got {execution.launcher!r} and {execution.parallel}"
+                        f"{what} of your own can be trained in this process only, so parallel should be 1, but got "
+                        f"{execution.parallel}"
                     )
         if execution.budget is not None and execution.hardware.devices * execution.hardware.num_nodes > 1:
             raise ValueError(f"budget should be left out for runs of several processes, but got {execution.budget:g} s")
@@ -179,9 +177,7 @@ class PlannedComparison:
         def run_round(seeds: Sequence[int]) -> None:
             places = [place for place, job in enumerate(self.jobs) if job.config.seed in seeds]
             jobs = [self.jobs[place] for place in places]
-            ended = launch(
-                jobs, execution.launcher, execution.parallel, lambda place, event: watch(places[place], event)
-            )
+            ended = launch(jobs, execution.parallel, lambda place, event: watch(places[place], event))
             for job, result in zip(jobs, ended, strict=True):
                 value = None
                 if result["status"] == "finished" and (value := result.get(question.field)) is None:

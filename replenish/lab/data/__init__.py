@@ -13,7 +13,7 @@ from replenish.lab.data.smaller_dataset import reduce
 
 if TYPE_CHECKING:
     from replenish.lab.data.batches import Batches, ImageStore
-else:  # these need torch, which takes seconds to import; looking at data or downloading it should not
+else:  # these import torch, which takes seconds and is not needed to download data or look at them
     __getattr__, _, _ = _attributes(__name__, {"Batches": "batches", "ImageStore": "batches"})
 
 __all__ = [

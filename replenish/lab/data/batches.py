@@ -1,9 +1,9 @@
-"""`Batches`: an order, a dataset and an augmentation, joined into tensors to train on.
+"""`Batches`: tensors to train on, made from an order, a dataset and an augmentation.
 
-The images are held once on a device as padded bytes, from which standardised crops are gathered a batch at a time. Each
-row of a crop is a run of bytes, so a whole batch of crops is one `index_select` over a view of the memory in which
-every byte starts a row. Mirrored images are flipped together, and the conversion to float, the mean and the standard
-deviation take one pass each. There is no Python loop over images, and the same operations run on any device.
+The device holds the images once, as padded bytes. A row of a crop is a run of bytes, so one `index_select` gathers a
+whole batch of crops, from a view of the memory in which a row starts at every byte. Mirrored images are flipped
+together, and the conversion to float, the mean and the standard deviation take one pass each. There is no Python loop
+over images, and the same operations run on any device.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ Split = Literal["train", "test", "held_out"]
 
 
 class Batches:
-    """The tensors of every training step, and of the test split: what the lab trains from.
+    """The tensors of every training step, and of the test split.
 
-    The training images lie on the device once, as bytes (those too large for memory stay in their file); a batch is
-    gathered, augmented and standardised there by a few operations on all of it, so no worker processes are needed.
-    Batch `step` is a pure function of (order, dataset, augmentation, seed, step): a resumed run repeats it exactly, and
-    the shares of all ranks, in order, are the batch that a single process would see.
+    The device holds the training images as bytes (images too large for memory stay in their file). A few operations
+    there gather, augment and standardise a whole batch, so no worker processes are needed. Batch `step` is a pure
+    function of (order, dataset, augmentation, seed, step): a resumed run repeats it exactly, and the shares of all
+    ranks, in order, are the batch that a single process would see.
 
     Args:
         order: Which samples make up each batch; its `num_samples` is the number of training images.
         dataset: The images and labels.
         augment: True for the paper's augmentation, False for none, or an `Augmentation`.
         device: Where images are kept and batches made.
-        num_replicas: How many processes share each batch.
-        rank: Which of them this is.
+        num_replicas: The number of processes that share each batch.
+        rank: The number of this process, from 0.
         seed: The seed of the augmentation; the order has its own.
         channels_last: Whether images have torch's channels_last memory format.
 
@@ -85,22 +85,22 @@ class Batches:
         self._stores: dict[str, ImageStore | MappedImageStore] = {"train": self._train}
 
     def batches(self, start_step: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Yield this rank's images (float32 NCHW) and labels (int64) of the steps from `start_step` on.
+        """Yield this rank's images (float32 NCHW) and labels (int64), step by step.
 
         Args:
-            start_step: The first step, which is reached without the steps before it.
+            start_step: The first step; the steps before it are not computed.
             stop: The step before which to stop, or None for an endless iterator.
         """
         return (batch for _, batch in self.steps(start_step, stop))
 
     def steps(self, start_step: int = 0, stop: int | None = None) -> Iterator[tuple[Int64Array, Batch]]:
-        """Yield what `batches` yields, each with the indices of the batch of all ranks."""
+        """Yield, for each step, the indices of the global batch and this rank's images and labels."""
         start_step = checks.step(start_step, "start_step")
-        indices = self.order.batches(start_step, stop)  # a wrong argument is an error here, not later
+        indices = self.order.batches(start_step, stop)  # not in the generator, so that a wrong argument fails here
         return self._steps(start_step, indices)
 
     def batch(self, step: int) -> Batch:
-        """Return what `batches` yields at `step`."""
+        """Return this rank's images and labels of one step."""
         return next(self._steps(checks.step(step), iter([self.order.batch(step)])))[1]
 
     def ordered(self, split: Split = "test", batch_size: int = 250) -> Iterator[Batch]:
@@ -110,8 +110,8 @@ class Batches:
         over the ranks.
 
         Args:
-            split: Which split.
-            batch_size: Images in a batch; the last may have fewer.
+            split: The name of the split.
+            batch_size: Images in a batch; the last batch may have fewer.
         """
         checks.one_of("split", split, get_args(Split))
         if getattr(self.dataset, f"{split}_images") is None:
@@ -127,7 +127,7 @@ class Batches:
             "pad": self.augmentation.pad,
             "flip": int(self.augmentation.flip),
             "augmentation_seed": self.seed,
-            **({"alternating": 1} if self.augmentation.alternating else {}),  # absent otherwise, as in earlier records
+            **({"alternating": 1} if self.augmentation.alternating else {}),  # only if used: earlier records lack it
         }
 
     def _steps(self, start: int, batches: Iterator[Int64Array]) -> Iterator[tuple[Int64Array, Batch]]:
@@ -141,7 +141,7 @@ class Batches:
             if plain:
                 images = self._train.plain(own)
             else:
-                # Drawn for the places of a full global batch, whatever this batch and this share are.
+                # The draws are for a full global batch, so they do not depend on the number of processes.
                 rows, columns, flips = (drawn[: len(indices)][mine] for drawn in draws.at(step))
                 if alternating is not None:
                     flips = alternating.at(own, visits(step)[mine])
@@ -164,9 +164,9 @@ class Batches:
 
 
 def to_device(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], device: torch.device) -> torch.Tensor:
-    """Return an array as a tensor on a device; a copy to a GPU starts without waiting for the GPU's earlier work."""
+    """Return an array as a tensor on a device. The processor does not wait for the copy to a GPU."""
     tensor = torch.from_numpy(array)
-    if device.type == "cuda":  # only from pinned memory does the processor not wait
+    if device.type == "cuda":  # copies without waiting need pinned memory
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
@@ -174,15 +174,15 @@ def to_device(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], device: 
 class ImageStore:
     """Standardised crops of uint8 images, on any device.
 
-    Padding is the mean colour, to the nearest of the 256 levels: about 0 after the standardisation, since
-    the paper first normalises and then pads (section 3.1). The bytes lie as planes, or with the channels last
-    if `channels_last`, so that neither memory format needs a transposition.
+    Padding is the mean colour, to the nearest of the 256 levels. After the standardisation it is about 0, as in the
+    paper, which first normalises and then pads (section 3.1). The bytes are stored as planes or, if `channels_last`,
+    with the channels last, so that neither memory format needs a transposition.
 
     Args:
         images: uint8 array of (images, height, width, channels).
-        mean: Mean of each channel, where 255 is 1.
+        mean: Mean of each channel, on the scale where 255 is 1.
         std: Standard deviation of each channel, on the same scale.
-        pad: How many pixels of padding each side has; a crop starts at 0 to 2 * pad in each direction.
+        pad: Pixels of padding on each side. A crop starts at 0 to 2 * pad in each direction.
         device: Where the bytes are kept and the batches made.
         channels_last: Whether batches have torch's channels_last memory format.
 
@@ -210,7 +210,7 @@ class ImageStore:
         # Apple's GPUs cannot index a view of 2**31 elements, and `_rows` is often larger: the CPU makes their batches.
         self._bytes_at = torch.device("cpu") if self.device.type == "mps" else self.device
         self._channels_last = channels_last
-        # Planes of single bytes, or one plane of pixels: everything below serves both.
+        # Either planes of single bytes, or one plane of whole pixels. All code below handles both.
         self._planes = 1 if channels_last else self.channels
         self._depth = self.channels if channels_last else 1
         height, width = height + 2 * pad, width + 2 * pad
@@ -223,10 +223,10 @@ class ImageStore:
         self._row_stride, self._image_stride = width * self._depth, padded[0].size
         places = np.arange(self._planes)[:, np.newaxis] * height + np.arange(self.height)
         self._row_places = self._tensor(places.ravel() * self._row_stride)
-        # A view with one row for each byte: the row of pixels that begins there.
+        # A view with a row for each byte: the row of a crop that would start there.
         self._rows = self._tensor(padded).view(-1).unfold(0, self.width * self._depth, 1)
 
-        # One value for each byte of an image: to broadcast along runs of 3 would be ten times slower.
+        # One value for each byte of an image, since broadcasting along runs of 3 would be ten times slower.
         each = np.ones((self._planes, self.height, self.width, self._depth))
         self._mean = self._tensor((255 * mean.reshape(shape) * each).astype(np.float32))
         self._scale = self._tensor((each / (255 * std.reshape(shape))).astype(np.float32))
@@ -239,8 +239,9 @@ class ImageStore:
     def crops(self, indices: Int64Array, rows: Int64Array, columns: Int64Array, flips: Int64Array) -> torch.Tensor:
         """Return the images of `indices`, padded, cropped, mirrored and standardised.
 
-        Each crop has its first row and column in the padded image, 0 to 2 * pad, and 1 if it is mirrored left to right,
-        else 0. To mirror the image first would give the crop that lies opposite, which is as likely.
+        `rows` and `columns` are where each crop starts in the padded image, from 0 to 2 * pad. `flips` is 1 for crops
+        that are mirrored left to right, else 0. The crop is mirrored, not the image: mirroring first would give the
+        crop on the opposite side, which is as likely.
         """
         starts = indices * self._image_stride + rows * self._row_stride + columns * self._depth
         # Images to be mirrored are gathered first, flipped together, and put back.
@@ -267,7 +268,7 @@ class ImageStore:
 
 
 class MappedImageStore:
-    """An `ImageStore` of images in a file that is too large for memory: each batch is read and padded when it is made.
+    """An `ImageStore` for a file of images that is too large for memory: it reads and pads the images of each batch.
 
     The arguments are the same as for `ImageStore`.
     """

@@ -1,8 +1,8 @@
-"""Decoded data kept on the disk, so that the runs of an experiment do not each decode it again.
+"""A cache of decoded data on the disk, so that not every run of an experiment decodes the data again.
 
-An entry is a folder of `.npy` files; large arrays are mapped and not read into memory. Its name is a hash of where its
-data came from (paths, sizes and times of files), of how it was cut down, and of the release, so changed data has
-another name. Entries can be deleted at any time. When there are many, the oldest are.
+An entry is a folder of `.npy` files; large arrays are mapped instead of read into memory. Its name is a hash of the
+data's files (their paths, sizes and times), of how they were reduced, and of the release, so changed data have another
+entry. Entries can be deleted at any time. If there are too many, the least recently used ones are removed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from replenish import __version__
 from replenish.lab.data import images
 from replenish.lab.data.dataset import ARRAYS, Dataset
 
-#: Of all entries; one is written only if it leaves as much of the disk free as it takes.
+#: The size of all entries together. An entry is written only if the disk has room for it twice.
 MAX_BYTES = 20 << 30
-# A file can change twice in the same tick of its file system's clock: one that is so new may do so.
+# A newer file is not cached: with a coarse clock, it could change again without a change of its time.
 SECONDS_UNTIL_STILL = 2.0
-# A part of every entry's name; to be raised when entries get another content.
+# Raise this when the content of entries changes; it is part of every entry's name.
 LAYOUT = 3
 
 
 def decoded_once(files: Iterable[Path], cut: Mapping[str, Any], decode: Callable[[], Dataset]) -> Dataset:
-    """Return what `decode` returns, from the disk if these files have been cut down so before."""
+    """Return what `decode` returns, from the cache if it has an entry for these files and this reduction."""
     key = _key(files, cut)
     if key is None:
         return decode()
@@ -42,15 +42,15 @@ def decoded_once(files: Iterable[Path], cut: Mapping[str, Any], decode: Callable
     dataset = decode()
     with contextlib.suppress(OSError):  # a failing cache must not stop a run
         _write(path, dataset)
-    # A large dataset was decoded into a separate file, which is no longer needed.
+    # `decode` maps a large dataset to a temporary file. Reading the entry instead frees that file.
     return (_read(path) if images.is_large(dataset.train_images) else None) or dataset
 
 
 def _key(files: Iterable[Path], cut: Mapping[str, Any]) -> str | None:
-    """Return the name of an entry, or None for what cannot have one."""
+    """Return the name of an entry, or None for data that cannot have one."""
     try:
         digest = hashlib.sha256(json.dumps([__version__, LAYOUT, cut], sort_keys=True).encode())
-    except TypeError:  # an argument that is not a plain value: numpy's number, or one that will be refused
+    except TypeError:  # an argument is a number of numpy's, or of a type that `decode` will refuse
         return None
     for file in files:
         status = file.stat()
@@ -63,7 +63,7 @@ def _key(files: Iterable[Path], cut: Mapping[str, Any]) -> str | None:
 
 
 def _read(path: Path) -> Dataset | None:
-    """Return an entry; None if there is none, or a damaged one."""
+    """Return an entry, or None if it does not exist or is damaged."""
     try:
         about = json.loads((path / "about.json").read_text())
         arrays: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def _read(path: Path) -> Dataset | None:
         dataset = Dataset(**arrays, class_names=tuple(about["class_names"]), name=about["name"])
         if dataset.fingerprint != about["fingerprint"]:
             return None
-        os.utime(path)  # used just now
+        os.utime(path)  # for `_make_room`: the time of its last use
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
     return dataset
@@ -94,14 +94,14 @@ def _write(path: Path, dataset: Dataset) -> None:
             np.save(unfinished / name, array)
         about = {"class_names": dataset.class_names, "name": dataset.name, "fingerprint": dataset.fingerprint}
         (unfinished / "about.json").write_text(json.dumps(about))
-        shutil.rmtree(path, ignore_errors=True)  # a damaged one
+        shutil.rmtree(path, ignore_errors=True)  # there may be a damaged entry
         unfinished.rename(path)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _make_room(folder: Path, size: int) -> None:
-    """Remove the entries that were not used for longest, and what killed processes and earlier releases have left."""
+    """Remove the least recently used entries, and files that killed processes and earlier releases have left."""
     entries = sorted((entry.stat().st_mtime, entry) for entry in folder.iterdir())
     sizes = {
         entry: sum(file.stat().st_size for file in (entry, *entry.glob("*")) if file.is_file()) for _, entry in entries

@@ -1,7 +1,7 @@
 """CIFAR-10 and CIFAR-100 from the official python files: a folder, a `.tar.gz` or a `.tar.xz`.
 
-Archives are read by the exact names of their files and never unpacked. The md5 of every file is checked before the file
-is unpickled, and the unpickler knows only the three names that numpy's arrays need.
+Archives are never unpacked: only the files with the exact names are read. The md5 of every file is checked before the
+file is unpickled, and the unpickler accepts only the three names that numpy's arrays need.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ ENVIRONMENT = "REPLENISH_DATA"
 
 @dataclass(frozen=True)
 class CifarFiles:
-    """What an official archive holds, and where it comes from.
+    """The files of an official archive, and its address.
 
-    A split is its files in order, each a name and an md5; `meta` is the file of class names. The keys are those of the
-    labels in a batch, of the names in that file, and of finer labels in a batch, if images are to be counted by these.
+    `train` and `test` are the names and md5s of files, in order; `meta` is the file of class names. `label_key` and
+    `subclass_key` are the keys of the labels in a batch and, if images per class are counted by these, of finer labels.
+    `names_key` is the key of the class names in `meta`.
     """
 
     name: str
@@ -51,7 +52,7 @@ class CifarFiles:
 
     @property
     def md5s(self) -> dict[str, str]:
-        """File name to md5, of every required file."""
+        """The md5 of every required file, by its name."""
         return dict((*self.train, *self.test, self.meta))
 
 
@@ -85,8 +86,8 @@ CIFAR100 = CifarFiles(
     label_key=b"fine_labels",
     names_key=b"fine_label_names",
 )
-# The same images with the labels of their 20 superclasses. Images per class are still counted by fine class, so the
-# images are those of `cifar100`, and a comparison of the two changes only the labels.
+# The same images with the labels of their 20 superclasses. Images per class are still counted by fine class. So
+# `reduce` keeps the same images as for `cifar100`, and a comparison of the two changes only the labels.
 CIFAR100_COARSE = dataclasses.replace(
     CIFAR100,
     name="cifar100-coarse",
@@ -98,7 +99,7 @@ CIFARS = {files.name: files for files in (CIFAR10, CIFAR100, CIFAR100_COARSE)}
 
 
 def data_root(root: str | os.PathLike[str] | None = None) -> Path:
-    """Return where data is looked for: `root`, else the folder that REPLENISH_DATA names, else a cache."""
+    """Return the folder to search for data: `root`, else the one that REPLENISH_DATA names, else the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "replenish"
     return Path(os.environ.get(ENVIRONMENT) or cache if root is None else root).expanduser()
 
@@ -106,7 +107,7 @@ def data_root(root: str | os.PathLike[str] | None = None) -> Path:
 def find(files: CifarFiles, root: str | os.PathLike[str] | None = None) -> Path | None:
     """Return the folder or archive that holds `files`, the folder first, or None.
 
-    `root` may be the folder that holds it or the folder or archive itself.
+    `root` may be the folder or archive itself, or the folder that contains it.
     """
     base = data_root(root)
     if base.is_file():
@@ -129,7 +130,7 @@ def load_cifar(files: CifarFiles, root: str | os.PathLike[str] | None = None) ->
     """Read one of the CIFARs into memory, in the official order, from the folder that `data_root` returns."""
     contents = read_verified(files, _found(files, root))
     names = unpickle(contents.pop(files.meta[0]), files.meta[0])[files.names_key]
-    # Each content is freed once it is read: two copies of all would be large.
+    # `pop` frees each file's content as soon as it is read.
     train, test = (
         [_batch(files, contents.pop(name), name) for name, _ in split] for split in (files.train, files.test)
     )
@@ -147,7 +148,7 @@ def load_cifar(files: CifarFiles, root: str | os.PathLike[str] | None = None) ->
 
 
 def read_verified(files: CifarFiles, path: Path) -> dict[str, bytes]:
-    """Return the contents of all files that `files` names, their md5s checked, from a folder or archive."""
+    """Return the contents of all files that `files` names, from a folder or archive, and check their md5s."""
     contents = {}
     for name, content in (_folder_files if path.is_dir() else _archive_files)(files, path):
         if hashlib.md5(content, usedforsecurity=False).hexdigest() != files.md5s[name]:
@@ -159,10 +160,10 @@ def read_verified(files: CifarFiles, path: Path) -> dict[str, bytes]:
 
 
 def unpickle(content: bytes, name: str) -> Any:
-    """Return what a pickle of Python 2 holds, its strings as bytes.
+    """Return the object in a pickle of Python 2, with strings as bytes.
 
     Raises:
-        DataError: The pickle is damaged, or names anything except numpy's arrays.
+        DataError: The pickle is damaged, or asks for anything except numpy's arrays.
     """
     try:
         return _Unpickler(io.BytesIO(content), encoding="bytes").load()
@@ -215,7 +216,7 @@ def _archive_files(files: CifarFiles, path: Path) -> Iterator[tuple[str, bytes]]
 def _batch(files: CifarFiles, content: bytes, name: str) -> tuple[UInt8Array | Int64Array, ...]:
     """Return the images of a batch, their labels, and their finer labels if those are wanted."""
     batch = unpickle(content, name)
-    # A row is three planes of 32 x 32; here the channel comes last.
+    # A row is three planes of 32 x 32; in a `Dataset` the channels are the last axis.
     images = np.ascontiguousarray(batch[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
     keys = (files.label_key, files.subclass_key)
     return images, *(np.array(batch[key], dtype=np.int64) for key in keys if key is not None)

@@ -16,7 +16,7 @@ Float64Array = npt.NDArray[np.float64]
 # Grey levels are counted in pieces of this many values, to bound the memory.
 VALUES_PER_PIECE = 1 << 22
 
-#: The fields of a `Dataset` that are arrays; the last four are optional.
+#: The fields of a `Dataset` that are arrays. The last four are optional.
 ARRAYS = (
     "train_images",
     "train_labels",
@@ -33,7 +33,7 @@ MOST_LIKELY_CHANNELS = 4
 
 
 class DataError(ValueError):
-    """Data that cannot be used: incomplete, altered, hostile or contradictory. The message is one sentence."""
+    """Data that are incomplete, altered, hostile or contradictory. The message is one sentence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,21 +41,21 @@ class Dataset:
     """Images and labels of a training and a test split, as read-only arrays in memory.
 
     The two splits have the same classes, every class has at least one image in each, and all images have one shape.
-    Anything else raises `DataError`. Nothing is standardised here: `mean` and `std` are computed from the training
-    split, and `Batches` applies them.
+    Anything else raises `DataError`. The images are not standardised: `Batches` does that with `mean` and `std`, which
+    are computed from the training split.
 
     Args:
         train_images: uint8 array of (images, height, width, channels).
-        train_labels: int64 array of (images,), from 0 to the number of classes less one.
+        train_labels: int64 array of (images,), with values from 0 to `num_classes - 1`.
         test_images: As `train_images`.
         test_labels: As `train_labels`.
         class_names: One name per class; a label is an index into this tuple.
         name: The name of the data in records and messages.
         held_out_images: The training images that `reduce` did not keep, if it was called with `held_out=True`.
         held_out_labels: Their labels.
-        train_subclasses: A finer label of each training image, from 0. `reduce` then counts images per subclass
+        train_subclasses: A finer label of each training image, from 0. If given, `reduce` counts images per subclass
             instead of per class.
-        train_files: The file of each training image, by which reports name the images of a step.
+        train_files: The file of each training image. Reports name the images of a step by their files.
 
     Example:
         >>> from replenish.lab.data import load
@@ -94,7 +94,7 @@ class Dataset:
         for name in names:
             try:
                 name.encode()
-            except UnicodeEncodeError:  # a folder may have any bytes for its name
+            except UnicodeEncodeError:  # the name of a folder can be any bytes
                 raise DataError(f"{self.name}: the class {name!r} has a name that is not UTF-8; rename it") from None
         if len(set(names)) != len(names):
             repeated = next(name for name in names if names.count(name) > 1)
@@ -109,7 +109,7 @@ class Dataset:
         if len(images) != len(labels):
             raise DataError(f"{self.name}: {len(images)} {split} images have {len(labels)} labels")
         counts = np.bincount(labels, minlength=self.num_classes)
-        if split != "held_out" and not counts.all():  # a class may have no image left to hold out
+        if split != "held_out" and not counts.all():  # all images of a class may be kept, and none held out
             missing = self.class_names[int(np.argmin(counts))]
             raise DataError(f"{self.name}: class {missing!r} has no image in the {split} split")
         if images.shape[1:] != self.train_images.shape[1:]:
@@ -155,7 +155,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """SHA-256 of everything that training can see: both splits, their shapes, and the class names.
 
-        Held-out images are not part of it, so a run is the same run whether or not they were loaded.
+        Held-out images are left out, so a run is the same run whether or not they were loaded.
         """
         digest = hashlib.sha256()
         for name in self.class_names:
@@ -174,7 +174,7 @@ class Dataset:
         )
 
     def describe(self) -> dict[str, int | str | list[int]]:
-        """Return plain facts for a record: what the data is, how much, and its fingerprint."""
+        """Return the name, the sizes and the fingerprint as plain values, for a record."""
         return {
             "name": self.name,
             "classes": self.num_classes,
@@ -187,7 +187,7 @@ class Dataset:
 
     @cached_property
     def _moments(self) -> tuple[Float64Array, Float64Array]:
-        # From the counts of the 256 grey levels: sums of integers, exact in any order and in any pieces.
+        # From the counts of the 256 grey levels: sums of integers are exact in any order and in any pieces.
         histogram = np.zeros((self.channels, 256), dtype=np.int64)
         piece = max(1, VALUES_PER_PIECE // int(np.prod(self.train_images.shape[1:])))
         for start in range(0, len(self.train_images), piece):
@@ -199,7 +199,7 @@ class Dataset:
         mean = histogram @ levels / count
         variance = (histogram * (levels - mean[:, np.newaxis]) ** 2).sum(axis=1) / count
         std = np.sqrt(variance)
-        # A constant channel becomes 0 everywhere whatever it is divided by; 0 would make it NaN.
+        # A constant channel minus its mean is 0 everywhere; divided by 0 it would be NaN.
         std[std == 0] = 255.0
         return mean / 255, std / 255
 
@@ -229,13 +229,13 @@ def _check_labels(value: object, what: str, classes: int) -> None:
 
 
 def whole_labels(values: npt.NDArray[np.generic], what: str) -> Int64Array:
-    """Return the numbers of classes as int64, one for each image; a second axis of length 1 is removed."""
+    """Return labels as int64, one for each image; a second axis of length 1 is removed."""
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
         raise DataError(f"{what} should be one axis of integers, but is {values.dtype} of {values.shape}")
     labels = values.astype(np.int64)
-    if labels.min() < 0 or labels.max() >= len(labels):  # each class has an image
+    if labels.min() < 0 or labels.max() >= len(labels):  # every class has an image, so there are no more classes
         odd = labels.min() if labels.min() < 0 else labels.max()
         raise DataError(f"{what} should be the numbers of classes, from 0, but got {odd}")
     return labels

@@ -15,11 +15,11 @@ from replenish.lab.data.smaller_dataset import held_out
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF")
-# Images that are refused. To skip them silently would be to train on other data than the user has.
+# Images that are refused. If they were skipped, the user would train on a part of the data without noticing.
 OTHER_IMAGES = (".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".jxl", ".ppm", ".pgm", ".tga", ".ico", ".svg")
 GREY_MODES = ("1", "L", "LA")
 COLOUR_MODES = ("P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
-# Pillow's own limit. At 7 bytes per pixel (Pillow's 4 and our 3), and 8 while it rotates one, that is 0.7 GB.
+# Pillow's own limit. An image takes up to 8 bytes per pixel while Pillow rotates it: 0.7 GB.
 MAX_PIXELS = 89_478_485
 TEST_FOLDERS = ("test", "val", "valid", "validation")
 
@@ -27,10 +27,10 @@ TEST_FOLDERS = ("test", "val", "valid", "validation")
 def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Dataset:
     """Read a folder of images, one subfolder per class, with classes and files sorted by name.
 
-    With `train` and `test` inside (or `val`, where there is no `test`), those are the splits, and must have the same
-    classes; without, a fifth of every class is held out for testing, chosen by `seed`. Images become one channel if all
-    are grey and three otherwise. Transparency is dropped, and the orientation in the EXIF data is applied.
-    They are brought to `image_size` by area average; without it, all must have one size.
+    If there are subfolders `train` and `test` (or, without `test`, `val`), they are the splits, and must have the same
+    classes. Otherwise a fifth of every class is held out for testing, chosen by `seed`. Images have one channel if all
+    are grey and three otherwise. Transparency is dropped, and the orientation in the EXIF data is applied. Images are
+    resized to `image_size` by area average; without it, all must have one size.
     """
     splits = _splits(path)
     if splits is None:
@@ -44,11 +44,11 @@ def load_folder(path: Path, image_size: tuple[int, int] | None, seed: int) -> Da
         if odd := sorted(set(class_names) ^ set(test_names)):
             there, missing = splits if odd[0] in class_names else reversed(splits)
             raise DataError(f"{path}: class {odd[0]!r} is in {there.name} but not in {missing.name}")
-    # Both splits are read as one list, so that they agree in size and channels and are parts of one array.
+    # Both splits are read as one list, so that they have the same size and number of channels.
     files = train_files + test_files
     with warnings.catch_warnings():
-        # Pillow warns of parts that are not needed, such as truncated EXIF data. Ignored here and not for each image,
-        # since the filter of warnings is one setting for all threads.
+        # Pillow warns of parts that are not needed, such as truncated EXIF data. The filter is set here and not for
+        # each image, since all threads share it.
         warnings.simplefilter("ignore")
         images = stack(
             len(files),
@@ -84,7 +84,7 @@ def _splits(path: Path) -> tuple[Path, Path] | None:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Return the folders in the order of their names, without hidden ones and the one that a Mac's archives add."""
+    """Return the folders in the order of their names, without hidden ones and the one that macOS adds to archives."""
     return sorted(
         entry
         for entry in path.iterdir()
@@ -112,8 +112,8 @@ def _listing(path: Path) -> tuple[list[Path], Int64Array, tuple[str, ...]]:
 
 
 def mode_of(image: Any, what: str) -> str:
-    """Return the mode that one of Pillow's images is converted to: grey or colour, of 8 bits."""
-    # Pillow would cut 16 bits of colour to the upper 8, and clip those of grey.
+    """Return the mode to which one of Pillow's images is converted: 8 bits of grey or colour per channel."""
+    # Pillow would cut 16 bits of colour to the upper 8, and clip 16 bits of grey.
     if image.mode not in GREY_MODES + COLOUR_MODES or ";16" in str(getattr(image, "tile", "")):
         raise DataError(f"{what} has more than 8 bits a channel ({image.mode!r}); give images of 8 bits")
     return "L" if image.mode in GREY_MODES else "RGB"
@@ -136,5 +136,5 @@ def _pixels(file: Path) -> UInt8Array:
     except DataError:
         raise
     except Exception as error:
-        # Damaged images raise many kinds of exceptions. The user needs to know which file it is.
+        # Damaged images raise many kinds of exceptions, most of which do not name the file.
         raise DataError(f"{file} is not a readable image ({type(error).__name__})") from None

@@ -1,4 +1,4 @@
-"""Many images as one array: brought to one size by exact area average, in memory or, if large, on the disk."""
+"""Many images as one array, resized by exact area average; large arrays are on the disk instead of in memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 
 from replenish.lab.data.dataset import DataError, Float64Array, UInt8Array
 
-#: Images that together have more bytes than this are kept in a memory-mapped file.
+#: Images of more bytes than this, in total, are kept in a memory-mapped file.
 IN_MEMORY = 1 << 30
-#: How many images are decoded ahead of the one that is stacked next; this bounds the memory.
+#: How many images are decoded ahead of the next one to be stacked; this bounds the memory.
 _AHEAD = 256
-# Images are resized in pieces of this many values: float64 copies of a whole dataset would be large.
+# Images are resized in pieces of this many values, since a float64 copy of a whole dataset would be large.
 VALUES_PER_PIECE = 1 << 22
 
 
 def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
     """Resize uint8 images to `height` x `width`; every new pixel is the mean of the area that it covers.
 
-    A new pixel that covers parts of old pixels weighs them by the share that it covers, whatever the ratio
-    of the sizes. All sums are of integers below 2**53, held in float64, so they are exact and the
-    result (rounded to the nearest grey level, halves up) is the same on every machine.
+    The sizes can have any ratio: an old pixel that is partly covered has a smaller weight. All sums are of integers
+    below 2**53 in float64, so they are exact, and the result (rounded to the nearest grey level, halves up) is the same
+    on every machine.
 
     Example:
         >>> import numpy as np
@@ -40,11 +40,11 @@ def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
     area = old_height * old_width
     resized = np.empty((count, height, width, channels), dtype=np.uint8)
     piece = max(1, VALUES_PER_PIECE // (old_height * old_width * channels))
-    # A single image may be larger than a piece: then it goes in bands of rows.
+    # A single image that is larger than a piece is resized in bands of rows.
     band = max(1, min(old_height, VALUES_PER_PIECE // (old_width * channels)))
     for start in range(0, count, piece):
         some = images[start : start + piece].reshape(-1, old_height, old_width * channels)
-        # (images, height, old_width * channels), then columns: two matrix products.
+        # First the rows, (images, height, old_width * channels), then the columns: two matrix products.
         rows = np.zeros((len(some), height, old_width * channels))
         for top in range(0, old_height, band):
             rows += down[:, top : top + band] @ some[:, top : top + band].astype(np.float64)
@@ -54,7 +54,7 @@ def area_average(images: UInt8Array, height: int, width: int) -> UInt8Array:
 
 
 def _overlaps(old: int, new: int) -> Float64Array:
-    """Return the (new, old) overlaps, in units in which an old pixel is `new` long and a new one `old`."""
+    """Return how much each new pixel overlaps each old one, as (new, old), if old pixels have the length `new`."""
     new_edges, old_edges = np.arange(new + 1) * old, np.arange(old + 1) * new
     ends = np.minimum(new_edges[1:, np.newaxis], old_edges[1:])
     starts = np.maximum(new_edges[:-1, np.newaxis], old_edges[:-1])
@@ -81,10 +81,10 @@ def stack(
     *,
     workers: int = 1,
 ) -> UInt8Array:
-    """Return images as one array: one channel if all are grey, three otherwise.
+    """Return images as one array, with one channel if all are grey and three otherwise.
 
     `decode` returns one image as (height, width, 1 or 3). It runs in `workers` threads, since Pillow and numpy release
-    the interpreter's lock. Each image is brought to `image_size` by area average; without it all must have one size.
+    the interpreter's lock. Each image is resized to `image_size` by area average; without it, all must have one size.
     `name_of` names an image in messages, and `where` names all of them.
 
     Raises:
@@ -96,17 +96,17 @@ def stack(
         return image if image_size is None else area_average(image[np.newaxis], *image_size)[0]
 
     stacked: UInt8Array | None = None
-    for index, image in enumerate(_in_turn(fitting, count, workers)):
+    for index, image in enumerate(_decoded(fitting, count, workers)):
         if stacked is None:
-            stacked = _room((count, *image.shape))
+            stacked = _empty((count, *image.shape))
         elif image.shape[:2] != stacked.shape[1:3]:
             (height, width), (first_height, first_width) = image.shape[:2], stacked.shape[1:3]
             raise DataError(
                 f"{where}: {name_of(index)} is {height} x {width} pixels but {name_of(0)} is "
                 f"{first_height} x {first_width}; give an image size to bring all images to one"
             )
-        elif image.shape[2] > stacked.shape[3]:  # the first in colour: those before become grey in three channels
-            grey, stacked = stacked, _room((*stacked.shape[:3], image.shape[2]))
+        elif image.shape[2] > stacked.shape[3]:  # the first colour image: the grey ones before it get three channels
+            grey, stacked = stacked, _empty((*stacked.shape[:3], image.shape[2]))
             for start in range(0, index, _AHEAD):
                 stacked[start : min(start + _AHEAD, index)] = grey[start : min(start + _AHEAD, index)]
         stacked[index] = image
@@ -114,7 +114,7 @@ def stack(
     return stacked
 
 
-def _in_turn(decode: Callable[[int], UInt8Array], count: int, workers: int) -> Iterator[UInt8Array]:
+def _decoded(decode: Callable[[int], UInt8Array], count: int, workers: int) -> Iterator[UInt8Array]:
     if workers == 1:
         yield from map(decode, range(count))
         return
@@ -123,11 +123,11 @@ def _in_turn(decode: Callable[[int], UInt8Array], count: int, workers: int) -> I
             yield from pool.map(decode, range(start, min(start + _AHEAD, count)))
 
 
-def _room(shape: tuple[int, ...]) -> UInt8Array:
-    """Return an array to be filled. A large one is mapped to a file without a name, which is deleted with the array."""
+def _empty(shape: tuple[int, ...]) -> UInt8Array:
+    """Return an array to fill. A large one is mapped to a file without a name, which is deleted with the array."""
     if int(np.prod(shape)) <= IN_MEMORY:
         return np.empty(shape, dtype=np.uint8)
     folder = scratch_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder) as file:  # the mapping keeps it
+    with tempfile.TemporaryFile(dir=folder) as file:  # the mapping keeps the file
         return np.memmap(file, np.uint8, "w+", shape=shape)

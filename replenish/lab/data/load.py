@@ -1,7 +1,7 @@
-"""`load`: a dataset by its name, or from a folder of images or an `.npz`; and the table of datasets that have a name.
+"""`load`: loads a dataset by its name, or from a folder of images or an `.npz`. `DATASETS` lists the names.
 
-To add a dataset, add an entry to `DATASETS`. Its sizes are listed so that a cost can be estimated before anything is
-downloaded.
+To add a dataset, add an entry to `DATASETS`. It has the dataset's sizes, so that costs can be estimated before anything
+is downloaded.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from replenish.lab.data.smaller_dataset import reduce, size_pair
 class KnownDataset:
     """A dataset that has a name: its description, its loader and its sizes.
 
-    `load` reads all of it, from a folder if one is given. `files` returns its files if they are slow to decode.
-    `subclasses` is the number of finer classes, if images per class are counted by these.
+    `load` reads the dataset, from a folder if one is given. `files` returns its files if they are slow to decode, so
+    that they are cached. `subclasses` is the number of finer classes, if images per class are counted by these.
     """
 
     description: str
@@ -45,13 +45,13 @@ class KnownDataset:
     subclasses: int | None = None
 
     def kept_images(self, images_per_class: int | None) -> int:
-        """Return the number of training images if each class keeps `images_per_class`, or all if that is None."""
+        """Return the number of training images if each class keeps `images_per_class`, or all of them for None."""
         return self.train_images if images_per_class is None else images_per_class * (self.subclasses or self.classes)
 
 
 def load_digits() -> Dataset:
     """Return the 1797 handwritten digits of 8 x 8 pixels that come with scikit-learn, in a fixed split."""
-    # Imported here, since scikit-learn takes a second to import and only the digits need it.
+    # Imported here, since it takes a second and only the digits need it.
     from sklearn import datasets
 
     bunch = datasets.load_digits()
@@ -87,23 +87,23 @@ def load(
     seed: int = 0,
     held_out: bool = False,
 ) -> Dataset:
-    """Load a dataset into memory, and reduce it if asked.
+    """Load a dataset into memory, and reduce it if requested.
 
     Args:
         name: One of `replenish.lab.data.DATASETS`: `"digits"` (needs no download), `"cifar10"`, `"cifar100"`,
             `"cifar100-coarse"` (the same images with 20 coarse labels); or the path of a folder of images (see
             `load_folder`) or of an `.npz` (see `load_npz`).
-        root: For the CIFARs, where the official files are: by default the folder that the variable
-            REPLENISH_DATA names, or the user's cache. For a path, the folder to which it is relative.
+        root: For the CIFARs, the folder of the official files: by default the one that the variable REPLENISH_DATA
+            names, or the user's cache. For a path, the folder to which it is relative.
         images_per_class: As in `reduce`: training images that each class keeps.
         image_size: As in `reduce`: new height and width. Needed for a folder of images of several sizes.
-        seed: The seed of the choice of images, and of the split of data that comes without a test split. The split
-            of digits is fixed.
-        held_out: As in `reduce`: whether to return the training images that are not kept as well.
+        seed: The seed of the choice of images, and of the split of data without a test split. The split of the digits
+            is fixed.
+        held_out: As in `reduce`: whether to return also the training images that are not kept.
 
     Raises:
-        DataError: If the data is damaged, hostile or contradictory.
-        FileNotFoundError: If there is no such file or folder.
+        DataError: The data are damaged, hostile or contradictory.
+        FileNotFoundError: There is no such file or folder.
 
     Example:
         >>> from replenish.lab.data import load
@@ -128,7 +128,7 @@ def load(
 
 @dataclass(frozen=True)
 class Source:
-    """Where data come from: how they are read, and their files if these are slow to decode."""
+    """Where data come from: a function that reads them, and their files if these are slow to decode."""
 
     name: str
     load: Callable[[tuple[int, int] | None, int], Dataset]
@@ -136,7 +136,7 @@ class Source:
 
 
 def find_source(name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Source:
-    """Return the source of the data of a name or path, without reading them; the arguments are those of `load`."""
+    """Return the source of the data with a name or path, without reading them; the arguments are as for `load`."""
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"name should be a str or a path, but got {name!r} of type {type(name).__name__}")
     if isinstance(name, str) and name in DATASETS:

@@ -15,7 +15,7 @@ from replenish.lab.data.dataset import DataError, Dataset, Int64Array, UInt8Arra
 from replenish.lab.data.smaller_dataset import held_out
 
 SPLIT_KEYS = ("train_images", "train_labels", "test_images", "test_labels")
-#: Keras's names, and the names of a validation split, which serves as the test split where there is none.
+#: Keras's names, and the names of a validation split, which becomes the test split if there is none.
 KERAS_KEYS = ("x_train", "y_train", "x_test", "y_test")
 VALIDATION_KEYS = ("val_images", "val_labels")
 Arrays = dict[str, npt.NDArray[Any]]
@@ -24,12 +24,16 @@ Arrays = dict[str, npt.NDArray[Any]]
 def load_npz(path: Path, seed: int) -> Dataset:
     """Read a dataset from an `.npz`, without unpickling anything.
 
-    The keys are `train_images`, `train_labels`, `test_images`, `test_labels`, as in MedMNIST, or Keras's `x_train`,
-    `y_train`, `x_test`, `y_test`. MedMNIST's `val_images` are the test images if there are no others, and are ignored
-    with a warning if there are. Or the keys are `images`, `labels` and `split` (0 for training, 1 for testing). Without
-    `split` a fifth of every class is held out for testing, chosen by `seed`. Images are uint8 of (images, height,
-    width, channels), or without the last axis for one channel. Labels are integers from 0, of (images,) or (images, 1).
-    `class_names`, an array of strings, is optional.
+    The keys are one of these sets:
+
+    - `train_images`, `train_labels`, `test_images`, `test_labels`, as in MedMNIST. Its `val_images` are the test images
+      if there are no others; otherwise they are ignored with a warning.
+    - Keras's `x_train`, `y_train`, `x_test`, `y_test`.
+    - `images`, `labels` and `split` (0 for training, 1 for testing). Without `split`, a fifth of every class is held
+      out for testing, chosen by `seed`.
+
+    Images are uint8 of (images, height, width, channels), or without the last axis for one channel. Labels are integers
+    from 0, of (images,) or (images, 1). `class_names`, an array of strings, is optional.
     """
     arrays = _read(path)
     for key, other in zip(SPLIT_KEYS, KERAS_KEYS, strict=True):
@@ -60,7 +64,7 @@ def _read(path: Path) -> Arrays:
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path} is not an .npz file, or is cut short")
     try:
-        # allow_pickle=False is numpy's default today; here it is what keeps a file from running code.
+        # It is numpy's default today, but here it keeps a file from running code.
         with np.load(path, allow_pickle=False) as archive:
             found = {key: archive[key] for key in known if key in archive.files}
     except (zipfile.BadZipFile, zlib.error) as error:
@@ -69,7 +73,7 @@ def _read(path: Path) -> Arrays:
         reason = "it holds Python objects" if "allow_pickle" in str(error) else type(error).__name__
         raise DataError(f"{path} is not a readable .npz file of plain arrays ({reason})") from None
     for key, array in found.items():
-        if not isinstance(array, np.ndarray):  # numpy gives the bytes of another kind of member
+        if not isinstance(array, np.ndarray):  # numpy returns other files in an archive as bytes
             raise DataError(f"{path}: {key} is not an array")
     return found
 

@@ -1,4 +1,4 @@
-"""`as_dataset`: data that a program already has, such as arrays, torch datasets and Hugging Face's."""
+"""`as_dataset`: converts arrays, torch datasets and Hugging Face datasets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replenish.lab.data.image_folder import mode_of
 from replenish.lab.data.images import stack
 from replenish.lab.data.smaller_dataset import held_out, size_pair
 
-#: Names of the test split; the first that is there counts.
+#: Names of the test split; the first one that exists is used.
 TEST_NAMES = ("test", "val", "valid", "validation")
 _CHANNELS = (1, 3)
 
@@ -24,18 +24,20 @@ def as_dataset(
 ) -> Dataset:
     """Return your own data as a `Dataset`; every image is read once, in order.
 
-    A split is (images, labels) arrays, a torch dataset of (image, label), or a Hugging Face dataset with a column of
-    images and one of labels. Data are one split (a fifth of every class is held out for testing), or a pair of
-    splits for training and testing, or a mapping with "train" and "test" (or "validation"), such as a `DatasetDict`.
+    A split is a pair of arrays (images, labels), a torch dataset of (image, label), or a Hugging Face dataset with a
+    column of images and one of labels. Data are a pair of splits for training and testing, or a mapping with "train"
+    and "test" (or "validation"), such as a `DatasetDict`, or one split. From one split, a fifth of every class is held
+    out for testing.
 
-    Images are uint8, or floats from 0 to 1, or Pillow's: grey or with 1 or 3 channels, last or, in tensors, first.
-    Give them without random transforms and without standardisation: the lab crops, mirrors and standardises by itself.
+    Images are uint8, or floats from 0 to 1, or Pillow's. They are grey or have 1 or 3 channels: the first axis in
+    tensors, the last in arrays. Give them without random transforms and without standardisation, since the lab crops,
+    mirrors and standardises them.
 
     Args:
         data: The data; a `Dataset` is returned as it is.
-        image_size: Height and width to bring every image to, needed where they differ.
+        image_size: Height and width to which every image is resized; needed if the images differ in size.
         name: The name of the data in records and messages.
-        seed: Chooses the test images of data that have none.
+        seed: The seed of the choice of test images, if the data are one split.
 
     Example:
         >>> import numpy as np
@@ -53,7 +55,7 @@ def as_dataset(
         splits = (images[~chosen], labels[~chosen], images[chosen], labels[chosen])
     else:
         test_images, test_labels, _ = _split(test, size, f"{name}: the test split")
-        if test_images.shape[3] != images.shape[3]:  # one split is all grey
+        if test_images.shape[3] != images.shape[3]:  # all images of one split are grey
             images, test_images = _coloured(images), _coloured(test_images)
         splits = (images, labels, test_images, test_labels)
     classes = int(max(splits[1].max(), splits[3].max())) + 1
@@ -61,7 +63,7 @@ def as_dataset(
 
 
 def _splits(data: Any) -> tuple[Any, Any]:
-    """Return the training split and the test split; None for the second if it is to be chosen from the first."""
+    """Return the training split and the test split, or None for the latter if the data are one split."""
     if isinstance(data, Mapping):
         test = next((data[name] for name in TEST_NAMES if name in data), None)
         if "train" not in data or test is None:

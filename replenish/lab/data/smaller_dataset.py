@@ -1,4 +1,4 @@
-"""Smaller versions of a dataset, and which images are kept or held out: random choices that depend on the seed only."""
+"""Smaller versions of a dataset, and the choice of images to keep or hold out, which depends on the seed only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from replenish.lab.data.images import area_average
 
 # If the data has no test split, one image in this many of each class is held out.
 TEST_SHARE = 5
-# A larger size is probably a mistake, and memory would run out before any message.
+# A larger size is probably a mistake, and would exhaust the memory.
 MAX_IMAGE_SIZE = 4096
 
 
 class LabPurpose(enum.IntEnum):
-    """The lab's uses of random words; the numbers do not overlap with the core's `Purpose`."""
+    """The lab's uses of random words. The numbers differ from those of the core's `Purpose`."""
 
     AUGMENTATION = 7
     IMAGES_PER_CLASS = 8
@@ -30,8 +30,8 @@ class LabPurpose(enum.IntEnum):
 def choose(labels: Int64Array, counts: Int64Array, seed: int, purpose: LabPurpose) -> npt.NDArray[np.bool_]:
     """Choose `counts[c]` images of every class c, uniformly, and return them as a mask.
 
-    Every image has its own random word, and a class keeps the images with the lowest words. So a choice of few images
-    is part of every choice of more, and one class's choice does not depend on another's count.
+    Every image has its own random word, and a class keeps the images with the lowest words. So a larger choice contains
+    every smaller one, and the choice in one class does not depend on the counts of the others.
     """
     words = KeyedWords(seed, purpose).at(0).words(len(labels))
     order = np.lexsort((words, labels))
@@ -63,7 +63,7 @@ def reduce(
 ) -> Dataset:
     """Reduce a dataset, deterministically, for studies of few images per class or for a small machine.
 
-    The test split keeps all its images, so test errors of different `images_per_class` are measured on the same ones.
+    The test split keeps all its images, so that test errors with different `images_per_class` can be compared.
 
     Args:
         dataset: The dataset, which is not changed.
@@ -72,8 +72,8 @@ def reduce(
             keep this many of each subclass.
         image_size: New height and width (one int for both), by area average.
         seed: The seed of the choice of images.
-        held_out: Whether to return the training images that are not kept, as `held_out_images` and `held_out_labels`:
-            more images to test on.
+        held_out: Whether to return the training images that are not kept, as `held_out_images` and `held_out_labels`.
+            They are more images to test on.
 
     Example:
         >>> from replenish.lab.data import load, reduce

@@ -1,12 +1,12 @@
-"""Experiments by name, each a whole config: the paper's and the decisive one; and the scales at which they can be run.
+"""Experiments by name, each a complete config: the paper's and the decisive one; and the scales to run them at.
 
-`find` returns the configs of a name or a group of names (`table3`, `table2/wrn-28-10`, `decisive`) at a scale.
-Two names of the same config share their runs: figure 2 shows the runs of table 3.
+`find` returns the configs of a name or a group of names (`table3`, `table2/wrn-28-10`, `decisive`) at a scale. Two
+names with the same config share their runs: figure 2 shows runs of table 3.
 
-There are three scales: the paper's, one for two CPU cores, one for a demonstration. A scale changes the data and the
-network. It keeps what is compared: the order, the batch size, the optimizer and the schedule, scaled to the epochs.
-Every run's config contains the scale's choices. They were made and committed before any of their results were seen;
-docs/reproducing.md gives the reasons.
+There are three scales: the paper's, one for two CPU cores, and one for a demonstration. A scale changes the data and
+the network. It keeps what is compared: the order, the batch size, the optimizer, and the schedule, which is scaled to
+the epochs. We committed the choices for the scales before any of their results were seen; docs/reproducing.md has the
+reasons.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from replenish.lab.experiments.published import DECISIVE, EXPERIMENTS, Stage, st
 
 __all__ = ["ADDED", "EXPERIMENTS", "SCALES", "Stage", "configs", "decisive_configs", "find", "names", "stage_of"]
 
-#: Experiments that a caller adds before it calls `find`. They have their own size: only the scale `digits` changes it.
+#: Experiments that a caller adds before it calls `find`. They have their own size; only the scale `digits` changes it.
 ADDED: dict[str, RunConfig] = {}
 #: Networks of the same kinds that one CPU thread trains in minutes. Networks of a fixed size do not change.
 MINI_NETWORKS = {
@@ -49,16 +49,16 @@ def full(config: RunConfig) -> RunConfig:
 def mini(config: RunConfig) -> RunConfig:
     """Return the experiment for two CPU cores: WRN-10-1 takes about four minutes on one thread.
 
-    100 training images per class instead of 500 or 5,000, of 16 x 16 pixels instead of 32 x 32, crops padded by 2
-    instead of 4, a small network of the same kind, 40 effective epochs instead of 200. All test images stay.
+    It has 100 training images per class instead of 500 or 5,000, of 16 x 16 pixels instead of 32 x 32, crops padded by
+    2 instead of 4, a small network of the same kind, and 40 effective epochs instead of 200. It keeps all test images.
     """
     return _small(config, 40, images_per_class=100, image_size=16, pad=2)
 
 
 def digits(config: RunConfig) -> RunConfig:
-    """Return the experiment on scikit-learn's digits, in seconds: to see the lab at work, not to learn anything.
+    """Return the experiment on scikit-learn's digits, which takes seconds: it shows how the lab works, nothing else.
 
-    8 x 8 pixels, crops padded by 1, no mirror images (a mirrored 2 is not a 2), 20 effective epochs.
+    Images have 8 x 8 pixels, crops are padded by 1 and not mirrored (a mirrored 2 is not a 2), for 20 effective epochs.
     """
     return _small(config, 20, dataset="digits", pad=1, flip=False)
 
@@ -83,10 +83,10 @@ def decisive_configs(scale: str = "full") -> dict[str, RunConfig]:
 
 
 def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
-    """Return the experiments of a name, or else of a group, or else all whose names begin so.
+    """Return the experiment of a name, or else a group, or else all experiments whose names begin with it.
 
     Raises:
-        ValueError: There is none; the message names the nearest.
+        ValueError: There is none; the message suggests similar names.
 
     Example:
         >>> list(find("figure2", scale="mini"))
@@ -106,6 +106,6 @@ def find(name: str, scale: str = "full") -> dict[str, RunConfig]:
 
 
 def names() -> list[str]:
-    """Return every name that `find` knows: the experiments, and the groups that they are in."""
+    """Return every name that `find` knows: the experiments and their groups."""
     known = (*EXPERIMENTS, *DECISIVE, *ADDED)
     return sorted({"/".join(name.split("/")[:depth]) for name in known for depth in (1, 2, 3)})

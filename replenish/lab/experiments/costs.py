@@ -1,4 +1,4 @@
-"""What an experiment costs: parameters, multiply-adds, and roughly how long it takes."""
+"""The cost of an experiment: parameters, multiply-adds, and roughly how long it takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GPU_RATE = 5e12
 
 @dataclass(frozen=True)
 class DataSize:
-    """What the cost depends on, of the data."""
+    """The sizes of a dataset on which the cost depends."""
 
     train_images: int
     test_images: int
@@ -72,7 +72,7 @@ def run_cost(config: RunConfig, data: DataSize) -> RunCost:
     key = (config.model, data.channels, data.classes, data.image_size)
     counted = counted_networks().get(key)
     if counted is None:
-        from replenish.lab.models import cost  # importing torch takes seconds, and so does counting
+        from replenish.lab.models import cost  # importing torch and counting take seconds
 
         network = cost(*key)
         counted = network.parameters, network.multiply_adds
@@ -83,7 +83,7 @@ def run_cost(config: RunConfig, data: DataSize) -> RunCost:
 
 
 def duration(hours: float) -> str:
-    """Return a time for people.
+    """Return a readable time.
 
     Example:
         >>> [duration(hours) for hours in (0.001, 0.4, 3, 30, 300)]
@@ -99,7 +99,8 @@ def duration(hours: float) -> str:
 def counted_networks() -> dict[tuple[str, int, int, int], tuple[int, int]]:
     """Return parameters and multiply-adds of the experiments' networks, by name, channels, classes and image size.
 
-    `replenish.lab.models.cost` counted them, as a test checks. So listing the experiments does not need torch.
+    They are stored, so that listing the experiments does not need torch. A test checks them against
+    `replenish.lab.models.cost`.
     """
     rows = json.loads(resources.files("replenish.lab.experiments").joinpath("network_costs.json").read_text())
     return {tuple(row[:4]): tuple(row[4:]) for row in rows}

@@ -1,13 +1,13 @@
-"""The paper's experiments: tables 2 and 3 row by row, the lines of figures 2 and 3; and the decisive experiment.
+"""The paper's experiments: the rows of tables 2 and 3, and the lines of figures 2 and 3; and the decisive experiment.
 
-The errors of table 2 that the paper takes from elsewhere were reached with other recipes, which it does not repeat.
-Here one recipe, the paper's, trains every row (our choice).
+Some errors in the paper's table 2 are taken from other papers, which used other recipes. Here every row is trained with
+the paper's recipe (our choice).
 
-The decisive experiment is the cheapest one that settles whether the paper's 7 points are there, at its own scale, in
-two stages. Rows 3 and 4 of table 3: WRN-28-10 on CIFAR-100, the same schedule, the same initial weights, SRS against
-reshuffling. Stage 1 is one pair: if SRS does not come near the published error, there is nothing to settle. Stage 2 has
-five pairs, the first of which is stage 1's, and two single runs beside them. `docs/replication.md` has the rule by
-which they are judged, stated before any such run.
+The decisive experiment is the cheapest way to find out, at the paper's scale, whether its gain of 7 points is real. It
+compares rows 3 and 4 of table 3, SRS with reshuffling: WRN-28-10 on CIFAR-100 with the same schedule and the same
+initial weights. Stage 1 is one pair of runs. If the error of SRS is far from the published one, the experiment ends.
+Stage 2 has five pairs, the first of which is stage 1's, and two further single runs. `docs/replication.md` has the rule
+for judging them, which was stated before any of these runs.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dataclasses import dataclass, replace
 from replenish.lab.config import RunConfig
 from replenish.lab.paper import FIGURE3, TABLE1, TABLE2, TABLE3, Table2Row, Table3Row
 
-#: These start at a tenth of the recipe's learning rate, which was chosen for networks with batch normalization (our
+#: These networks start at a tenth of the recipe's learning rate, which suits networks with batch normalization (our
 #: choice).
 WITHOUT_BATCH_NORM = ("nin", "all-cnn", "dsn", "fitnet", "highway", "elu")
-#: Stage 1 of the decisive experiment ends it if SRS's test error, in percent, is above this: the paper has 12.34.
+#: The decisive experiment ends after stage 1 if SRS's test error, in percent, is above this. The paper has 12.34.
 STOP_ABOVE = 16.0
-#: In the decisive experiment the clean loss of all training images is measured this often, in effective epochs.
+#: Effective epochs between two measurements of the clean loss in the decisive experiment.
 _CLEAN_EVERY = 10
 
 
 def table2(printed: Table2Row, dataset: str) -> RunConfig:
-    """Return a row of table 2 for one of its two datasets."""
+    """Return the experiment of a row of table 2, for one of its two datasets."""
     learning_rate = 0.01 if printed.model in WITHOUT_BATCH_NORM else 0.1
     return RunConfig(dataset=dataset, model=printed.model, order=printed.order, learning_rate=learning_rate)
 
 
 def table3(printed: Table3Row) -> RunConfig:
-    """Return a row of table 3, WRN-28-10 on CIFAR-100: is it the batch size, the schedule or the sampling?"""
+    """Return the experiment of a row of table 3: WRN-28-10 on CIFAR-100."""
     return RunConfig(
         order=printed.order,
         batch_size=printed.batch_size,
@@ -53,19 +53,19 @@ _TABLE3 = {printed.name: table3(printed) for printed in TABLE3}
 EXPERIMENTS: dict[str, RunConfig] = {
     **{f"table2/{row.name}/{data.name}": table2(row, data.name) for row in TABLE2 for data in TABLE1},
     **_TABLE3,
-    # Rows 2 to 4 of table 3, so the same runs.
+    # The configs of rows 2 to 4 of table 3, and so the same runs.
     "figure2/wrn-60-120-160": _TABLE3["table3/wrn-b64-60-120-160"],
     "figure2/wrn-120-150-175": _TABLE3["table3/wrn-b64-120-150-175"],
     "figure2/wrn-srs-120-150-175": _TABLE3["table3/wrn-srs-b64-120-150-175"],
-    # The first is the text's "about 23 %", the third is row 4 of table 3; the others are our choice: one between those
-    # two, and one that keeps the large rate longer still.
+    # The first has "about 23 %" in the paper's text, and the third is row 4 of table 3. The others are our choice: one
+    # between these two, and one that keeps the large rate even longer.
     **{name: figure3(name) for name, _ in FIGURE3.lines},
 }
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A group of runs: the arms by name, the seeds of each arm from 0, and what the group is for."""
+    """A group of runs: the configs of its arms by name, the number of seeds, and its purpose."""
 
     arms: dict[str, RunConfig]
     seeds: int
@@ -97,7 +97,7 @@ DECISIVE: dict[str, RunConfig] = {
 
 
 def stage_of(names: Iterable[str]) -> Stage | None:
-    """Return the stage of the decisive experiment that all these names belong to; None if there is none.
+    """Return the stage of the decisive experiment to which all these names belong, or None.
 
     Example:
         >>> stage_of(["decisive-five/srs", "decisive-five/reshuffling"]).seeds

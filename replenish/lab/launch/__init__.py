@@ -1,52 +1,58 @@
-"""Where jobs run: on this machine, on a Slurm cluster. Each launcher is a function in a file.
+"""Running jobs on this machine: one after the other in this process, or several at once, each in its own process.
 
-A run can be given again: it resumes if it was stopped, and does nothing if it has ended. So a launcher starts jobs,
-passes on their events, and returns how each ended (`supervise`). The same call resumes a run that was killed, with any
-launcher.
+Jobs can be run again: a stopped run resumes, and a run that has ended is not repeated. So the same call continues what
+a kill or a signal stopped.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from replenish import checks
 from replenish.lab.jobs import WatchJobs, Work
+from replenish.lab.launch.processes import run_in_processes
+from replenish.lab.stopping import check_deadline
 
-__all__ = ["LAUNCHERS", "launch"]
+__all__ = ["launch"]
 
-#: The modules here that have a function `run`; each is imported when it is used, since submitit is an extra.
-LAUNCHERS = ("local", "slurm")
-#: Variables that torchrun, Slurm and the like, or a user, set where this process is one of several.
+#: Variables that torchrun, Slurm, similar programs or users set if this process is one of several.
 STARTED_TOGETHER = ("WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
 
 
 def launch(
-    jobs: Sequence[Work], launcher: str, parallel: int, watch: WatchJobs, deadline: float | None = None
+    jobs: Sequence[Work], parallel: int, watch: WatchJobs, deadline: float | None = None
 ) -> list[dict[str, Any]]:
-    """Run jobs by one of `LAUNCHERS`, `parallel` at once, and return their results, in their order.
+    """Run jobs, `parallel` at once, and return their results in the order of the jobs.
 
-    At the deadline, by `time.monotonic`, jobs that still run are ended.
+    If a job cannot be run, the others save and stop. The same happens at the deadline, a time of `time.monotonic`.
 
     Raises:
-        KeyboardInterrupt: Stopped by a signal; the same call resumes.
-        ChildProcessError: A run could not be run.
-        OutOfTimeError: The deadline is over.
-        ValueError: The launcher cannot be used here, or not for these jobs.
+        KeyboardInterrupt: A signal stopped the runs, which have saved; the same call resumes them.
+        ChildProcessError: A run in a process of its own could not be run.
+        OutOfTimeError: The deadline has passed.
+        ValueError: A run needs several machines, but this process was started alone.
     """
-    checks.one_of("launcher", launcher, LAUNCHERS)
-    if launcher == "local":
-        check_machines(jobs)
-    return importlib.import_module(f"{__name__}.{launcher}").run(jobs, parallel, watch, deadline)
+    _check_machines(jobs)
+    if parallel == 1:
+        # In this process, so that torchrun, srun and Fabric can start several of it.
+        return [job.run(partial(_watch_one, watch, deadline, place)) for place, job in enumerate(jobs)]
+    return run_in_processes(jobs, parallel, watch, deadline)
 
 
-def check_machines(jobs: Sequence[Work]) -> None:
-    """Refuse runs on several machines where no other machine will ever join."""
+def _watch_one(watch: WatchJobs, deadline: float | None, place: int, event: dict[str, Any]) -> None:
+    if event["event"] != "end":
+        check_deadline(deadline)
+    if event["event"] != "beat":
+        watch(place, event)
+
+
+def _check_machines(jobs: Sequence[Work]) -> None:
+    """Refuse runs on several machines if no other machine can join."""
     several = next((job.hardware.num_nodes for job in jobs if job.hardware.num_nodes > 1), None)
     if several is not None and not any(name in os.environ for name in STARTED_TOGETHER):
         raise ValueError(
             f"num_nodes={several} needs a process on each machine, but this one was started alone; start it with "
-            f"torchrun on each, or use the launcher 'slurm'"
+            f"torchrun on each"
         )

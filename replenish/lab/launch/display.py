@@ -12,10 +12,10 @@ from rich.table import Column
 
 from replenish.lab.machine import first_process
 
-#: Columns of a terminal that show everything. With fewer, a line keeps the epoch, the error and a readable bar.
+#: A terminal of so many columns shows everything. A narrower one shows the epoch, the error and a readable bar.
 WIDE = 120
-#: Columns of such a line beside the label: a bar of ten, epoch and error, and the time left.
-BESIDE_THE_LABEL = 10 + 24 + 8
+#: Columns of a narrow line without the label: a bar of ten, epoch and error, and the time left.
+WITHOUT_LABEL = 10 + 24 + 8
 
 
 class RunsDisplay:
@@ -104,11 +104,11 @@ class RunsDisplay:
         self._on_warning(place, event)
 
     def _on_error(self, place: int, event: dict[str, Any]) -> None:
-        self._leave(place)  # whoever started the run reports the error
+        self._leave(place)  # the exception of `launch` reports the error
 
     def _short(self, label: str) -> str:
-        """Return a label without its middle where a narrow terminal would have no room for the bar."""
-        room = max(self._console.width - BESIDE_THE_LABEL, 16)
+        """Return a label, without its middle if a narrow terminal has no room for all of it and the bar."""
+        room = max(self._console.width - WITHOUT_LABEL, 16)
         return label if self._wide or len(label) <= room else f"{label[: room - 10]}…{label[-9:]}"
 
     def _leave(self, place: int) -> None:
@@ -120,10 +120,10 @@ class RunsDisplay:
 
 
 def display_of(labels: Sequence[str], *, in_logs: bool = True) -> RunsDisplay:
-    """Return the display of runs on standard error, which only the first process shows.
+    """Return a display of runs on standard error. Of several processes, only the first shows it.
 
-    Without `in_logs` it is silent except on a terminal or in a notebook: a program's log is its own. A notebook, where
-    nothing can change in place without further packages, gets a sentence for each run that has ended.
+    Without `in_logs` the display is silent except on a terminal or in a notebook, so that nothing appears in the log of
+    a program. A notebook shows a sentence for each run that has ended, since a live display needs further packages.
     """
     console = Console(stderr=True)
     console.quiet = not (first_process() and (in_logs or console.is_terminal or console.is_jupyter))

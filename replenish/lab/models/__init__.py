@@ -1,8 +1,8 @@
 """The networks of the paper's table 2, each a plain `torch.nn.Module`.
 
 `build` makes a network by its name, and `MODELS` lists the names. Every network maps images (batch, channels, height,
-width) to logits (batch, classes), and takes images of 8x8 pixels and up with any number of channels.
-`docs/deviations.md` lists our choices where the networks' papers are silent.
+width) to logits (batch, classes). Images can have any number of channels and 8x8 pixels or more. `docs/deviations.md`
+lists our choices where the networks' papers leave something open.
 
 Example:
     >>> from replenish.lab.models import MODELS, build

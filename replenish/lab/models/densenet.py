@@ -22,7 +22,7 @@ from replenish.lab.models.layers import (
 
 
 class NormalizedConv(nn.Module):
-    """BN, ReLU, convolution, and dropout if asked: the one building block of the network."""
+    """BN, ReLU, a convolution and perhaps dropout: the only building block of the network."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -31,15 +31,15 @@ class NormalizedConv(nn.Module):
         self.dropout = Dropout(dropout) if dropout else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the block's output, of the input's height and width."""
+        """Return the block's output, which has the input's height and width."""
         return self.dropout(self.conv(F.relu(self.bn(x), inplace=True)))
 
 
 class DenseLayer(nn.Sequential):
-    """A layer that appends `growth` channels to those it was given.
+    """A layer that appends `growth` channels to its input.
 
-    With `recompute` the backward pass computes the layer a second time instead of keeping its normalized input, as in
-    the memory-efficient DenseNets of Pleiss et al. (2017). The result is the same to the bit.
+    With `recompute`, the backward pass computes the layer again, so its normalized input is not kept, as in the
+    memory-efficient DenseNets of Pleiss et al. (2017). The result is the same, bit for bit.
     """
 
     def __init__(self, in_channels: int, growth: int, bottleneck: bool, dropout: float, recompute: bool) -> None:
@@ -52,7 +52,7 @@ class DenseLayer(nn.Sequential):
         self.recompute = recompute
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the input with the new channels behind it."""
+        """Return the input, followed by the new channels."""
         if self.recompute and self.training:
             new = checkpoint(self._new_channels, x, use_reentrant=False, context_fn=self._contexts)
         else:
@@ -69,7 +69,7 @@ class DenseLayer(nn.Sequential):
 
     @contextmanager
     def _with_still_statistics(self) -> Iterator[None]:
-        """Keep the running statistics as they are: the first computation has updated them."""
+        """Do not update the running statistics: the first computation has updated them."""
         norms = [module for module in self.modules() if isinstance(module, nn.BatchNorm2d)]
         before = [(norm.momentum, norm.num_batches_tracked) for norm in norms]
         for norm in norms:
@@ -82,13 +82,12 @@ class DenseLayer(nn.Sequential):
 
 
 class DenseNet(nn.Module):
-    """A network in which every layer of a block reads all earlier layers' channels; rows "DenseNet", "DN".
+    """A network in which every layer of a block reads the channels of all earlier layers; rows "DenseNet", "DN".
 
-    Three dense blocks of equal length; between them a 1x1 convolution and 2x2 average pooling; then BN, ReLU, the mean
-    over the image and a linear layer. DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution, halves the channels
-    between blocks, and has a first convolution to twice the growth rate. The plain network does neither and starts with
-    16 channels.
-    The paper trains DenseNet-BC 190-40, as its 25.6M parameters show (section 3.1 writes "DenseNet").
+    It has three dense blocks of equal length, with a 1x1 convolution and 2x2 average pooling between them, then BN,
+    ReLU, the mean over the image and a linear layer. DenseNet-BC has a 1x1 bottleneck before each 3x3 convolution,
+    halves the channels between blocks, and starts with twice the growth rate. The plain network does neither and starts
+    with 16 channels. The paper trains DenseNet-BC 190-40, as its 25.6M parameters show (section 3.1 writes "DenseNet").
 
     Args:
         in_channels: Channels of the images.
@@ -96,10 +95,10 @@ class DenseNet(nn.Module):
         depth: 6n + 4 with the bottleneck, 3n + 4 without.
         growth: Channels that a layer adds.
         bottleneck: Whether a 1x1 convolution precedes each 3x3 convolution.
-        dropout: Probability of dropping a value after a convolution; Huang et al. use 0.2, and only
-            where the images are not augmented.
-        recompute: Whether the backward pass computes the dense layers again instead of keeping what they computed:
-            less memory, about a third more time, the same result.
+        dropout: Probability of dropping a value after a convolution. Huang et al. use 0.2, and only for images that are
+            not augmented.
+        recompute: Whether the backward pass computes the dense layers again. This takes less memory and about a third
+            more time; the result is the same.
 
     Example:
         >>> import torch

@@ -1,7 +1,8 @@
-"""What identifies a network of your own: a digest that changes with whatever decides what it computes.
+"""A digest of your own network, which changes with everything that decides what the network computes.
 
-The digest covers the network's classes, weights and settings, the source and the global values of your modules that
-they need, and the versions of installed packages. What cannot be read is refused, unless a label names the version.
+The digest covers the network's classes, weights and settings, the sources and the global values of your modules that
+they need, and the versions of installed packages. A network with something that cannot be read is refused, unless a
+label names its version.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from torch import nn
 from replenish.lab.models.own_sources import dynamic_names, is_own_module, reached, used_names, versions
 
 MakeNetwork = Callable[[], nn.Module]
-#: What is read of values that pickle would refuse, or would only name.
+#: The attributes to read of values that pickle would refuse, or of which it would store only the name.
 _PARTS = {
     types.MethodType: ("__self__", "__func__"),
     types.CodeType: ("co_code", "co_names", "co_consts"),
@@ -35,16 +36,17 @@ _PARTS = {
     staticmethod: ("__func__",),
     classmethod: ("__func__",),
 }
-#: Classes of other packages whose objects are read among global values too.
+#: Classes of other packages whose objects are read completely, also as global values.
 _READABLE = (Namespace, types.SimpleNamespace, types.BuiltinFunctionType, functools.partial, np.ndarray, np.generic)
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 
 
 def network_name(make: MakeNetwork) -> str:
-    """Return a name for your own network that changes with it: its class and its digest.
+    """Return a name for your own network, made of its class and its digest.
 
-    `make.replenish_label`, a string, is part of the digest. A file that `forward` opens, or the environment, is not. Of
-    a global value, numbers, text, arrays, containers and objects of your own classes count, of others only the class.
+    `make.replenish_label`, a string, is part of the digest. The environment and files that `forward` opens are not.
+    Global values are part of it if they are numbers, text, arrays, containers or objects of your own classes. Of other
+    objects, only the class is.
 
     Raises:
         TypeError: `make` does not return a network.
@@ -78,7 +80,7 @@ def network_digest(make: MakeNetwork) -> str:
 
 
 def _parts_of(network: nn.Module) -> tuple[list[bytes], list[str]]:
-    """Return all that identifies a network, and the reasons why something could not be read."""
+    """Return everything that identifies a network, and the reasons why something could not be read."""
     reader = _Reader()
     parts = [reader.read(network)]
     unknown = [f"it holds a value that cannot be read ({reason})" for reason in reader.unreadable]
@@ -89,7 +91,7 @@ def _parts_of(network: nn.Module) -> tuple[list[bytes], list[str]]:
         parts.append(f"{name}\n{ast.unparse(tree)}\n".encode())
         if dynamic := sorted(dynamic_names(tree)):
             unknown.append(f"{name} uses {', '.join(dynamic)}")
-    # Only of modules that are loaded whenever the network is: others may be loaded by the first training.
+    # Global values are read only from modules that are loaded with the network. The training may load others later.
     early = {name: tree for name, tree in reached(reader.modules, late=False).items() if tree is not None}
     used = {name for tree in early.values() for name in used_names(tree)}
     for name in early:
@@ -102,11 +104,11 @@ def _parts_of(network: nn.Module) -> tuple[list[bytes], list[str]]:
 
 
 class _Reader(pickle.Pickler):
-    """Reads values as bytes, which nobody unpickles. It collects the modules of their code, and what it cannot read.
+    """Reads values as bytes, which are never unpickled, and collects their modules and what it cannot read.
 
-    Functions and classes are included by name; lambdas, local functions and local classes, whose names are not unique,
-    by content. Of global values, functions are included by content, and values of other packages' classes by their
-    class only: many change from run to run, such as clocks, random generators and connections.
+    Functions and classes are included by name. Lambdas, local functions and local classes, whose names are not unique,
+    are included by content. Of global values, functions are included by content, and objects of other packages' classes
+    by their class only, since many change from run to run: clocks, random generators, connections.
     """
 
     def __init__(self, *, of_globals: bool = False) -> None:
@@ -119,17 +121,17 @@ class _Reader(pickle.Pickler):
         """Return a value as bytes."""
         try:
             self.dump(value)
-        except Exception as error:  # whatever a value raises that cannot be pickled
+        except Exception as error:  # values that cannot be pickled raise many kinds of exceptions
             self.unreadable.append(str(error))
             return b""
         return self._pickled.getvalue()
 
     def persistent_id(self, value: Any) -> Any:
-        """Return a set as a list: the order of a set differs from process to process."""
+        """Return a set as a sorted list, since the order of a set differs from process to process."""
         return sorted(value, key=repr) if isinstance(value, set | frozenset) else None
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how a value is pickled: as a call of a builtin, which nobody ever makes, with the content as state."""
+        """Return how a value is pickled: as a call of a builtin (which is never made) with the content as its state."""
         content = self._content(value)
         return NotImplemented if content is None else (vars, (), content)
 
@@ -151,7 +153,7 @@ class _Reader(pickle.Pickler):
                 found = [value.__module__, value.__qualname__]
                 if _is_named(value) and (isinstance(value, type) or not self._of_globals):
                     return found
-                # Of a global function too: when it was loaded, its file may have been another.
+                # The content of a global function too, since its file may have changed after it was loaded.
                 return [*found, *_body(value)]
             case weakref.ReferenceType():
                 return [value()]
@@ -168,7 +170,7 @@ def _unnumbered(name: str, kept: Any) -> Any:
 
 
 def _is_named(value: Any) -> bool:
-    """Return whether a function or class is the one of its name."""
+    """Return whether a function or class can be found by its name."""
     try:
         return operator.attrgetter(value.__qualname__)(sys.modules[value.__module__]) is value
     except (AttributeError, KeyError):
@@ -176,7 +178,7 @@ def _is_named(value: Any) -> bool:
 
 
 def _body(value: Any) -> list[Any]:
-    """Return what can differ between functions or classes of one name in one source."""
+    """Return what can differ between functions or classes that have the same name in the same source."""
     own = is_own_module(value.__module__)
     if isinstance(value, type):
         return [value.__bases__, _attributes(value) if own else {}]
@@ -187,9 +189,9 @@ def _body(value: Any) -> list[Any]:
 
 
 def _globals(module: types.ModuleType, used: Set[str]) -> dict[str, Any]:
-    """Return the values of these names in a module and in its classes: a program can set others than the source does.
+    """Return the values of the `used` names in a module and in its classes.
 
-    Other global values are the program's own, such as the results so far.
+    A program can set other values than the source does. Values of other names, such as results, do not matter.
     """
     found = {}
     for name, value in vars(module).items():
@@ -201,7 +203,7 @@ def _globals(module: types.ModuleType, used: Set[str]) -> dict[str, Any]:
 
 
 def _attributes(kind: type) -> dict[str, Any]:
-    """Return what a class defines, without what Python adds to it, some of it only later."""
+    """Return the attributes that a class defines, without those that Python adds, some of them only later."""
     return {
         name: each
         for name, each in vars(kind).items()

@@ -1,7 +1,7 @@
-"""Your own networks, found by the place of their code: `module:function`, or a name in torchvision or timm.
+"""Your own networks, by the place of their code: `module:function`, or a name in torchvision or timm.
 
-So another process can import the same code. In a config the place ends in a digest (`module:function@1f2e3d4c`): a
-changed network has another name, and its runs do not mix with earlier ones.
+With the place, another process can import the same code. In a config, a digest follows the place
+(`module:function@1f2e3d4c`). So a changed network has another name, and its runs do not mix with earlier ones.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from replenish.lab.models.network_digest import MakeNetwork, network_digest
 
 #: Packages of networks, each with its module and the function that makes a network by name.
 ZOOS = {"torchvision": ("torchvision.models", "get_model"), "timm": ("timm", "create_model")}
-#: Networks whose digests this process has compared: a training may fill a cache, which is a global value.
+#: Networks whose digests this process has checked. Later they may differ: a training may fill a global cache.
 _verified: set[tuple[Any, ...]] = set()
 
 
 def is_own(name: str) -> bool:
-    """Return whether a network's name is the place of its code."""
+    """Return whether a network's name is the place of its code, and not a name in `MODELS`."""
     return ":" in name
 
 
 def own_network(name: str, channels: int, classes: int, image_size: int | tuple[int, int], **more: Any) -> MakeNetwork:
-    """Return a function that makes the network, with whichever of `in_channels`, `num_classes`, `image_size` it takes.
+    """Return a function without arguments that makes the network.
 
-    The name is `module:function`, found from the current folder; `torchvision:resnet18`; or `timm:resnet18`. If it ends
-    in `@` and a digest, the network must have that digest. The network must take every argument of `more`.
+    The network's code gets `in_channels`, `num_classes` and `image_size` if it has parameters of these names. It must
+    accept every argument of `more`. `name` is `module:function`, found from the current folder, or
+    `torchvision:resnet18`, or `timm:resnet18`. If it ends in `@` and a digest, the network must have that digest.
 
     Raises:
         ValueError: There is no such function, it takes other arguments, or its network has another digest.
@@ -62,7 +63,7 @@ def _imported(module: str, function: str) -> Callable[..., Any]:
     if "" not in sys.path:  # find modules of the current folder, as `python` does
         sys.path.insert(0, "")
     try:
-        with torch.random.fork_rng(devices=[]):  # a module may draw when it is imported
+        with torch.random.fork_rng(devices=[]):  # importing a module may draw random numbers
             found: Any = importlib.import_module(module)
     except ImportError as error:
         raise ValueError(f"model should be module:function, but {module} cannot be imported: {error}") from None

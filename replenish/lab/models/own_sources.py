@@ -1,4 +1,4 @@
-"""The sources of your own modules: which a network needs, and what they use.
+"""The sources of your own modules that a network needs, and what these sources use.
 
 A module is your own if it is not part of Python, of Replenish or of an installed package.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Set
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-#: Packages whose code a digest leaves out; a result names the versions of Python, torch and Replenish.
+#: Packages whose code a digest leaves out. Results contain the versions of Python, torch and Replenish.
 _KNOWN = {"torch", "replenish", *sys.builtin_module_names, *sys.stdlib_module_names}
 
 
@@ -32,7 +32,7 @@ def is_own_module(name: str) -> bool:
 
 
 def reached(names: Set[str], *, late: bool) -> dict[str, ast.Module | None]:
-    """Return the sources of your modules among these and of those that they import; inside functions too, if `late`."""
+    """Return the sources of your own modules among `names` and of those they import, in functions too if `late`."""
     trees: dict[str, ast.Module | None] = {}
     waiting = sorted(names)
     for name in waiting:
@@ -44,7 +44,7 @@ def reached(names: Set[str], *, late: bool) -> dict[str, ast.Module | None]:
 
 
 def dynamic_names(tree: ast.Module) -> set[str]:
-    """Return the names in a source that run or import code which the source does not name."""
+    """Return the names in a source that can import or run other code without naming it, such as `exec`."""
     found = set()
     for node in ast.walk(tree):
         match node:
@@ -67,7 +67,7 @@ def used_names(tree: ast.Module) -> Iterator[str]:
 
 
 def versions(modules: Iterable[str]) -> list[str]:
-    """Return the versions of the installed packages that these modules are from."""
+    """Return the versions of the installed packages that contain these modules."""
     packages = {name.partition(".")[0] for name in modules if not is_own_module(name)} - _KNOWN
     installed = importlib.metadata.packages_distributions() if packages else {}
     names = sorted(name for package in packages for name in installed.get(package, ()))
@@ -85,7 +85,7 @@ def _installed() -> frozenset[str]:
 
 
 def _file(name: str) -> Path | None:
-    """Return the file of a module, which need not be loaded and is not imported here; None if there is none."""
+    """Return the file of a module, or None if it has none. The module is not imported."""
     if name in sys.modules:
         file = getattr(sys.modules[name], "__file__", None)
     else:
@@ -106,7 +106,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _tree(name: str) -> ast.Module | None:
-    """Return the parsed source of a module, without comments and without what runs only as a script."""
+    """Return the parsed source of a module, without comments and without `if __name__ == "__main__"`."""
     file = _file(name)
     if file is None or file.suffix != ".py" or not file.is_file():
         return None
@@ -117,7 +117,7 @@ def _tree(name: str) -> ast.Module | None:
 
 
 def _nodes(tree: ast.AST, late: bool) -> Iterator[ast.AST]:
-    """Yield what is in a source; inside functions too, if `late`."""
+    """Yield the nodes of a source; those inside functions only if `late`."""
     for node in ast.iter_child_nodes(tree):
         yield node
         if late or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -125,7 +125,7 @@ def _nodes(tree: ast.AST, late: bool) -> Iterator[ast.AST]:
 
 
 def _imports(name: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the modules that a source imports, and the packages that they are in."""
+    """Yield the modules that a source imports, and the packages that contain them."""
     spec = _spec(name)
     package = spec.parent or "" if spec is not None else ""
     for node in nodes:

@@ -10,7 +10,7 @@ from replenish.lab.models.layers import Dropout, check_shape, fast_layout, globa
 
 
 def mlpconv(in_channels: int, kernel: int, channels: tuple[int, int, int]) -> nn.Sequential:
-    """Return a convolution and two 1x1 convolutions, each with a ReLU: an MLP at every pixel."""
+    """Return a convolution and two 1x1 convolutions, each with a ReLU. The latter are an MLP at every pixel."""
     spatial, hidden, out = channels
     return nn.Sequential(
         nn.Conv2d(in_channels, spatial, kernel, padding=kernel // 2),
@@ -25,9 +25,9 @@ def mlpconv(in_channels: int, kernel: int, channels: tuple[int, int, int]) -> nn
 class NetworkInNetwork(nn.Module):
     """Network in Network (Lin et al., 2013): three mlpconv blocks, pooling and dropout between them; row 1 of table 2.
 
-    There is no linear layer. The last block has a channel for each class, whose mean over the image is the class's
-    logit (Lin et al., section 3.2). Widths, kernels, poolings and the ReLU on the last channels follow the authors'
-    published CIFAR-10 definition.
+    There is no linear layer. The last block has a channel for each class, and the logit of a class is the mean of its
+    channel over the image (Lin et al., section 3.2). Widths, kernels, poolings and the ReLU on the last channels follow
+    the authors' published CIFAR-10 definition.
 
     Args:
         in_channels: Channels of the images.
@@ -167,7 +167,7 @@ class DeeplySupervisedNet(nn.Module):
         (torch.Size([2, 10]), torch.Size([]))
     """
 
-    #: For `training_loss`: `forward` takes the targets too.
+    #: Tells `training_loss` that `forward` also takes the targets.
     has_companion_loss = True
 
     def __init__(
@@ -186,13 +186,13 @@ class DeeplySupervisedNet(nn.Module):
         plan = ((5, (192, 160, 96)), (5, (192, 192, 192)), (3, (192, 192, num_classes)))
         for kernel, channels in plan:
             self.blocks.append(SupervisedBlock(in_channels, kernel, channels, num_classes, side))
-            # A pooling of 3 with stride 2, its size rounded up as Caffe does, leaves half of the image.
+            # Pooling of 3 with stride 2 halves the image, since its size is rounded up, as in Caffe.
             in_channels, side = channels[-1], side // 2
         self.between = nn.Sequential(nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, ceil_mode=True), Dropout(dropout))
         he_normal(self, "fan_in")
 
     def forward(self, images: Tensor, targets: Tensor | None = None) -> Tensor | tuple[Tensor, Tensor]:
-        """Return the logits, and with targets the companions' weighted loss too."""
+        """Return the logits or, with targets, the logits and the companions' weighted loss."""
         companions = images.new_zeros(())
         x = fast_layout(images)
         for index, block in enumerate(self.blocks):
@@ -225,7 +225,7 @@ class Stack(nn.Sequential):
         """Return the stack's output."""
         for layer in self:
             x = layer(x)
-        # A 32x32 image is one pixel after five stacks, an 8x8 one after three: later stacks do not pool.
+        # A 32x32 image has one pixel after five stacks, an 8x8 image after three. Later stacks do not pool.
         return F.max_pool2d(x, 2, ceil_mode=True) if x.shape[-1] > 1 else x
 
 
@@ -238,7 +238,7 @@ class ELUNetwork(nn.Module):
     Args:
         in_channels: Channels of the images.
         num_classes: Number of classes.
-        width: Multiplies every stack's units; 1 is the published network, less suits small machines.
+        width: Multiplies every stack's units. 1 is the published network; smaller values suit small machines.
         dropout: Multiplies every stack's dropout.
 
     Example:
@@ -261,7 +261,7 @@ class ELUNetwork(nn.Module):
             for layers, units, kernel in groups:
                 for _ in range(layers):
                     if kernel == 2:
-                        # Keeps the image's size. torch's padding="same" would warn of the copy it makes.
+                        # Keeps the image's size. With padding="same", torch would warn that it makes a copy.
                         stack.append(nn.ZeroPad2d((0, 1, 0, 1)))
                     wide = max(1, round(units * width))
                     stack.append(nn.Conv2d(channels, wide, kernel, padding=1 if kernel == 3 else 0))

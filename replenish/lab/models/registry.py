@@ -1,4 +1,4 @@
-"""The networks by name: for each what builds it, what it costs, and what the paper prints about it."""
+"""The networks by name: how each is built, what it costs, and what the paper prints about it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from replenish.lab.models.shake_shake import ShakeShakeNet
 from replenish.lab.models.thin import FitNet, HighwayNetwork
 from replenish.lab.paper import TABLE2
 
-#: The paper's dropout, for every Wide ResNet that is built by name: it keeps 0.7 (section 3.1).
+#: The paper's dropout, for every Wide ResNet that is built by name. The paper keeps a share of 0.7 (section 3.1).
 PAPER_DROPOUT = 0.3
-#: Below this some networks would have nothing left to pool.
+#: In smaller images, some networks would have nothing left to pool.
 SMALLEST_IMAGE = 8
 
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One network of the table: its name, what builds it, the rows of table 2 that it implements, its printed size."""
+    """One network: its name, its builder, the rows of table 2 that it implements, and its size as printed there."""
 
     name: str
     builder: Callable[..., nn.Module]
@@ -38,13 +38,13 @@ class ModelEntry:
     paper_parameters: str = ""
 
     def options(self) -> list[str]:
-        """Return the names of the keyword arguments that `build` may override."""
+        """Return the names of the arguments that `build` accepts as overrides."""
         taken = inspect.signature(self.builder).parameters
         return [name for name in taken if name not in ("in_channels", "num_classes", "image_size")]
 
 
 _UNIT = "|".join(unit.replace("_", "-") for unit in UNITS)
-#: (the pattern for readers, the pattern, the class, its arguments other than the sizes in the name)
+#: (the pattern for readers, the regular expression, the class, its arguments except the sizes in the name)
 _FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str]], dict[str, Any]]]] = [
     (
         "wrn-<depth>-<width>",
@@ -68,14 +68,14 @@ _FAMILIES: list[tuple[str, str, Callable[..., nn.Module], Callable[[re.Match[str
         "densenet[-bc]-<depth>-<growth>",
         r"densenet(?P<bc>-bc)?-(?P<depth>\d+)-(?P<growth>\d+)",
         DenseNet,
-        # DenseNet-BC-190-40 keeps 21 GiB at B = 64 in single precision, and 9.4 GiB if it recomputes.
+        # At B = 64 in single precision, DenseNet-BC-190-40 needs 21 GiB, and 9.4 GiB with recomputing.
         lambda match: {"bottleneck": bool(match["bc"]), "recompute": int(match["depth"]) > 100},
     ),
     (
         "shake-shake-<depth>-2x[<groups>x]<width>d",
         r"shake-shake-(?P<depth>\d+)-2x((?P<groups>\d+)x)?(?P<width>\d+)d",
         ShakeShakeNet,
-        # Gastaldi's result on CIFAR-100, which is in the paper's table, has an even backward pass.
+        # Gastaldi's network for CIFAR-100, whose result is in the paper's table, has an even backward pass.
         lambda match: {"cardinality": int(match["groups"]), "backward_mode": "even"} if match["groups"] else {},
     ),
 ]
@@ -99,7 +99,7 @@ _SINGLE: dict[str, Callable[..., nn.Module]] = {
     "elu": ELUNetwork,
 }
 
-#: Not in the paper: sizes that a small machine trains.
+#: Sizes for small machines, which are not in the paper.
 _SMALL = ("wide-resnet-16-2", "wrn-16-2", "wrn-10-1", "resnet-20", "densenet-bc-40-12", "shake-shake-26-2x32d")
 
 
@@ -172,9 +172,9 @@ class Cost:
     """The size of a network.
 
     Args:
-        parameters: Trained numbers, with those of normalization.
-        multiply_adds: Multiplications, each with its addition, of all convolutions and linear layers in one
-            image's forward pass in evaluation. Normalization, activations and poolings are not counted.
+        parameters: The number of trained parameters, including normalization.
+        multiply_adds: Multiplications, each with its addition, of all convolutions and linear layers in the forward
+            pass of one image in evaluation. Normalization, activations and poolings are not counted.
     """
 
     parameters: int
@@ -187,7 +187,7 @@ def parameters(model: nn.Module) -> int:
 
 
 def cost(name: str, in_channels: int = 3, num_classes: int = 10, image_size: int = 32, **overrides: object) -> Cost:
-    """Return the cost of a network of the table, by name; the arguments are the same as for `build`.
+    """Return the cost of a network by name; the arguments are the same as for `build`.
 
     Example:
         >>> cost("wrn-28-10")
@@ -199,7 +199,7 @@ def cost(name: str, in_channels: int = 3, num_classes: int = 10, image_size: int
     for module in list(model.modules()):
         for child_name, child in module.named_children():
             if isinstance(child, nn.BatchNorm2d):
-                # It keeps the shape, is not counted, and would take nine tenths of the time on the meta device.
+                # Normalization is not counted, and would take nine tenths of the time on the meta device.
                 setattr(module, child_name, nn.Identity())
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(torch.empty(1, in_channels, image_size, image_size, device="meta"))
@@ -208,6 +208,6 @@ def cost(name: str, in_channels: int = 3, num_classes: int = 10, image_size: int
 
 def shapes_only(name: str, **options: Any) -> nn.Module:
     """Return a network on the meta device; the arguments are the same as for `build`."""
-    # Only around `build`: as a context, the device is looked up at every operation, which is slow.
+    # Only around `build`, since the context slows every operation down.
     with torch.device("meta"):
         return build(name, **options)

@@ -1,7 +1,7 @@
 """Residual networks for small images: ResNet, with stochastic depth, and Wide ResNet with each of five units.
 
-The units are those of He et al., "Identity Mappings in Deep Residual Networks" (2016), figure 4. All five have the same
-two 3x3 convolutions and differ in the places of normalization, ReLU and addition:
+The units are from figure 4 of He et al., "Identity Mappings in Deep Residual Networks" (2016). All five have the same
+two 3x3 convolutions and differ in where normalization, ReLU and addition are:
 
     original                  conv BN ReLU conv BN      + ReLU
     bn_after_addition         conv BN ReLU conv         + BN ReLU
@@ -9,8 +9,8 @@ two 3x3 convolutions and differ in the places of normalization, ReLU and additio
     relu_only_preactivation   ReLU conv BN ReLU conv BN +
     full_preactivation        BN ReLU conv BN ReLU conv +
 
-Additions and ReLUs are done in place where autograd does not need the overwritten tensor: on a CPU, memory limits a
-training step as much as arithmetic does.
+Additions and ReLUs are done in place where autograd does not need the overwritten tensor: on a CPU, memory limits the
+speed of a training step as much as arithmetic does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from replenish.lab.models.layers import Dropout, check_shape, fast_layout, globa
 
 
 class PaddedShortcut(nn.Module):
-    """The shortcut without parameters: every `stride`-th pixel, then zeros for the new channels.
+    """The shortcut without parameters: it takes every `stride`-th pixel and adds channels of zeros.
 
     Option A of He et al., "Deep Residual Learning" (2016), section 3.3, which their CIFAR networks use.
     """
@@ -45,7 +45,7 @@ class PaddedShortcut(nn.Module):
 
 
 def projection(in_channels: int, out_channels: int, stride: int) -> nn.Module:
-    """Return a 1x1 convolution, option B of the same section, as in Zagoruyko and Komodakis's code."""
+    """Return a 1x1 convolution: option B of the section that `PaddedShortcut` cites, as in Zagoruyko's code."""
     return nn.Conv2d(in_channels, out_channels, 1, stride, bias=False)
 
 
@@ -99,7 +99,7 @@ class Original(ResidualUnit):
 
 
 class BNAfterAddition(ResidualUnit):
-    """Figure 4(b): one normalization over the sum, shortcut included; the paper's "WRN"."""
+    """Figure 4(b): the second normalization is after the addition; the paper's "WRN"."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
@@ -118,9 +118,9 @@ class ReLUBeforeAddition(ResidualUnit):
 
 
 class ReLUOnlyPreactivation(ResidualUnit):
-    """Figure 4(d): the ReLU moves before the convolution, the normalization does not."""
+    """Figure 4(d): the ReLU is before the convolution, the normalization after it."""
 
-    # The first unit begins with the ReLU; the extra activation after the last addition is in He et al.'s appendix.
+    # The first unit begins with the ReLU. He et al.'s appendix adds the activation after the last addition.
     stem, tail = "BN", "ReLU"
 
     def forward(self, x: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ class FullPreactivation(ResidualUnit):
     """Figure 4(e), He et al.'s proposal and the unit of Zagoruyko and Komodakis's published code."""
 
     normalizes_input = True
-    # The first unit begins with BN and ReLU. For the last, see `ReLUOnlyPreactivation`.
+    # The first unit begins with BN and ReLU. For the activation after the last one, see `ReLUOnlyPreactivation`.
     stem, tail = "", "BN ReLU"
 
     def forward(self, x: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ def activation(names: str, channels: int) -> list[nn.Module]:
 
 
 def three_stages(channels: int, width: int, units: int, make: ModuleMaker) -> tuple[nn.Sequential, int]:
-    """Return three stages of `units` units and their last width; each stage doubles the width and halves the image."""
+    """Return three stages of `units` units, and the last width. Stages 2 and 3 double the width and halve the image."""
     stages = nn.Sequential()
     for stage in range(3):
         members = nn.Sequential()
@@ -176,11 +176,11 @@ UNITS: dict[str, type[ResidualUnit]] = {
 class StochasticDepthUnit(Original):
     """The original unit, whose branch is left out of a training step with probability 1 - `survival`.
 
-    One draw decides for the whole batch (Huang et al., 2016, section 3), so a branch left out costs nothing and its
-    normalization's statistics do not change. In evaluation the branch is weighted by `survival`.
+    One draw decides for the whole batch (Huang et al., 2016, section 3), so a branch that is left out takes no time and
+    does not change the statistics of its normalization. In evaluation the branch is weighted by `survival`.
 
-    The draw comes from torch's CPU generator on every device, so that no step waits for the device. A branch left out
-    has no gradients: `DistributedDataParallel` needs `find_unused_parameters=True`.
+    The draw comes from torch's CPU generator on every device, so that no step waits for the device. A branch that is
+    left out has no gradients, so `DistributedDataParallel` needs `find_unused_parameters=True`.
     """
 
     def __init__(
@@ -210,15 +210,15 @@ class ResNet(nn.Module):
     """The CIFAR network of He et al. (2016, section 4.2); rows "ResNet" of the paper's table 2.
 
     A 3x3 convolution to 16 channels, then three stages of n original units with 16, 32 and 64 channels. With the last
-    layer that makes 6n + 2 layers: n = 18 for 110, n = 200 for 1202. With stochastic depth, unit l of L survives a
-    training step with probability 1 - (l / L)(1 - survival), Huang et al.'s linear decay. Their networks and the
-    paper's rows have survival = 0.5.
+    layer these are 6n + 2 layers: n = 18 for 110, n = 200 for 1202. With stochastic depth, unit l of L survives a
+    training step with probability 1 - (l / L)(1 - survival), Huang et al.'s linear decay. In their networks and the
+    paper's rows, survival is 0.5.
 
     Args:
         in_channels: Channels of the images.
         num_classes: Number of classes.
         depth: 6n + 2.
-        survival: The last unit's probability of survival; 1 is the plain network.
+        survival: The last unit's probability of survival; with 1, the network has no stochastic depth.
 
     Example:
         >>> import torch
@@ -257,7 +257,7 @@ class ResNet(nn.Module):
 
 
 class WideResNet(nn.Module):
-    """A residual network, wide instead of deep (Zagoruyko and Komodakis, 2016): the paper's main one (section 3.1).
+    """A wide residual network (Zagoruyko and Komodakis, 2016), the paper's main network (section 3.1).
 
     A 3x3 convolution to 16 channels is followed by three stages of n units with 16k, 32k and 64k channels. The second
     and the third halve the image. The mean over the image and a linear layer come last. The depth counts 2n
@@ -271,8 +271,8 @@ class WideResNet(nn.Module):
         depth: 6n + 4.
         width: The widening factor k.
         unit: One of the five units in `replenish.lab.models.resnet`.
-        dropout: Probability of dropping a value between a unit's two convolutions. The paper's probability of
-            keeping it, 0.7, is 0.3 here.
+        dropout: Probability of dropping a value between a unit's two convolutions. The paper states the probability of
+            keeping one, 0.7, which is `dropout=0.3`.
 
     Example:
         >>> import torch

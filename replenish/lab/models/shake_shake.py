@@ -15,7 +15,7 @@ from replenish.lab.models.resnet import three_stages
 
 
 class _Mix(torch.autograd.Function):
-    """alpha first + (1 - alpha) second, whose gradient is as if alpha had been beta."""
+    """alpha first + (1 - alpha) second, with beta instead of alpha in the gradient."""
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
@@ -30,11 +30,11 @@ class _Mix(torch.autograd.Function):
 
 
 class ShakeShake(nn.Module):
-    """The weighted sum of two branches; in training each image has a uniform weight in [0, 1) (section 1.2 there).
+    """The weighted sum of two branches; in training, each image draws a weight in [0, 1) (Gastaldi, section 1.2).
 
     Args:
-        backward_mode: The weight that the gradient sees: `"shake"`, a fresh one for each image, independent of the
-            forward pass, or `"even"`, one half.
+        backward_mode: The weight in the gradient: `"shake"` draws another one for each image, independent of the
+            forward pass; `"even"` is one half.
     """
 
     def __init__(self, backward_mode: str = "shake") -> None:
@@ -42,7 +42,7 @@ class ShakeShake(nn.Module):
         self.backward_mode = checks.one_of("backward_mode", backward_mode, ["shake", "even"])
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
-        """Return the mix; in evaluation the even one, which is the random one's expectation."""
+        """Return the mix; in evaluation with equal weights, which is the expectation."""
         if not self.training:
             return torch.lerp(second, first, 0.5)
         alpha = first.new_empty((len(first), 1, 1, 1)).uniform_()
@@ -53,8 +53,8 @@ class ShakeShake(nn.Module):
 class ShiftedShortcut(nn.Module):
     """The shortcut that changes the shape: two 1x1 convolutions that sample different pixels.
 
-    The second one sees the image shifted by one pixel right and down, so that with stride 2 the two
-    together see every second pixel; one of them would see every fourth.
+    The second one reads the image shifted by one pixel right and down. So with stride 2 the two together read every
+    second pixel, where a single one would read every fourth.
     """
 
     def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
@@ -72,8 +72,8 @@ class ShiftedShortcut(nn.Module):
 def branch(in_channels: int, out_channels: int, stride: int, cardinality: int | None) -> nn.Sequential:
     """Return one branch, from its first convolution to its last normalization.
 
-    Without a cardinality it is two 3x3 convolutions; with one, ResNeXt's bottleneck, whose 3x3 convolution
-    has `cardinality` groups of a quarter of the outgoing channels.
+    Without a cardinality it has two 3x3 convolutions. With one, it is ResNeXt's bottleneck, whose 3x3 convolution has
+    `cardinality` groups of `out_channels / 4` channels.
     """
     if cardinality is None:
         kernels = [(out_channels, 3, stride, 1), (out_channels, 3, 1, 1)]
@@ -107,7 +107,7 @@ class ShakeShakeUnit(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the unit's output."""
         active = F.relu(x)
-        # Gastaldi's identity shortcut passes the raw input on, the one with weights the activated input.
+        # As in Gastaldi's code, the identity takes the raw input, but a shortcut with weights the activated one.
         shortcut: Tensor = x if self.shortcut is None else self.shortcut(active)
         return self.mix(self.branch1(active), self.branch2(active)) + shortcut
 
@@ -115,10 +115,10 @@ class ShakeShakeUnit(nn.Module):
 class ShakeShakeNet(nn.Module):
     """A residual network of two branches with Shake-Shake; rows "Shake-Shake Regularization" of table 2.
 
-    A 3x3 convolution and BN, three stages whose width doubles, then ReLU, the mean over the image and a
-    linear layer. "26 2x96d" is depth 26 with two branches of width 96: two 3x3 convolutions each, 16
-    channels in front, with new random weights for each image and direction. "29 2x4x64d" is ResNeXt's bottleneck
-    with cardinality 4 and width 64, 64 channels in front, whose gradient is even (`backward_mode="even"`).
+    It has a 3x3 convolution and BN, three stages, each of twice the width of the one before, then ReLU, the mean over
+    the image and a linear layer. "26 2x96d" has depth 26 and two branches of width 96, with two 3x3 convolutions each,
+    after a first convolution to 16 channels; both passes draw weights. "29 2x4x64d" has ResNeXt's bottleneck with
+    cardinality 4 and width 64, after a first convolution to 64 channels, with `backward_mode="even"`.
 
     Args:
         in_channels: Channels of the images.
@@ -155,7 +155,7 @@ class ShakeShakeNet(nn.Module):
 
         channels = 16 if cardinality is None else 64
         self.stem = nn.Sequential(nn.Conv2d(in_channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels))
-        # The mix has no state, so one serves all units; each call draws new weights.
+        # All units share the mix, which has no state: each call draws new weights.
         unit = partial(ShakeShakeUnit, cardinality=cardinality, mix=mix)
         self.stages, channels = three_stages(channels, width * (1 if cardinality is None else 4), units, unit)
         self.tail = nn.ReLU()

@@ -1,4 +1,4 @@
-"""The table of the networks: what each costs, beside the paper's figures."""
+"""The table of the networks: the cost of each, with the paper's figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from replenish.lab.models.registry import MODELS, PATTERNS, ModelEntry, cost, parameters, shapes_only
 from replenish.lab.show import Cell, Column, Table
 
-#: Why a count cannot be the paper's, where we know or can guess.
+#: Why a count differs from the paper's, where we know or can guess.
 _WHY = {
     "resnet-1202": "He et al. print 19.4M too; 10.2M is in the Wide ResNet paper's comparison",
     "resnet-1202-stochastic-depth": "as for resnet-1202",
@@ -18,7 +18,7 @@ _WHY = {
 
 @dataclass(frozen=True)
 class CountedNetwork:
-    """A network, its parameters with 10 and with 100 classes, and its multiply-adds of one 32x32 image, 10 classes."""
+    """A network, its parameters with 10 and 100 classes, and its multiply-adds for one 32x32 image with 10 classes."""
 
     entry: ModelEntry
     parameters10: int
@@ -27,7 +27,7 @@ class CountedNetwork:
 
     @property
     def remark(self) -> str:
-        """Where and how the counts differ from the paper's, or another remark, or ""."""
+        """How the counts differ from the paper's, or another remark, or ""."""
         printed, why = self.entry.paper_parameters, _WHY.get(self.entry.name, "")
         counted = [_millions(self.parameters10), _millions(self.parameters100)]
         differs = f"differs: we count {' or '.join(dict.fromkeys(counted))}" if printed not in ("", *counted) else ""
@@ -46,7 +46,7 @@ COLUMNS = (
 
 
 def models_table() -> Table:
-    """Return every network of `MODELS`, what it costs, and what the paper prints."""
+    """Return the table of all networks of `MODELS`."""
     networks = []
     for name, entry in MODELS.items():
         ten = cost(name)
@@ -56,5 +56,5 @@ def models_table() -> Table:
 
 
 def _millions(count: int) -> str:
-    """Return a count in millions, with as many digits as the paper prints."""
+    """Return a count in millions, with as many decimals as in the paper."""
     return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count / 1e6:.2f}M"

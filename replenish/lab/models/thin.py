@@ -22,14 +22,14 @@ FITNET_STAGES = ((32, 32, 32, 48, 48), (80,) * 6, (128,) * 6)
 
 
 class Maxout(nn.Module):
-    """The largest of `pieces` linear maps, unit by unit (Goodfellow et al., 2013)."""
+    """The maximum of `pieces` linear maps, for each unit (Goodfellow et al., 2013)."""
 
     def __init__(self, linear: nn.Module, pieces: int) -> None:
         super().__init__()
         self.linear, self.pieces = linear, pieces
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the maximum over the pieces, which follow each other in dimension 1."""
+        """Return the maximum over the pieces, which are consecutive in dimension 1."""
         return reduce(torch.maximum, self.linear(x).chunk(self.pieces, dim=1))
 
 
@@ -38,8 +38,8 @@ class FitNet(nn.Module):
 
     Seventeen 3x3 maxout convolutions of two pieces in three stages, 2x2 max pooling after the first two
     and over the whole image after the third; then 500 maxout units of five pieces and a linear layer, as
-    in the authors' published definition. Their hints from a wide teacher network are a way of training,
-    not part of the network, and are left out here.
+    in the authors' published definition. Their hints from a wide teacher network belong to the training and are left
+    out here.
 
     Args:
         in_channels: Channels of the images.
@@ -77,7 +77,7 @@ GATE_BIAS = -2.0
 
 
 class HighwayConv(nn.Module):
-    """T(x) H(x) + (1 - T(x)) x: a learned gate T chooses between a layer H and its input.
+    """T(x) H(x) + (1 - T(x)) x, where a learned gate T weighs the output of a layer H against its input x.
 
     The gate's bias starts negative, so that at first the layer mostly passes its input through (section 2.2 of
     Srivastava et al.). One convolution computes H and T together.
@@ -88,7 +88,7 @@ class HighwayConv(nn.Module):
         self.conv = nn.Conv2d(channels, 2 * channels, 3, padding=1)
 
     def start(self) -> None:
-        """Set the weights as if H and T were separate convolutions, and the gate's bias."""
+        """Draw the weights of H and T as if they were separate convolutions, and set the gate's bias."""
         for part in self.conv.weight.detach().chunk(2):
             nn.init.xavier_uniform_(part)
         nn.init.constant_(self.conv.bias.detach()[self.conv.in_channels :], GATE_BIAS)  # type: ignore[union-attr]
@@ -102,9 +102,9 @@ class HighwayConv(nn.Module):
 class HighwayNetwork(nn.Module):
     """The 19-layer network "Highway 2" (Srivastava et al., 2015); row "Highway Networks" of table 2.
 
-    Three stages, each a plain 3x3 convolution that sets the width and four or five highway layers, with
-    2x2 max pooling between them; then a 1x1 convolution to 100 channels, the mean over the image and a linear
-    layer. Widths, dropout and the gate's bias follow the authors' published CIFAR definitions.
+    Three stages with 2x2 max pooling between them, each of a plain 3x3 convolution, which sets the width, and four or
+    five highway layers. Then a 1x1 convolution to 100 channels, the mean over the image and a linear layer. Widths,
+    dropout and the gate's bias follow the authors' published CIFAR definitions.
 
     Args:
         in_channels: Channels of the images.

@@ -1,4 +1,4 @@
-"""The two checkpoints of a run in progress: the last, and the one before it in case the last is damaged."""
+"""The two checkpoints of a run in progress: the last one, and the one before it in case the last is damaged."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Checkpoints:
         self._last_is_damaged = False
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
-        """Save the state of the run. The previous checkpoint is kept; the one before it is replaced.
+        """Save the state of the run, and keep the last checkpoint as the previous one.
 
         Raises:
-            OSError: It could not be written, for instance on a full disk; the last checkpoint is unchanged.
+            OSError: The state could not be written, for instance on a full disk; the last checkpoint is unchanged.
         """
         content = _sealed(checkpoint)
         new = self._current.with_name(f"{CHECKPOINT}.new")
@@ -43,16 +43,16 @@ class Checkpoints:
                 write_flushed(new, content)
             except OSError as again:
                 raise not_written(again, self._current) from again
-        if self._current.exists() and not self._last_is_damaged:  # else the previous one is worth more
+        if self._current.exists() and not self._last_is_damaged:  # a damaged one must not replace the previous one
             os.replace(self._current, self._previous)
         os.replace(new, self._current)
         self._last_is_damaged = False
         flush_folder(self._current.parent)
 
     def load(self) -> tuple[dict[str, Any] | None, list[str]]:
-        """Return the last checkpoint that is whole, or None, and a sentence about each damaged one.
+        """Return the last undamaged checkpoint, or None, and a sentence about each damaged one.
 
-        The checksum finds a truncated or altered file, wherever the damage is.
+        The checksum finds any damage to a file.
         """
         faults: list[str] = []
         for path in (self._current, self._previous):
@@ -67,16 +67,16 @@ class Checkpoints:
         return None, faults
 
     def forget_previous(self) -> None:
-        """Remove the older checkpoint, which a run that has ended does not need."""
+        """Remove the previous checkpoint, which a run that has ended does not need."""
         if self._current.exists():
             self._previous.unlink(missing_ok=True)
 
 
 def _sealed(checkpoint: Mapping[str, Any]) -> bytes:
-    """Return torch's file of a checkpoint with its SHA-256 at the end, where the zip format has room for a comment.
+    """Return torch's file of a checkpoint with its SHA-256 in the comment at the end of the zip format.
 
-    `torch.load` reads it like any other file. The zip format's own checksums are not enough: they do not cover the
-    table of contents, and with one byte of it changed torch may return whatever is in memory.
+    `torch.load` reads it like any other file. The checksums of the zip format are not enough: they do not cover its
+    table of contents. If a byte of that is changed, torch may return whatever is in memory.
     """
     import torch
 

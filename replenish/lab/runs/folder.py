@@ -1,4 +1,4 @@
-"""A run's folder: its files, how they are written whole or not at all, who may write to it, and how it is read back."""
+"""A run's folder: its files, which are written whole or not at all, its lock, and how it is read."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from replenish.lab.config import RunConfig
 from replenish.lab.runs.checkpoints import Checkpoints
 
 CONFIG, METRICS, RESULT = "config.json", "metrics.jsonl", "result.json"
-#: How a run can have ended.
+#: The ways in which a run can end.
 STATUSES = ("finished", "diverged")
 #: The field of a result that holds the SHA-256 of the config, the metrics and the result itself without it.
 SEAL = "sha256"
 
 
 def folder_of(config: RunConfig, runs_dir: str | Path) -> Path:
-    """Return the folder of a run: one for its config, and in it one for its seed."""
+    """Return the folder of a run: a subfolder for its seed in the folder of its config."""
     return Path(runs_dir) / config.slug / f"seed{config.seed}"
 
 
 class RunFolder:
-    """The folder of one run; it is made when the run starts."""
+    """The folder of one run, which is made when the run starts."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -40,7 +40,7 @@ class RunFolder:
         """Lock the folder for a run of `config`.
 
         Raises:
-            BlockingIOError: Another process is training there. The lock ends with its process, however that ends.
+            BlockingIOError: Another process is training there. A lock ends with its process, even if it is killed.
             ValueError: The folder belongs to another config.
         """
         with held(self.path, "is training"):
@@ -66,7 +66,7 @@ class RunFolder:
             raise ValueError(f"{self.path} is the folder of a run of another config: {fields}")
 
     def is_run(self) -> bool:
-        """Return whether the folder's `config.json` is a run's, and not another program's file of the same name.
+        """Return whether the folder's `config.json` belongs to a run, and not to another program.
 
         A garbled file counts as a run's, so that it is reported and not skipped.
         """
@@ -94,7 +94,7 @@ class RunFolder:
     def metrics(self) -> tuple[dict[str, Any], ...]:
         """Return the line of every effective epoch, in order; values that are not finite numbers are None.
 
-        A garbled line is an error. Only the last line of a run that has not ended may be torn.
+        A garbled line is an error. Only the last line of a run that has not ended may be incomplete.
         """
         path = self.path / METRICS
         if not path.exists():
@@ -118,9 +118,9 @@ class RunFolder:
         return tuple(by_epoch[epoch] for epoch in sorted(by_epoch))
 
     def result(self) -> dict[str, Any] | None:
-        """Return how the run ended, or None if it has not. Nothing else decides whether a run is finished.
+        """Return how the run ended, or None if it has not. A run has ended if and only if it has a result.
 
-        A garbled result is an error, and so is a folder in which something was changed after the run had ended.
+        A garbled result is an error, and so is a folder that was changed after the run had ended.
         """
         path = self.path / RESULT
         if not path.exists():
@@ -150,7 +150,7 @@ class RunFolder:
         self.checkpoints.forget_previous()
 
     def write_metrics(self, metrics: Sequence[Mapping[str, Any]]) -> None:
-        """Write the lines of all epochs so far. The whole file is replaced, so that no line is torn or repeated."""
+        """Write the lines of all epochs so far. The file is replaced, so that no line is incomplete or repeated."""
         write_atomically(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in metrics).encode())
 
     def _seal(self, result: Mapping[str, Any]) -> dict[str, str]:
@@ -168,7 +168,7 @@ class RunRecord:
         path: The folder, relative to the directory that was read, with forward slashes; "." for the directory itself.
         config: The run's config.
         metrics: A dict for each effective epoch, in order; values that are not finite numbers are None.
-        result: How it ended, or None if it has not.
+        result: The run's result, or None if it has not ended.
     """
 
     path: str
@@ -203,7 +203,7 @@ def read_runs(directory: str | os.PathLike[str]) -> list[RunRecord]:
 
     Raises:
         OSError: The directory or a file in it cannot be read.
-        ValueError: A file is garbled. Only the last line of a run that has not ended may be torn.
+        ValueError: A file is garbled. Only the last line of a run that has not ended may be incomplete.
     """
     root = Path(directory)
     check_runs_folder(root)
@@ -218,7 +218,7 @@ def read_run(root: Path, folder: Path) -> RunRecord:
 
 
 def finite(value: object) -> float | None:
-    """Return a number, or None for anything else: a missing value, text, an infinity, NaN."""
+    """Return a finite number as it is, and None for anything else: a missing value, text, an infinity, NaN."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return value

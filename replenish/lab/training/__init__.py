@@ -1,6 +1,6 @@
-"""Training a run, from a config to a result, on whatever hardware Lightning Fabric finds.
+"""Training a run, from a config to a result, on any hardware that Lightning Fabric supports.
 
-`loop` reads from top to bottom. It uses `measuring`, `checkpoint`, `networks` and `processes`.
+Start with `loop`, which uses `measuring`, `checkpoint`, `networks` and `processes`.
 """
 
 from replenish.lab.models.layers import weights_sha256

@@ -1,4 +1,4 @@
-"""The content of a checkpoint, and how a run resumes from one: bit for bit, on one CPU process."""
+"""The content of a checkpoint, and how a run resumes from it: bit for bit in a single CPU process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from replenish.lab.training.loop import Training
 
 CHECKPOINT_VERSION = 1
-#: Purposes of seeds that `derived_seed` makes from the run's seed. Order and augmentation use the seed itself.
+#: Purposes of seeds that `derived_seed` derives from the run's seed. Order and augmentation use the seed itself.
 WEIGHTS, DROPOUT = 1, 2
 
 
@@ -46,7 +46,7 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     """Put a run into the state of a checkpoint.
 
     Raises:
-        ValueError: The checkpoint is of another version, of other data or of another network.
+        ValueError: The checkpoint has another version, other data or another network.
     """
     if checkpoint.get("version") != CHECKPOINT_VERSION:
         raise ValueError(
@@ -63,10 +63,10 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     run.network.load_state_dict(checkpoint["model"])
     run.optimizer.load_state_dict(checkpoint["optimizer"])
     run.fabric.strategy.precision.load_state_dict(checkpoint["precision"])
-    before = checkpoint.get("hardware", [])  # which the first checkpoints did not have
+    before = checkpoint.get("hardware", [])  # not in the first checkpoints
     device = run.fabric.device.type
     saved_on = checkpoint.get("rng_device", before[-1]["device"] if before else device)
-    known = device == "cpu" or "rng_cpu" in checkpoint  # which the first checkpoints did not have either
+    known = device == "cpu" or "rng_cpu" in checkpoint  # not in the first checkpoints
     if known and saved_on == device and len(checkpoint["rng"]) == run.fabric.world_size:
         rank = run.fabric.global_rank
         torch.set_rng_state(checkpoint.get("rng_cpu", checkpoint["rng"])[rank])
@@ -76,12 +76,12 @@ def restore(run: Training, checkpoint: dict[str, Any]) -> None:
     run.metrics = checkpoint["metrics"]
     run.meter.load_state_dict(checkpoint)
     run.seconds_before = checkpoint["seconds"]
-    run.started_at = checkpoint.get("started_at")  # which the first checkpoints did not have
+    run.started_at = checkpoint.get("started_at")  # not in the first checkpoints
     run.all_hardware = [*(used for used in before if used not in run.all_hardware), *run.all_hardware]
 
 
 def check_network(folder: Path, own: str | None, record: Mapping[str, Any]) -> None:
-    """Refuse a result or a checkpoint of another network of the user's own; older ones do not name it."""
+    """Refuse a result or checkpoint of another network of the user's own; older ones do not name their network."""
     if own is not None and (recorded := record.get("network", own)) != own:
         raise ValueError(
             f"{folder} holds a run of the network {recorded}, but the network is now {own}; give another folder"
@@ -94,5 +94,5 @@ def _batches(run: Training) -> dict[str, Any]:
 
 
 def _generator(device: torch.device) -> Any:
-    """Return the module of the generator that dropout draws from; stochastic depth draws from the CPU's everywhere."""
+    """Return torch's module of the generator for dropout. Stochastic depth draws from the CPU's on every device."""
     return {"cuda": torch.cuda, "mps": torch.mps}.get(device.type, torch)

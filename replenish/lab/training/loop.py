@@ -1,8 +1,8 @@
 """The trainer: one run, from a config to a result.
 
-It reads from top to bottom: `train` prepares, restores a checkpoint if there is one, then trains epoch by epoch. A run
-is a function of its config: initial weights, order, augmentation and dropout each have a random stream keyed by the
-seed. On one CPU process, a run that was killed and resumed ends in the same bits as an uninterrupted one.
+`train` prepares the run, restores a checkpoint if there is one, then trains epoch by epoch. A run is a function of its
+config: initial weights, order, augmentation and dropout each have a random stream keyed by the seed. In a single CPU
+process, a run that was killed and resumed ends with the same bits as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from replenish.sharding import check_shares
 Watch = Callable[[dict[str, Any]], None]
 Result = dict[str, Any]
 
-#: Steps between checks of the loss. A check makes the processor wait for the device.
+#: Steps between checks of the loss and of signals. A check makes the processor wait for the device.
 STEPS_BETWEEN_LOOKS = 20
 SECONDS_BETWEEN_REPORTS = 0.2
-#: What torch reports on a GPU, and on a CPU. Only some of these errors have their own class.
+#: torch's messages on a GPU and on a CPU. Only some of these errors have their own class.
 SIGNS_OF_FULL_MEMORY = ("out of memory", "can't allocate memory")
 #: Prefixes of the names of measurements. The last epoch's are in the result.
 MEASURED = ("train_", "test_", "clean_", "held_out_")
@@ -67,7 +67,7 @@ def train(
     Args:
         config: What to run.
         folder: The run's folder; see `replenish.lab.runs`.
-        hardware: What to run it on; by default one process with one thread.
+        hardware: The hardware; by default one process with one thread.
         model: A function that makes your own network, with fresh weights from torch's generator; by default the
             network that `config.model` names. A folder with a run of another network is refused.
         dataset: Your own data; by default the dataset that `config.dataset` names.
@@ -95,17 +95,18 @@ def train(
         image_size=config.image_size,
         held_out=config.held_out,
     )
-    # Before processes start: what cannot be shared is refused once, and nothing is written.
+    # Checked before processes start, so that there is one error, and nothing is written.
     order = config.build_order(len(dataset.train_labels), dataset.train_labels)
     check_shares(order, hardware.devices * hardware.num_nodes)
     network = (model or named_model(config, dataset))()
     fabric = start(hardware, config.precision, network)
-    # A name without a digest, unlike those of `compare`, does not change with the network.
+    # `compare` puts a digest into the config's name. Any other name stays the same if the network changes.
     own = on_first(fabric, partial(name_of, network, model)) if model and "@" not in config.model else None
     run_folder = RunFolder(folder)
     with ExitStack() as stack:
         # The first process decides and writes; the others follow.
         on_first(fabric, lambda: stack.enter_context(run_folder.owned_by(config)))
+        watch = watch if watch and fabric.is_global_zero else _ignore
         if (result := on_first(fabric, run_folder.result)) is not None:
             if result["data"]["fingerprint"] != dataset.fingerprint:
                 raise ValueError(
@@ -113,14 +114,14 @@ def train(
                     f"another folder"
                 )
             check_network(run_folder.path, own, result)
+            watch({"event": "end", "result": result})
             return result
-        watch = watch if watch and fabric.is_global_zero else _ignore
         if tensorboard and fabric.is_global_zero:
             watch = stack.enter_context(_with_tensorboard(run_folder.path, watch))
         stop = stack.enter_context(stop_signals())
         try:
             run = Training(config, dataset, network, own, fabric, hardware, run_folder, watch, stop)
-            run.take_up_checkpoint()
+            run.restore_checkpoint()
             result = run.train(command)
         except RuntimeError as error:
             if not any(sign in str(error) for sign in SIGNS_OF_FULL_MEMORY):
@@ -137,7 +138,7 @@ def train(
 
 
 def build_optimizer(config: RunConfig, network: nn.Module) -> torch.optim.Optimizer:
-    """Return the optimizer that a config names; the learning rate of every step is set by the loop."""
+    """Return the optimizer that a config names. The loop sets the learning rate of every step."""
     parameters, rate, decay = network.parameters(), config.learning_rate, config.weight_decay
     if config.optimizer == "adamw":
         return torch.optim.AdamW(parameters, rate, weight_decay=decay)
@@ -162,7 +163,7 @@ class Training:
         self.config, self.dataset, self.fabric, self.folder = config, dataset, fabric, folder
         self.watch, self.stop = watch, stop
         on_gpu = fabric.device.type == "cuda"
-        # A network of the user's own may call `view`, which needs the usual layout.
+        # The user's own network may call `view`, which needs the usual layout.
         channels_last = on_gpu and own is None and ":" not in config.model and "@" not in config.model
         torch.backends.cudnn.benchmark = on_gpu  # all batches have one size, so the first step's choice fits all
         self.order = config.build_order(len(dataset.train_labels), dataset.train_labels)
@@ -178,7 +179,7 @@ class Training:
         )
         self.steps_per_epoch = config.steps_per_epoch(self.order.num_samples)
         self.total_steps = config.epochs * self.steps_per_epoch
-        self.network = network  # its state has the plain names, unlike that of the wrapped one
+        self.network = network  # unlike the wrapped network's, its state has plain names
         self.own_network = {} if own is None else {"network": own}
         self.initial_sha256 = weights_sha256(network)
         self.optimizer = build_optimizer(config, network)
@@ -195,7 +196,7 @@ class Training:
         self.seconds_before, self.started = 0.0, time.perf_counter()
         self.started_at: str | None = machine.now()  # a restored run keeps the time of its first start
         self.commit = machine.commit()  # now: the source may have changed by the end of a long run
-        #: The hardware of each part of the run, the current one last: a stopped run may resume elsewhere.
+        #: The hardware of each part of the run, with the current hardware last: a stopped run may resume elsewhere.
         used = {"processes": fabric.world_size, "device": fabric.device.type}
         # Fabric falls back to another precision where a device does not support the requested one.
         used["precision"] = fabric.strategy.precision.precision
@@ -222,7 +223,7 @@ class Training:
                 self._stop_if_asked(saved=True)
 
     def train_until(self, stop_step: int) -> None:
-        """Train up to a step. `measure` reads the sums of the loss."""
+        """Train up to a step, and sum the losses for `measure`."""
         self.model.train()
         reported, reported_step = time.perf_counter(), self.step
         for indices, (images, labels) in self.batches.steps(self.step, stop_step):
@@ -236,7 +237,7 @@ class Training:
 
             self.meter.add(self.step, indices, loss, len(labels))
             self.step += 1
-            if self._looks_now(stop_step):
+            if self._is_time_to_look(stop_step):
                 self._stop_if_diverged()
                 if self.step < stop_step:  # an epoch that is complete is measured first
                     self._stop_if_asked()
@@ -248,7 +249,7 @@ class Training:
                 reported, reported_step = now, self.step
 
     def measure(self, epoch: int) -> dict[str, Any]:
-        """Return the line of an effective epoch that has just ended."""
+        """Return the line of metrics of the effective epoch that has just ended."""
         loss_sum, count = self.meter.totals()
         self.meter.begin_epoch()
         line: dict[str, Any] = {
@@ -266,7 +267,7 @@ class Training:
         return {**line, "unseen": int(np.count_nonzero(~self.meter.seen)), "seconds": round(self.seconds(), 3)}
 
     def result(self, status: str, command: str) -> Result:
-        """Return how the run ended; the error is the last epoch's, not the best."""
+        """Return how the run ended. Its test error is the last epoch's, not the best one."""
         last = self.metrics[-1] if self.metrics and status == "finished" else {}
         tested = [line for line in self.metrics if line["test_error"] is not None]
         best = min(tested, key=lambda line: line["test_error"], default={})
@@ -301,7 +302,7 @@ class Training:
         return self.config.learning_rate_at(step, self.steps_per_epoch)
 
     def seconds(self) -> float:
-        """Return the time spent on the run, without the time between a stop and the next start."""
+        """Return the time spent on the run, without the times between a stop and the next start."""
         return self.seconds_before + time.perf_counter() - self.started
 
     def save(self) -> None:
@@ -314,23 +315,23 @@ class Training:
 
         on_first(self.fabric, write)
 
-    def take_up_checkpoint(self) -> None:
+    def restore_checkpoint(self) -> None:
         """Resume from the last complete checkpoint, if there is one."""
         checkpoint, faults = on_first(self.fabric, self.folder.checkpoints.load)
         for fault in faults:
             self.watch({"event": "warning", "message": fault})
         if checkpoint is not None:
             restore(self, checkpoint)
-            # The process may have been killed between the two files, or an older checkpoint was taken up.
+            # The file may have other epochs, after a kill between two writes or if the last checkpoint is damaged.
             on_first(self.fabric, lambda: self.folder.write_metrics(self.metrics))
 
     def _weighted(self, loss: Tensor, own: int, whole: int) -> Tensor:
-        """Scale the loss so that the mean of all processes' gradients is the whole batch's gradient."""
+        """Scale the loss so that the mean of all processes' gradients is the gradient of the whole batch."""
         shares = own * self.fabric.world_size
         return loss if shares == whole else loss * (shares / whole)
 
-    def _looks_now(self, stop_step: int) -> bool:
-        # Processes have to look at the same steps, since they agree on what they find.
+    def _is_time_to_look(self, stop_step: int) -> bool:
+        # Several processes have to look at the same steps, since looking exchanges values between them.
         alone = self.fabric.world_size == 1 and (self.stop.asked > 0 or self.fabric.device.type == "cpu")
         return alone or self.step % STEPS_BETWEEN_LOOKS == 0 or self.step == stop_step
 
@@ -368,7 +369,7 @@ def _with_tensorboard(folder: Path, watch: Watch) -> Iterator[Watch]:
                 for name, value in event.items():
                     if name not in ("event", "epoch", "step") and value is not None:
                         events.add_scalar(name, value, event["step"])
-                events.flush()  # a kill would lose what is not written yet
+                events.flush()  # a kill would lose events that are not written yet
             watch(event)
 
         yield write

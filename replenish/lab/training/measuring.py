@@ -1,4 +1,4 @@
-"""Measurements of a run: the loss while training, the samples seen, loss and error on whole splits."""
+"""Measurements of a run: the loss while training, the samples seen, and loss and error on whole splits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DivergedError(ArithmeticError):
 
 
 class OnlineMeter:
-    """Sums over the steps of an epoch, kept on the device so that no step waits for the loss."""
+    """The sum of the losses of an epoch, kept on the device so that no step waits for it, and the samples seen."""
 
     def __init__(self, fabric: Fabric, num_samples: int) -> None:
         self._fabric = fabric
@@ -36,7 +36,7 @@ class OnlineMeter:
         self._first_bad_step = torch.full((), NEVER, device=fabric.device)
 
     def add(self, step: int, indices: Int64Array, loss: Tensor, own: int) -> None:
-        """Count a step: the indices of its whole batch, and the mean loss of this process's `own` samples."""
+        """Add a step: the indices of its global batch, and the mean loss of this process's `own` samples."""
         self.seen[indices] = True
         self.loss_sum += loss.detach() * own
         self.loss_count += own
@@ -59,13 +59,13 @@ class OnlineMeter:
         self.loss_count = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps; it does not depend on the number of processes."""
+        """Return the state for a checkpoint, which does not depend on the number of processes."""
         loss_sum, count = self.totals()
         return {"loss_sum": loss_sum, "loss_count": count, "seen": torch.from_numpy(np.packbits(self.seen))}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned."""
-        if self._fabric.is_global_zero:  # the sums are of all processes
+        """Continue from a state that `state_dict` returned."""
+        if self._fabric.is_global_zero:  # the sums are over all processes: one of them continues them
             self.loss_sum.fill_(saved["loss_sum"])
             self.loss_count = saved["loss_count"]
         self.seen = np.unpackbits(saved["seen"].numpy(), count=len(self.seen)).astype(np.bool_)
@@ -78,13 +78,13 @@ def evaluate(fabric: Fabric, network: nn.Module, batches: Batches, split: Split)
     `error` gives every image the same weight, `balanced_error` every class.
     """
     network.eval()
-    if fabric.world_size > 1:  # the running means of the first process, which are the saved ones
+    if fabric.world_size > 1:  # all processes take the running means of the first, which are saved
         for buffer in network.buffers():
             torch.distributed.broadcast(buffer, src=0)
     convert = fabric.strategy.precision.convert_input
     number = torch.float32 if fabric.device.type == "mps" else torch.float64
     loss = torch.zeros((), dtype=number, device=fabric.device)
-    counts = torch.zeros(2, batches.dataset.num_classes, dtype=number, device=fabric.device)  # wrong images, and all
+    counts = torch.zeros(2, batches.dataset.num_classes, dtype=number, device=fabric.device)  # wrong and all images
     with fabric.autocast():
         for images, labels in batches.ordered(split):
             logits = network(convert(images)).float()
@@ -101,7 +101,7 @@ def evaluate(fabric: Fabric, network: nn.Module, batches: Batches, split: Split)
 
 
 def due(config: RunConfig, epoch: int) -> dict[str, Split]:
-    """Return the splits to measure after an effective epoch, by the prefix of their fields in the metrics."""
+    """Return the splits to measure after an effective epoch, by the prefix that their fields have in the metrics."""
     last = epoch == config.epochs
     found: dict[str, Split] = {}
     if last or epoch % config.test_every == 0:
@@ -114,7 +114,7 @@ def due(config: RunConfig, epoch: int) -> dict[str, Split]:
 
 
 def check_finite(line: Mapping[str, Any], samples: Int64Array) -> None:
-    """Raise `DivergedError` if a line of metrics has a value that is not finite; it names the last batch's samples."""
+    """Raise `DivergedError` with the samples of the last batch if a line of metrics has a value that is not finite."""
     for name, value in line.items():
         if value is not None and not math.isfinite(value):
             raise DivergedError(

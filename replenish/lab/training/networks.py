@@ -21,7 +21,7 @@ MakeModel = Callable[[], nn.Module]
 
 
 def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
-    """Return what makes the network that a config names, for the classes and the images of a dataset."""
+    """Return a function that makes the network of a config, for the classes and images of a dataset."""
     height, width = dataset.image_size
     if height != width and not is_own(config.model):
         raise ValueError(
@@ -34,16 +34,16 @@ def named_model(config: RunConfig, dataset: Dataset) -> MakeModel:
 def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None = None) -> nn.Module:
     """Return the network of a finished run as the run left it, on the CPU and ready to be tested.
 
-    It takes the images that the run's tests took: channels first, standardised by the mean and the deviation of the
-    run's training data, as `replenish.lab.data.Batches.ordered` gives them.
+    It takes images as the run's tests did: channels first, standardised by the mean and the standard deviation of the
+    run's training data, as `replenish.lab.data.Batches.ordered` yields them.
 
     Args:
         run_folder: The folder of one run, such as `runs/<name>/seed0`.
         model: A function that makes the network, if it is your own.
 
     Raises:
-        ValueError: The run has not finished, its folder has no whole checkpoint, or the weights are not those that
-            its result names.
+        ValueError: The run has not finished, its folder has no undamaged checkpoint, or the weights differ from those
+            that its result names.
 
     Example:
         >>> import tempfile
@@ -72,7 +72,7 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
     with torch.random.fork_rng(devices=[]):  # a network is made with fresh weights, which are replaced
         network = (model or _maker_of_finished(config, result["data"]))()
     try:
-        network.load_state_dict(checkpoint["model"], assign=True)  # with the precision that the run had
+        network.load_state_dict(checkpoint["model"], assign=True)  # `assign` keeps the run's precision
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise ValueError(
@@ -86,7 +86,7 @@ def load_network(run_folder: str | os.PathLike[str], *, model: MakeModel | None 
 
 
 def _maker_of_finished(config: RunConfig, data: dict[str, Any]) -> MakeModel:
-    """Return what makes the network that a finished run's config names, for the data that its result describes."""
+    """Return a function that makes the network of a finished run, for the data that its result describes."""
     if not is_own(config.model):
         try:
             entry(config.model)

@@ -1,4 +1,4 @@
-"""Devices and processes, through Lightning Fabric: how they start, exchange values, and end."""
+"""Devices and processes: how Lightning Fabric starts them, and how they exchange values and end."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
-    """Return Fabric with all processes running; raise for an accelerator that is not available."""
+    """Start all processes, and return Fabric; raise for an accelerator that is not available."""
     alone = hardware.devices * hardware.num_nodes == 1
     # In a network that drops branches at random, some parameters have no gradient in some steps.
     drops_branches = any(getattr(module, "survival", 1.0) < 1.0 for module in network.modules())
     strategy: Any = "auto" if alone else DDPStrategy(find_unused_parameters=drops_branches)
-    # The gradients of 1x1 convolutions can have either of two layouts, which are the same in memory.
+    # torch warns of 1x1 convolutions, whose gradients can have two layouts, which are the same in memory.
     warnings.filterwarnings("ignore", "Grad strides do not match bucket view strides", UserWarning)
     try:
         fabric = Fabric(
@@ -44,19 +44,19 @@ def start(hardware: Hardware, precision: str, network: nn.Module) -> Fabric:
     fabric.launch()
     torch.set_num_threads(hardware.threads)  # Fabric may have set it
     if fabric.world_size > 1:
-        atexit.unregister(_leave)  # once, however many runs there are
+        atexit.unregister(_leave)  # registered once, also after several runs
         atexit.register(_leave)
     return fabric
 
 
 def _leave() -> None:
-    """Close the connection to the other processes: one of its threads would abort the interpreter when it exits."""
+    """Close the connection to the other processes, one of whose threads would abort the interpreter at its exit."""
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
 
 def on_first(fabric: Fabric, action: Callable[[], T]) -> T:
-    """Call `action` on the first process only, and return or raise its outcome on all."""
+    """Call `action` in the first process only, and return its value, or raise its exception, in all processes."""
     if fabric.world_size == 1:
         return action()
     outcome: tuple[Any, BaseException | None] = (None, None)
