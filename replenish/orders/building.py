@@ -144,7 +144,8 @@ def read_order(path: str | Path, **facts: Any) -> CursorOrder:
     except (ValueError, RecursionError):
         raise ValueError(f"{path} should hold the config of an order as JSON, but is garbled") from None
     if not isinstance(config, dict):
-        raise ValueError(f"{path} should hold the config of an order as a JSON object, but holds a {type(config).__name__}")
+        kind = type(config).__name__
+        raise ValueError(f"{path} should hold the config of an order as a JSON object, but holds a {kind}")
     return order_from_config(config, **facts)
 
 

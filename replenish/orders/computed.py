@@ -52,7 +52,7 @@ class ComputedPermutations:
         for number in range(_ROUNDS):
             if number % 2 == 0:
                 high += self._hash(number, which, low, rows, hashed, spare)
-                np.minimum(high, np.subtract(high, rows, out=spare), out=high)  # modulo rows: a negative number wraps to a large one
+                np.minimum(high, np.subtract(high, rows, out=spare), out=high)  # modulo rows: below 0 wraps around
             else:
                 low += self._hash(number, which, high, columns, hashed, spare)
                 low &= columns - np.uint64(1)
@@ -73,7 +73,7 @@ class ComputedPermutations:
         hashed: UInt64Array,
         spare: UInt64Array,
     ) -> UInt64Array:
-        """Return a hash of `half` in [0, bound), by the keys of round `number`; `hashed` and `spare` are scratch memory."""
+        """Return a hash of `half` in [0, bound), by the keys of round `number`; `hashed` and `spare` are buffers."""
         np.add(half, _of(self._keys[2 * number], which), out=hashed)
         hashed *= _GOLDEN
         np.right_shift(hashed, _HALF, out=spare)

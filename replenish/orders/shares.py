@@ -150,9 +150,9 @@ class Sources:
         self._computed = np.array([rounds is not None and rounds.is_computed for rounds in self._rounds])
         # A reader's place is one number; it has a single stretch, which no run leaves.
         self._stretch = np.array([2**62 if rounds is None else rounds.stretch for rounds in self._rounds])
-        self.moved_to(before)
+        self.move_to(before)
 
-    def moved_to(self, before: list[int]) -> Sources:
+    def move_to(self, before: list[int]) -> Sources:
         """Go to the place at which each source has given so many samples, and return the sources."""
         pairs = [divmod(count, stretch) for count, stretch in zip(before, self._stretch.tolist(), strict=True)]
         self._number = np.array([number % 2**62 for number, _ in pairs])
