@@ -120,8 +120,8 @@ class RandomReshuffling(EpochOrder):
     By default an epoch's permutation is stored in 8 bytes per sample, and a jump to another epoch sorts N random words.
     With `computed=True` each index is computed from its place, which takes a few kilobytes for any N up to 2**62 and
     reaches any step at once. This is another stream of random numbers, `"computed-v1"`, with other permutations. Up to
-    4096 samples each is exactly uniform. Above, it is a keyed bijection (`ComputedPermutations`), which tests of uniformity
-    do not distinguish from a uniform permutation.
+    4096 samples, each is exactly uniform. Above, each is a keyed bijection (`ComputedPermutations`), which tests of
+    uniformity do not distinguish from a uniform permutation.
 
     Args:
         num_samples: How many samples there are: N.
@@ -145,7 +145,7 @@ class RandomReshuffling(EpochOrder):
         self.computed = checks.boolean("computed", computed)
 
     def _arguments(self) -> dict[str, Any]:
-        # Saved configs and states are older than this argument: they do not have it unless it is True.
+        # Configs and states that were saved before this argument existed do not have it.
         arguments = super()._arguments()
         return arguments if self.computed else {name: arguments[name] for name in arguments if name != "computed"}
 
