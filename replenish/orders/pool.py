@@ -100,13 +100,13 @@ class Pool(Cursor):
         found, self._found = self._found, None  # an interrupt must not leave a half-moved pool
         if found is None or not 0 <= block - found[1] <= enough:
             near = block <= enough
-            found = (self._first_positions(), 0) if near else (self._find_positions(block, block - enough, group), block)
+            found = (self._initial(), 0) if near else (self._find_positions(block, block - enough, group), block)
         positions, at = found
         replay(self._draws, positions, self._refill, at, block)
         self._found = (positions, block)
         return positions
 
-    def _first_positions(self) -> IntegerArray:
+    def _initial(self) -> IntegerArray:
         positions = np.arange(self._draws.num_slots, dtype=self._position_type)
         if self._draws.num_slots > self._sequence.period:
             positions %= self._sequence.period

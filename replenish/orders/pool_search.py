@@ -69,7 +69,7 @@ class Hit(NamedTuple):
 
 
 class SearchGroup:
-    """Processes that call the same functions with equal arguments, in the same order. This base class is one process."""
+    """Processes that call the same functions with equal arguments, in the same order. Here there is only one."""
 
     size, rank = 1, 0
 
