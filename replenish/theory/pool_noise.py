@@ -159,8 +159,8 @@ class GivenSequenceNoise(LineNoise):
 class BatchMeanNoise(NoiseLaw):
     """Independent epochs that may end within a batch: a reshuffled sequence, B per step.
 
-    It follows from the noise of single samples. The mean of B samples keeps [sin(pi v B) / (B sin(pi v))]^2 of the power
-    at v cycles per sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
+    This follows from the noise of single samples. The mean of B samples keeps [sin(pi v B) / (B sin(pi v))]^2 of the
+    power at v cycles per sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
     """
 
     single: EpochNoise  # the law of the stream with batches of one sample
