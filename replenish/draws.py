@@ -115,30 +115,6 @@ class KeyedWords:
             values[again] = self.below(bound, again.size)
         return values
 
-    def below_within(self, bound: int, count: int, start: int, stop: int) -> Int64Array | None:
-        """Return entries `start` to `stop` of `below(bound, count)`, drawing little more than these.
-
-        Return None if one of them is rejected: its replacement depends on the entries before, so draw all of them.
-        """
-        if bound <= 2**32:
-            half = (count + 1) // 2
-            low = self._words_between(start, min(stop, half)) & _LOW_HALF
-            high = self._words_between(max(start, half) - half, stop - half) >> _HALF
-            products = np.concatenate([low, high]) * np.uint64(bound)
-            values, rejected = products >> _HALF, (products & _LOW_HALF) < np.uint64(2**32 % bound)
-        else:
-            values = self._words_between(start, stop) >> np.uint64(64 - (bound - 1).bit_length())
-            rejected = values >= np.uint64(bound)
-        return None if rejected.any() else values.view(np.int64)
-
-    def _words_between(self, start: int, stop: int) -> UInt64Array:
-        """Return words `start` to `stop` of the current index, and go back to its first word."""
-        self._generator.state = self._state
-        self._generator.advance(start // 4)  # words come in fours
-        words = self.words(max(0, stop - start) + start % 4)[start % 4 :]
-        self._generator.state = self._state
-        return words
-
     def _scratch(self, size: int) -> tuple[UInt64Array, npt.NDArray[np.uint32]]:
         """Return memory for `size` products and their low halves; keep it for the next call if it is small."""
         if size <= len(self._products):

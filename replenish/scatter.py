@@ -41,9 +41,4 @@ def last_value_stays(assign: Assign) -> bool:
     return True
 
 
-def choose(fast: Assign, safe: Assign) -> Assign:
-    """Return the fast way where it leaves the last value, else the safe one."""
-    return fast if last_value_stays(fast) else safe
-
-
-assign_in_turn: Assign = choose(assign_at_once, assign_distinct)
+assign_in_turn: Assign = assign_at_once if last_value_stays(assign_at_once) else assign_distinct

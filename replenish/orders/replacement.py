@@ -13,9 +13,6 @@ from replenish.draws import DistinctDraws, Int64Array, KeyedWords, Purpose, step
 from replenish.locks import kept_property
 from replenish.orders.cursor import Cursor, CursorOrder
 
-# Blocks of more draws, which occur where a batch is larger than the data, are drawn step by step.
-MOST_DRAWS_PER_BLOCK = 2**20
-
 _TOTAL = 2**61 - 2**41  # the sum of all weights, to within 2**40; just under 2**61, so that few words are rejected
 
 
@@ -86,21 +83,10 @@ class _IndependentCursor(Cursor):
         self._steps = steps_per_block(order.num_samples, order.batch_size)
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
-        """Return (first step, samples) of the block that `step` is in; of a very large block, only that step."""
-        index, place = divmod(step, self._steps)
-        if self._steps * self._order.batch_size > MOST_DRAWS_PER_BLOCK:
-            return step, self._row(index, place)
-        return index * self._steps, self._block(index)
-
-    def _block(self, index: int) -> Int64Array:
-        order, count = self._order, self._steps * self._order.batch_size
-        return order._samples(self._words.at(index).below(order._bound, count)).reshape(-1, order.batch_size)
-
-    def _row(self, index: int, place: int) -> Int64Array:
-        """Return one step of block `index`, as an array of one row."""
-        order, size = self._order, self._order.batch_size
-        drawn = self._words.at(index).below_within(order._bound, self._steps * size, place * size, (place + 1) * size)
-        return self._block(index)[place : place + 1] if drawn is None else order._samples(drawn).reshape(1, -1)
+        """Return (first step, samples) of the block that `step` is in."""
+        order, index = self._order, step // self._steps
+        draws = self._words.at(index).below(order._bound, self._steps * order.batch_size)
+        return index * self._steps, order._samples(draws).reshape(-1, order.batch_size)
 
 
 class IndependentDraws(IndependentOrder):
