@@ -14,7 +14,7 @@ import numpy.typing as npt
 MAX_STEP = 2**62
 # Seeds must fit a signed 64-bit integer, so that they survive JSON readers and torch tensors.
 MAX_SEED = 2**63 - 1
-# Up to here a float holds every integer.
+# A float holds every integer up to here.
 MAX_SIZE = 2**53
 
 Floats = npt.NDArray[np.float64]
@@ -171,6 +171,6 @@ def reals(name: str, value: npt.ArrayLike, *, most: float = math.inf, positive: 
     if found.size and found.dtype.kind not in "iuf":
         raise TypeError(f"{name} should hold real numbers, but got an array of {found.dtype}")
     found = found.astype(np.float64)
-    for extreme in [found.min(), found.max()] if found.size else []:  # nan would be both
+    for extreme in [found.min(), found.max()] if found.size else []:  # if there is a nan, it is both
         real(f"each {name}" if found.ndim else name, extreme, most=most, positive=positive)
     return found

@@ -177,7 +177,7 @@ class DistinctDraws:
         self.batch_size = batch_size
         self.steps_per_block = steps_per_block(num_slots, batch_size)
         self._words = KeyedWords(seed, Purpose.SLOTS)
-        # (step, slot, place in the batch) are packed into one integer, for sorting and looking up.
+        # (step, slot, place in the batch) is packed into one integer, for sorting and looking up.
         self._place_bits = (batch_size - 1).bit_length()
         self._step_shift = self._place_bits + (num_slots - 1).bit_length()
         bits = self._step_shift + (self.steps_per_block - 1).bit_length()

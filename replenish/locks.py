@@ -15,7 +15,7 @@ class ForkSafeLock:
     """A lock that is never held when a forked child starts; use it as `with self._lock.lock: ...`.
 
     A fork copies a held lock but not the thread that holds it, so the child would wait for ever. The child therefore
-    replaces held locks. So what a lock guards must be valid at every moment, as it must be for an interrupt.
+    replaces held locks. So what a lock guards must be valid at every moment, even in the middle of the work.
     """
 
     def __init__(self) -> None:

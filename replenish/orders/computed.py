@@ -8,7 +8,7 @@ from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose, UI
 
 STREAM = "computed-v1"
 
-# Up to this size a permutation is exactly uniform: it sorts random words, and several rounds share one key.
+# Up to this size a permutation is exactly uniform, made by sorting random words, and several rounds share one key.
 SORTED_UP_TO = 4096
 _ROUNDS = 6
 _KEYS = 2 * _ROUNDS

@@ -145,7 +145,7 @@ class RandomReshuffling(EpochOrder):
         self.computed = checks.boolean("computed", computed)
 
     def _arguments(self) -> dict[str, Any]:
-        # Configs and states that were saved before this argument existed do not have it.
+        # Configs and states from before this argument existed do not have it, so False is left out.
         arguments = super()._arguments()
         return arguments if self.computed else {name: arguments[name] for name in arguments if name != "computed"}
 

@@ -67,7 +67,7 @@ class LengthGrouped(EpochOrder):
             rows[:] = np.take_along_axis(rows, by_length, axis=1)
         if self.shuffle_batches:
             return self._shuffled(samples, words)
-        longest = int(self.lengths[samples].argmax())  # the first of its window
+        longest = int(self.lengths[samples].argmax())  # the first sample of its window
         samples[[0, longest]] = samples[[longest, 0]]
         return samples
 

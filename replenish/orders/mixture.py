@@ -18,7 +18,7 @@ from replenish.orders.visits import counts_before, earlier_in
 
 STREAM = "mixture-v1"
 
-# At least so many draws per source in a block, on average: each source costs some microseconds per block.
+# The least average number of draws per source in a block: each source costs some microseconds per block.
 DRAWS_PER_SOURCE = 64
 
 Weights = tuple[float, ...] | None
@@ -98,7 +98,7 @@ class Mixture(CursorOrder):
         return _schedule(stages, weights, step) == _schedule(self.stages, self.weights, step)
 
     def locate(self, indices: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
-        """Return (sources, indices within them) of indices of this order.
+        """Return (sources, indices within the sources) for indices of this order.
 
         Example:
             >>> [part.tolist() for part in Mixture([10, 20], None, 2).locate([9, 10, 29])]

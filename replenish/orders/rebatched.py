@@ -199,7 +199,7 @@ class _FittedCursor(Cursor):
 
     def _fit(self, batch: Int64Array, begin: int, size: int) -> Int64Array:
         """Return the last batch of an epoch that begins at the order's step `begin`, cut or filled up to `size`."""
-        batch = batch[:size].copy()  # before the cursor moves
+        batch = batch[:size].copy()  # a copy, since the cursor may move
         if len(batch) < size:
             first, rows = self._inner.rows_at(begin)
             batch = np.concatenate([batch, np.resize(rows[begin - first], size - len(batch))])

@@ -20,7 +20,7 @@ from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose
 from replenish.orders.arrangement import permutation
 from replenish.orders.cursor import digest
 
-# Up to this size a shuffled sequence is a uniform permutation, which sorts random words. Above, it is computed.
+# Up to this size a shuffled sequence is a uniform permutation, made by sorting random words. Above, it is computed.
 SORTED_UP_TO = 4096
 # Up to this size a computed permutation is kept as a table of 32-bit integers.
 TABLE_UP_TO = 2**22
@@ -60,9 +60,9 @@ class IdentitySequence:
 class ShuffledSequence:
     """A fixed permutation of range(length), drawn from the seed.
 
-    Up to `SORTED_UP_TO` it is exactly uniform: it sorts random words. Above, it is a keyed bijection, computed rather
-    than stored, so that a first batch needs no pass over the data. A position is written as (high, low), low
-    in [0, 2**bits) and high in [0, rows), with rows * 2**bits just over the length. Six rounds alternately look up one
+    Up to `SORTED_UP_TO` it is exactly uniform, made by sorting random words. Above, it is a keyed bijection, computed
+    rather than stored, so that a first batch needs no pass over the data. A position is written as (high, low), low in
+    [0, 2**bits) and high in [0, rows), with rows * 2**bits just over the length. Six rounds alternately look up one
     half in a table of independent random numbers and add the result to the other half: an unbalanced Feistel network
     over random functions. A result outside the range is permuted again. Each round can be undone, so the whole is a
     bijection.

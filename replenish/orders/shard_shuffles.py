@@ -69,7 +69,7 @@ class BlockShuffle(EpochOrder):
         return [length for length in np.diff(ends, prepend=0).tolist() if length]
 
 
-_GRID = 20  # bits: places are compared in parts of 2**-20
+_GRID = 20  # bits: places are compared in units of 2**-20
 
 
 class Jitter(EpochOrder):
@@ -113,7 +113,7 @@ class Jitter(EpochOrder):
         samples, sizes = self._shards.in_random_order(words)
         shuffle_stretches(words, samples, sizes.tolist())
         least, longest = 3 * self.window // 4, 5 * self.window // 4
-        reach = np.maximum(least + words.below(longest - least + 1, len(sizes)) - sizes, 0) << (_GRID - 1)  # its half
+        reach = np.maximum(least + words.below(longest - least + 1, len(sizes)) - sizes, 0) << (_GRID - 1)  # half
         before = (np.cumsum(sizes) - sizes) << _GRID
         after = (self.num_samples - np.cumsum(sizes)) << _GRID
         lowest, highest = -np.minimum(reach, before), np.minimum(reach, after)

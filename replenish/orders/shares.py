@@ -14,7 +14,7 @@ from replenish.orders.computed import ComputedPermutations, Rounds
 from replenish.orders.cursor import CursorOrder, SampleReader
 from replenish.orders.epochs import RandomReshuffling
 
-_UNIT = 2**32  # shares that are not whole numbers are rounded to parts of this
+_UNIT = 2**32  # shares that are not whole numbers are scaled to about this sum, and rounded
 
 
 def whole_shares(weights: npt.NDArray[np.float64]) -> list[int]:

@@ -61,7 +61,7 @@ class Stratified(CursorOrder):
         _, classes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
         self.weights, shares = _shares(weights, sizes)
         self._quotas = Quotas(shares, self.batch_size, self.seed)
-        # The samples of each class, the classes after each other.
+        # One array of samples per class.
         by_class = stable_order(classes, len(sizes))
         self._members = np.split(by_class, np.cumsum(sizes)[:-1])
 

@@ -275,7 +275,7 @@ def fejer(frequencies: Floats, steps: int) -> Floats:
 def dirichlet(angles: Floats, count: int) -> Floats:
     """Return sin(count * angle) / sin(angle), with its limits at the multiples of pi."""
     sine = np.sin(angles)
-    near = np.abs(sine) < 1e-9  # there the limit is right to (count * 1e-9)^2, and the quotient is not
+    near = np.abs(sine) < 1e-9  # there the limit is exact to (count * 1e-9)^2, but the quotient is not
     limit = count * np.where(np.cos(angles) < 0, (-1.0) ** (count - 1), 1.0)
     return np.where(near, limit, np.sin(count * angles) / np.where(near, 1.0, sine))
 

@@ -28,7 +28,7 @@ from replenish.draws import Int64Array
 
 Place = ArrayLike | None
 
-_CHUNK = 2**18  # samples at a time where all N are summed, so that memory does not grow with N
+_CHUNK = 2**18  # samples per piece of a sum over all N, so that memory does not grow with N
 _NEVER = -1000.0  # stands for log 0: exp(-1000) is exactly 0, yet 0 * -1000 is 0 where 0 * -inf is nan
 _NEGLIGIBLE = math.log(1e-18)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)

@@ -13,7 +13,7 @@ from replenish.checks import Floats
 from replenish.theory.noise_laws import EpochNoise, EpochsNoise, LineNoise, Lines, NoiseLaw, dirichlet, harmonics_sum
 
 MAX_LINES = 2**25  # a sequence has N/2 of them where B and N have no common factor
-_RESONANCE = 1e-5  # how near, in parts, two decays are taken as equal
+_RESONANCE = 1e-5  # decays that are relatively closer than this are taken as equal
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import NoLawError, noise_law
 
 _DOUBLE_POLE = 1e-4  # poles that are relatively closer than this are treated as this far apart
-_MOST_NUMBERS = 2**23  # of all columns, one of N numbers per class; of more classes, only some are examined
+_MOST_NUMBERS = 2**23  # in all columns, one of N numbers per class; of more classes, only some are examined
 
 
 def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0, *, values: ArrayLike | None = None) -> Floats:
@@ -261,7 +261,7 @@ def _variance_ratio(law: NoiseLaw, step: float, momentum: float) -> float:
         large, small = middle + apart, middle - apart
     else:
         large = middle + apart
-        small = step / large  # exact also where it is tiny
+        small = step / large  # exact even if it is tiny
     fall = step / (1 + momentum)
     weight = (large - fall) / (large - small)
     total = weight * law.covariance_sum(small) + (1 - weight) * law.covariance_sum(large)
