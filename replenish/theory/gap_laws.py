@@ -79,7 +79,8 @@ def epoch_gaps(num_samples: int, batch_size: int, steps: int, effective_epoch: f
     """Return the law of independent permutations, of which `steps` batches are used each.
 
     A gap runs from a place in one epoch to an independent place in the next. If epochs leave out samples, a gap may
-    pass any number of epochs without the sample. `effective_epoch` is the length of an effective epoch in steps; None means N/B.
+    pass any number of epochs without the sample. `effective_epoch` is the length of an effective epoch in steps, N/B by
+    default.
     """
     sizes = np.full(steps, batch_size)
     sizes[-1] = min(batch_size, num_samples - (steps - 1) * batch_size)
