@@ -179,7 +179,7 @@ class Mixture(CursorOrder):
 
 
 def mixture_in(order: object) -> Mixture | None:
-    """Return the order if it is a mixture, or the mixture inside it (inside a `Skipping`, for example), or None."""
+    """Return the order if it is a mixture, or the mixture inside it (as in `Skipping`), or None."""
     while not isinstance(order, Mixture):
         order = getattr(order, "order", None)
         if order is None:

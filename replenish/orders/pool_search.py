@@ -74,7 +74,7 @@ class SearchGroup:
     size, rank = 1, 0
 
     def join(self, positions: IntegerArray) -> None:
-        """Set each entry to the one of the highest rank whose entry is not -1."""
+        """Set each entry of `positions` to its value in the highest rank where it is not -1."""
 
     def gather(self, hits: list[Hit]) -> list[Hit]:
         """Return the hits of all processes."""

@@ -20,7 +20,7 @@ _SHARED = ("num_samples", "batch_size", "seed")
 
 @dataclass(frozen=True)
 class OrderEntry:
-    """One order of the list.
+    """An entry of `ORDERS`.
 
     Attributes:
         order_class: The class.

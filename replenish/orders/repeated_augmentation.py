@@ -10,7 +10,7 @@ from replenish.orders.epochs import EpochOrder
 
 
 class RepeatedAugmentation(EpochOrder):
-    """Every epoch goes through the head of a new permutation, and draws each sample `repeats` times for augmentation.
+    """Every epoch goes through the head of a new permutation, and draws each sample `repeats` times, for augmentation.
 
     Hoffer et al., "Augment your batch" (2020), and Berman et al., "MultiGrain" (2019), as in DeiT's `RASampler` and
     torchvision's reference scripts. An epoch has num_samples draws like any other, so it has only one in `repeats`

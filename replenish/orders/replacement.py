@@ -140,7 +140,7 @@ class WeightedDraws(IndependentOrder):
 
     @kept_property
     def _tables(self) -> tuple[Int64Array, int, Int64Array]:
-        """(ends of the stretches, log2 of the distance between guide posts, stretch of each guide post)."""
+        """The ends of the stretches, log2 of the distance between guide posts, and the stretch of each guide post."""
         ends = np.cumsum(on_a_line(self.weights))
         shift = max(0, 61 - (self.num_samples - 1).bit_length())
         posts = np.arange((int(ends[-1]) >> shift) + 1) << shift

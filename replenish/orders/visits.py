@@ -113,7 +113,7 @@ def earlier_in(batch: Int64Array) -> Int64Array:
 
 
 def steps_of(order: Order, sample: int, start: int = 0, stop: int | None = None) -> Int64Array:
-    """Return the steps from `start` to `stop` whose batch has a sample.
+    """Return the steps from `start` to `stop` whose batch has `sample`.
 
     Every step from `start` to `stop` is drawn, at some tens of nanoseconds per sample.
 

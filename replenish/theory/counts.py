@@ -52,7 +52,7 @@ def configurations_with_replacement(num_samples: int, batch_size: int, epochs: i
 
 
 def configurations_conventional(num_samples: int, batch_size: int, epochs: int = 1) -> int:
-    """Count the multisets that independent draws can draw in as many steps: n_E * n_B * C(N+B-1, B) (section 2)."""
+    """Count the multisets that independent draws can give in as many steps: n_E * n_B * C(N+B-1, B) (section 2)."""
     n, b, steps = _training(num_samples, batch_size, epochs)
     return steps * math.comb(n + b - 1, b)
 
