@@ -131,7 +131,7 @@ class CursorOrder(ABC):
         return _rows_of(self.blocks(start, stop))  # a wrong argument raises here, not at the first batch
 
     def visits(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before, exactly.
+        """Return how often the sample at each place of the batch of `step` was drawn before, exactly.
 
         A sample that the batch holds twice is visited twice. Consecutive steps cost O(batch_size) each. Any other step
         costs as much as `counts_before`, or nothing if every epoch has every sample once.

@@ -57,7 +57,7 @@ class EpochOrder(CursorOrder):
         return _EpochCursor(self)
 
     def visits(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before: once per epoch."""
+        """Return how often the sample at each place of the batch of `step` was drawn before: once per epoch."""
         if not self.has_every_sample_once:
             return super().visits(step)
         epoch, place = divmod(checks.step(step), self.steps_per_epoch)
@@ -150,7 +150,7 @@ class RandomReshuffling(EpochOrder):
         return arguments if self.computed else {name: arguments[name] for name in arguments if name != "computed"}
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely, including the stream of random numbers."""
+        """Return plain ints and strings that identify the order completely, including the stream of random numbers."""
         named = super().config()
         return {**named, "stream": computing.STREAM} if self.computed else named
 

@@ -73,7 +73,7 @@ class Mixture(CursorOrder):
         self._ends = np.cumsum(self.sizes)
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; lists and orders are JSON."""
+        """Return plain ints and strings that identify the order completely; lists and orders are JSON."""
         orders = None if self.orders is None else [None if each is None else each.config() for each in self.orders]
         return {
             "order": "Mixture",
@@ -137,7 +137,7 @@ class Mixture(CursorOrder):
         return Quotas(whole_shares(np.array(self.sizes if weights is None else weights, float)), batch_size, self.seed)
 
     def visits(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before."""
+        """Return how often the sample at each place of the batch of `step` was drawn before."""
         if self.orders is not None:
             return super().visits(step)
         sources, _ = self.locate(self.batch(step))

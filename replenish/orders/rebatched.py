@@ -64,7 +64,7 @@ class Rebatched(CursorOrder):
         return self.order.effective_epoch(step - later) + later / self.steps_per_epoch
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; the original order is JSON in `of`."""
+        """Return plain ints and strings that identify the order completely; the original order is JSON in `of`."""
         inner = self.order.config()
         return {
             "order": "Rebatched",
@@ -170,7 +170,7 @@ class FittedOrder(CursorOrder):
     _shaped_by_its_batches = "the loader that it is fitted to has its own batches"
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely."""
+        """Return plain ints and strings that identify the order completely."""
         return {**self.order.config(), "steps": self.steps, "loader_last_batch_size": self.last_batch_size}
 
     def cursor(self) -> Cursor:

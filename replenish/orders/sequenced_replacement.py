@@ -73,7 +73,7 @@ class SequencedReplacement(CursorOrder):
             )
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; an array is replaced by its SHA-256."""
+        """Return plain ints and strings that identify the order completely; an array is replaced by its SHA-256."""
         return {**super().config(), "sequence_length": self._sequence.length}
 
     @property

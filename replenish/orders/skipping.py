@@ -77,7 +77,7 @@ class Skipping(CursorOrder):
         return self.order._shaped_by_its_batches
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; the original order is JSON in `of`."""
+        """Return plain ints and strings that identify the order completely; the original order is JSON in `of`."""
         inner = self.order.config()
         return {
             "order": "Skipping",

@@ -66,7 +66,7 @@ class Stratified(CursorOrder):
         self._members = np.split(by_class, np.cumsum(sizes)[:-1])
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; arrays are replaced by their SHA-256."""
+        """Return plain ints and strings that identify the order completely; arrays are replaced by their SHA-256."""
         named = super().config()
         return {**named, "weights": "sizes"} if self.weights is None else named
 

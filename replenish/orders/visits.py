@@ -87,7 +87,7 @@ class Visits:
         self._counted: tuple[int, Int64Array] | None = None
 
     def at(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before."""
+        """Return how often the sample at each place of the batch of `step` was drawn before."""
         step = checks.step(step)
         with self._lock.lock:
             counted, self._counted = self._counted, None

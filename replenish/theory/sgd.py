@@ -101,7 +101,7 @@ differs between classes, not 0.50: take sequence="shuffled"
 
 
 def equivalent_learning_rate(order: Order, other: Order, kappa: float, momentum: float = 0.0) -> float:
-    """Return the factor by which to multiply `order`'s learning rate for the variance of `other`.
+    """Return the factor for `order`'s learning rate that gives it the variance of `other`.
 
     Example:
         >>> from replenish import RandomReshuffling, SequencedReplacement
@@ -182,7 +182,7 @@ def when_orders_differ(
     *,
     noticeable: float = 0.05,
 ) -> OrdersDiffer:
-    """Return at which curvatures the order of the data can matter to a training, and by how much at most.
+    """Find the curvatures at which the order of the data can matter to a training, and by how much at most.
 
     It compares reshuffling with SRS with a pool of N slots. A direction of curvature h has kappa = eta/(1 - beta) N/B
     (h + weight decay). In sharp directions, at large kappa, all orders are alike.
