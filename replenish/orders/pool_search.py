@@ -238,7 +238,7 @@ def _submit(pool: ThreadPoolExecutor, function: Callable[..., Result], *argument
 def _replayed(
     draws: DistinctDraws, refill: Refill, start: int, stop: int, dtype: type[np.signedinteger[Any]]
 ) -> IntegerArray:
-    """Return the last refill of each slot in blocks `start` to `stop`, or -1. Threads draw; the calling thread writes."""
+    """Return the last refill of each slot in blocks `start` to `stop`, or -1. Threads draw; this thread writes."""
     threads = processors()
     own = [copy.deepcopy(draws) for _ in range(threads)]
     positions = np.full(draws.num_slots, -1, dtype=dtype)
