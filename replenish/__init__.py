@@ -1,6 +1,6 @@
 """Sequenced-replacement sampling (SRS) for deep learning.
 
-Importing this package needs numpy alone, and that when a name is first used: `replenish --help` waits for nothing.
+It needs only numpy, and imports it when a name is first used, so that `replenish --help` starts fast.
 The PyTorch adapters are in `replenish.torch`.
 """
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from replenish.orders import WeightedDraws as WeightedDraws
     from replenish.orders import weighted_sequence as weighted_sequence
 else:
-    _ROOMS = ("diagnostics", "orders", "stream", "theory")
+    _MODULES = ("diagnostics", "orders", "stream", "theory")
     _ORDERS = """
         BallsInBins BatchedReplacement BlockReshuffling BlockShuffle FlipFlop IndependentDraws Jitter LengthGrouped
         Mixture Order PairedReversal PoissonDraws RandomReshuffling RepeatedAugmentation SequencedReplacement
         ShuffleBuffer ShuffleOnce Skipping Stratified WeightedDraws weighted_sequence
     """
     __getattr__, __dir__, __all__ = _attributes(
-        __name__, {"audit": "auditing", **{room: room for room in _ROOMS}, **dict.fromkeys(_ORDERS.split(), "orders")}
+        __name__, {"audit": "auditing", **{name: name for name in _MODULES}, **dict.fromkeys(_ORDERS.split(), "orders")}
     )

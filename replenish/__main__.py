@@ -1,4 +1,4 @@
-"""`python -m replenish`: the command, for where a module is wanted: `torchrun -m replenish exec ...`."""
+"""The command as a module: `python -m replenish`, or `torchrun -m replenish exec ...`."""
 
 from replenish.cli import main
 

@@ -1,4 +1,4 @@
-"""Checks of arguments, one sentence each: the argument's name, the value received, what to do."""
+"""Checks of arguments. An error is one sentence: the argument's name, the value received, what to do."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Steps are keyed into a 64-bit word and multiplied as Python ints; 2**62 leaves room for `step + 1`.
+# A step becomes part of a 64-bit key; 2**62 leaves room for `step + 1`.
 MAX_STEP = 2**62
 # Seeds must fit a signed 64-bit integer, so that they survive JSON readers and torch tensors.
 MAX_SEED = 2**63 - 1
-# Up to here a float holds every integer.
+# A float holds every integer up to here.
 MAX_SIZE = 2**53
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ def integer(name: str, value: object, *, minimum: int, maximum: int | None = Non
     Bools and floats with an integral value are rejected: both are usually mistakes.
     """
     if type(value) is not int:
-        # torch's bools, and numpy's in some versions, have __index__; so has an array of one entry.
+        # torch's bools, numpy's bools in some versions and arrays of one entry have __index__ too.
         is_bool = isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
         try:
             if is_bool or getattr(value, "ndim", 0) != 0:
@@ -78,7 +78,7 @@ def one_per_sample(name: str, values: npt.ArrayLike, num_samples: int) -> npt.ND
 
 
 def whole_numbers(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.int64]:
-    """Return `values` as 64-bit integers, one per sample and none negative, in a read-only copy."""
+    """Return `values`, one non-negative integer per sample, as a read-only int64 copy, or raise."""
     found = one_per_sample(name, values, num_samples)
     if found.dtype.kind not in "iu":
         raise TypeError(f"{name} should be integers, but got an array of dtype {found.dtype}")
@@ -88,14 +88,14 @@ def whole_numbers(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDA
 
 
 def weights(name: str, values: npt.ArrayLike, num_samples: int) -> npt.NDArray[np.float64]:
-    """Return `values` as floats, one per sample: finite, none negative, not all zero."""
+    """Return `values`, one weight per sample, as a read-only float64 copy; see `check_weights`."""
     found = one_per_sample(name, values, num_samples)
     check_weights(name, found)
     return read_only(found.astype(np.float64))
 
 
 def check_weights(name: str, values: npt.NDArray[Any]) -> None:
-    """Raise unless the entries can be weights: real and finite, none negative, not all zero."""
+    """Raise unless the entries can be weights: real, finite, not negative and not all zero."""
     if values.dtype.kind not in "iuf":
         raise TypeError(f"{name} should be real numbers, but got an array of dtype {values.dtype}")
     if not np.isfinite(values).all() or (values < 0).any():
@@ -106,7 +106,7 @@ def check_weights(name: str, values: npt.NDArray[Any]) -> None:
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the array itself, which cannot be written to any more."""
+    """Make the array read-only, and return it."""
     array.flags.writeable = False
     return array
 
@@ -136,7 +136,7 @@ def dataset(num_samples: int, batch_size: int) -> tuple[int, int]:
 
 
 def integers(name: str, value: npt.ArrayLike, minimum: int, maximum: int) -> npt.NDArray[np.int64]:
-    """Return an integer or an array of integers as an array, or raise."""
+    """Return an integer, or several, from `minimum` to `maximum` as an int64 array, or raise."""
     if not isinstance(value, (np.ndarray, list, tuple, range)):
         return np.array(integer(name, value, minimum=minimum, maximum=maximum), dtype=np.int64)
     found = array(name, value)
@@ -148,7 +148,7 @@ def integers(name: str, value: npt.ArrayLike, minimum: int, maximum: int) -> npt
 
 
 def real(name: str, value: object, *, most: float = math.inf, positive: bool = False) -> float:
-    """Return a finite real number, at least 0 and at most `most`, as a float, or raise."""
+    """Return a finite real number from 0 (above 0 if `positive`) to `most` as a float, or raise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name} should be a real number, but got {value!r} of type {type(value).__name__}")
     try:
@@ -171,6 +171,6 @@ def reals(name: str, value: npt.ArrayLike, *, most: float = math.inf, positive: 
     if found.size and found.dtype.kind not in "iuf":
         raise TypeError(f"{name} should hold real numbers, but got an array of {found.dtype}")
     found = found.astype(np.float64)
-    for extreme in [found.min(), found.max()] if found.size else []:  # nan is both
+    for extreme in [found.min(), found.max()] if found.size else []:  # if there is a nan, it is both
         real(f"each {name}" if found.ndim else name, extreme, most=most, positive=positive)
     return found

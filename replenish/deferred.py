@@ -1,4 +1,4 @@
-"""Names of a package that are imported when first used, so that a command's help does not wait for a library."""
+"""Import the names of a package when they are first used, so that a command's help does not wait for a library."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def attributes(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` (PEP 562) and `__all__`.
 
-    `homes` maps each name to the module within the package that has it; a module maps to itself. Hide them from type
-    checkers, which accept every name of a package with `__getattr__`.
+    `homes` maps each name to the module within the package that has it; a module maps to itself. Hide the three from
+    type checkers, which otherwise accept any name of the package.
 
     Example:
         >>> get, names, exported = attributes("replenish", {"theory": "theory", "FlipFlop": "orders"})
@@ -27,7 +27,7 @@ def attributes(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = importlib.import_module(f"{package}.{homes[name]}")
         value = home if homes[name] == name else getattr(home, name)
-        setattr(sys.modules[package], name, value)  # the next use does not come here
+        setattr(sys.modules[package], name, value)  # later uses find it without this function
         return value
 
     def names() -> list[str]:

@@ -2,10 +2,10 @@
 
 Everything random in the library comes from here. The raw words are those of numpy's Philox *bit* generator, whose
 stream numpy guarantees; nothing uses `numpy.random.Generator`, whose methods may change. Philox's key holds the seed
-and the index (a block of steps, an epoch), and the top word of its counter the purpose: no two (seed, purpose, index)
-share a word, and seed 0 at index 1 has nothing to do with seed 1 at index 0.
+and the index (of a block of steps, of an epoch), and the top word of its counter holds the purpose. So no two (seed,
+purpose, index) share a word, and seed 0 at index 1 is unrelated to seed 1 at index 0.
 
-The draws are frozen: a change of any of them needs a new `STREAM` name.
+The draws are frozen: changing any of them needs a new `STREAM` name.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ STREAM = "v1"
 # About how many draws share one key. Large enough to hide the cost of a key, small enough for the cache.
 DRAWS_PER_BLOCK = 16384
 
-# Memory for up to this many products is kept: 1.5 MB.
+# `KeyedWords` keeps memory for up to this many products: 1.5 MB.
 _KEPT_PRODUCTS = 2**17
-# `CollisionTable` serves from this range and this length of a row: smaller rows are sorted as fast.
+# `CollisionTable` is used from this range and this length of a row on: sorting smaller rows is as fast.
 _LEAST_RANGE, _LEAST_ROW = 2**20, 2**12
-# It serves up to this many values: more would need a table larger than the caches.
+# It is used up to this many values: more would need a table larger than the caches.
 _MOST_VALUES = 2**18
 _HALF = np.uint64(32)
 _LOW_HALF = np.uint64(2**32 - 1)
@@ -50,15 +50,15 @@ class Purpose(enum.IntEnum):
     POISSON = 5  # how many samples a step of Poisson sampling has, and which
     BINS = 6  # which batch of an epoch a sample falls into
     WEIGHTED = 10  # draws in proportion to weights
-    STRATA = 11  # where the classes of a stratified batch stand in it
+    STRATA = 11  # the places of the classes in a stratified batch
     COMPUTED = 13  # the keys of a computed permutation: stream "computed-v1"
-    MIXTURE = 14  # where the sources of a mixture stand in a batch
-    DRAIN = 64  # the order in which the last items of a stream come
-    DERIVED_SEED = 65  # seeds made of a seed: of a divided stream's parts, of weights, of dropout
+    MIXTURE = 14  # the places of the sources in a mixture's batch
+    DRAIN = 64  # the order of the last items of a stream
+    DERIVED_SEED = 65  # seeds derived from a seed: for parts of a stream, weights, dropout
 
 
 class KeyedWords:
-    """Random words under a key that can be moved: `at(index)` starts the words of that index anew."""
+    """Random words of one seed and purpose; `at(index)` moves to the first word of an index."""
 
     def __init__(self, seed: int, purpose: int) -> None:
         self._seed, self._purpose = seed, purpose
@@ -72,12 +72,12 @@ class KeyedWords:
         # Setting the state of one generator is eight times cheaper than building another.
         self._state = self._generator.state
         self._key = self._state["state"]["key"]
-        # Where `below` multiplies: allocating it at every call would cost more than the multiplication.
+        # Memory in which `below` multiplies: allocating it at every call would cost more than multiplying.
         self._products = np.empty(0, dtype=np.uint64)
         self._low_halves = np.empty(0, dtype=np.uint32)
 
     def at(self, index: int) -> KeyedWords:
-        """Go to the first word of `index`."""
+        """Move to the first word of `index`, and return self."""
         if self._process != os.getpid():
             self._make_generator()  # a fork may have copied numpy's lock while another thread held it
         self._key[1] = index
@@ -91,10 +91,11 @@ class KeyedWords:
     def below(self, bound: int, count: int) -> Int64Array:
         """Return the next `count` integers, independent and exactly uniform on [0, bound).
 
-        Up to 2**32 each word gives two integers by Lemire's multiplication: the high half of `half_word * bound`, where
-        those whose low half is under 2**32 mod bound are rejected, so that every value keeps the same number of half
-        words. The low halves of all words come first, then the high ones. Above 2**32, the top bits of a word are taken
-        and values outside the range rejected. Rejected values are drawn again from the words that follow.
+        Up to 2**32, each word gives two integers by Lemire's multiplication: an integer is the high half of
+        `half_word * bound`. It is rejected if the low half is under 2**32 mod bound, so that every value keeps the same
+        number of half words. The low halves of all words come first, then the high ones. Above 2**32, an integer is the
+        top bits of a word, and is rejected if it is outside the range. Rejected integers are drawn again from the words
+        that follow.
         """
         if bound <= 2**32:
             words = self.words((count + 1) // 2)
@@ -114,32 +115,8 @@ class KeyedWords:
             values[again] = self.below(bound, again.size)
         return values
 
-    def below_within(self, bound: int, count: int, start: int, stop: int) -> Int64Array | None:
-        """Return entries `start` to `stop` of what `below(bound, count)` returns, drawing little more than these.
-
-        None means that one of them is rejected. What replaces it depends on the entries before, so draw all.
-        """
-        if bound <= 2**32:
-            half = (count + 1) // 2
-            low = self._words_between(start, min(stop, half)) & _LOW_HALF
-            high = self._words_between(max(start, half) - half, stop - half) >> _HALF
-            products = np.concatenate([low, high]) * np.uint64(bound)
-            values, rejected = products >> _HALF, (products & _LOW_HALF) < np.uint64(2**32 % bound)
-        else:
-            values = self._words_between(start, stop) >> np.uint64(64 - (bound - 1).bit_length())
-            rejected = values >= np.uint64(bound)
-        return None if rejected.any() else values.view(np.int64)
-
-    def _words_between(self, start: int, stop: int) -> UInt64Array:
-        """Return words `start` to `stop` of the current index, and stay at its first word."""
-        self._generator.state = self._state
-        self._generator.advance(start // 4)  # words come in fours
-        words = self.words(max(0, stop - start) + start % 4)[start % 4 :]
-        self._generator.state = self._state
-        return words
-
     def _scratch(self, size: int) -> tuple[UInt64Array, npt.NDArray[np.uint32]]:
-        """Return memory for `size` products and their low halves; small memory is kept."""
+        """Return memory for `size` products and their low halves; keep it for the next call if it is small."""
         if size <= len(self._products):
             return self._products[:size], self._low_halves[:size]
         products, low_halves = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint32)
@@ -148,7 +125,7 @@ class KeyedWords:
         return products, low_halves
 
     def permutations(self, count: int, size: int) -> Int64Array:
-        """Return `count` permutations of range(size), one a row, independent and exactly uniform.
+        """Return `count` permutations of range(size), one per row, independent and exactly uniform.
 
         A row is the order that sorts `size` random words. Rows with two equal words would favour some orders, so they
         are drawn again: by symmetry every order is then equally likely.
@@ -163,11 +140,11 @@ class KeyedWords:
 
 
 def derived_seed(seed: int, *words: int | str) -> int:
-    """Return the seed of the part of a run that `words` name: the only way in which a seed becomes another.
+    """Return a new seed for the part of a run that `words` name. The library derives seeds in no other way.
 
-    A word is an int in [0, 2**63) or a string, which counts as 63 bits of its SHA-256 with the top bit set, so that no
-    string equals an int. Each word in turn leads from a seed to the first raw word of its own key, so that different
-    seeds and different words have nothing to do with each other, and the order of the words matters.
+    A word is an int in [0, 2**63) or a string. A string counts as 63 bits of its SHA-256 with the top bit set, so that
+    it never equals an int. For each word, the next seed comes from the first random word under the key (seed, word). So
+    different seeds or words give unrelated seeds, and the order of the words matters.
 
     Example:
         >>> derived_seed(7, "augmentation", 3) == derived_seed(derived_seed(7, "augmentation"), 3)
@@ -185,11 +162,10 @@ def derived_seed(seed: int, *words: int | str) -> int:
 class DistinctDraws:
     """`batch_size` distinct slots of `num_slots` for every step, exactly uniform, a block of steps at once.
 
-    Up to half of the slots, a step's slots are drawn independently; one that equals an earlier slot of its step is
-    drawn again until it equals none. The procedure looks only at which entries are equal, so renaming the slots of a
-    step renames its result: all ordered choices of distinct slots are equally likely. Above one half, the step takes
-    the head of a random permutation of all slots, so that a batch near the size of the pool costs no more than sorting
-    it.
+    If a batch is at most half of the slots, each of its slots is drawn independently, and drawn again as long as it
+    equals an earlier one of the step. The procedure depends only on which entries are equal, so renaming the slots
+    renames the result: all ordered choices of distinct slots are equally likely. A larger batch is the head of a random
+    permutation of all slots, so that it costs no more than sorting them.
 
     Example:
         >>> DistinctDraws(num_slots=5, batch_size=2, seed=0).block(0).shape
@@ -201,19 +177,19 @@ class DistinctDraws:
         self.batch_size = batch_size
         self.steps_per_block = steps_per_block(num_slots, batch_size)
         self._words = KeyedWords(seed, Purpose.SLOTS)
-        # (step, slot, place in the batch) as one integer, to be sorted together and looked up.
+        # (step, slot, place in the batch) is packed into one integer, for sorting and looking up.
         self._place_bits = (batch_size - 1).bit_length()
         self._step_shift = self._place_bits + (num_slots - 1).bit_length()
         bits = self._step_shift + (self.steps_per_block - 1).bit_length()
         self._packed: type[np.unsignedinteger[Any]] = np.uint32 if bits <= 32 else np.uint64
         steps = np.arange(self.steps_per_block) << self._step_shift
         self._steps_and_places = (steps[:, np.newaxis] + np.arange(batch_size)).astype(self._packed)
-        # About K B / 2M of a block's K draws repeat a slot of their step. Twice as many spare ones are drawn together
-        # with the block, which costs less than drawing them when their number is known.
+        # About K B / 2M of a block's K draws repeat a slot of their step. Twice as many spare draws are made together
+        # with the block, which costs less than making them once their number is known.
         self._spare = 16 + self.steps_per_block * batch_size * batch_size // num_slots
         size = self.steps_per_block * batch_size
         self._collisions = (
-            CollisionTable(num_slots, size) if CollisionTable.serves(num_slots, batch_size, size) else None
+            CollisionTable(num_slots, size) if CollisionTable.is_faster(num_slots, batch_size, size) else None
         )
 
     def block(self, index: int) -> Int64Array:
@@ -227,28 +203,28 @@ class DistinctDraws:
         return slots.reshape(self.steps_per_block, self.batch_size)
 
     def as_drawn(self, index: int) -> tuple[Int64Array, Int64Array]:
-        """Return (slots, spare), up to half of the slots: a block with its repeats, and what replaces them.
+        """Return (slots, spare): a block with its repeats, and the draws that replace these.
 
-        For a caller that finds the repeats of a step by cheaper means than sorting.
+        Only for batches of at most half of the slots. `pool_search` finds the few repeats that matter without sorting.
         """
         size = self.steps_per_block * self.batch_size
         slots, spare = np.split(self._words.at(index).below(self.num_slots, size + self._spare), [size])
         return slots, spare
 
     def next_words(self) -> UInt64Array:
-        """Return the words from which `block` draws once `spare` is used up, and more; call it after `as_drawn`."""
+        """Return the words that `block` uses after `spare`, and some more; call it right after `as_drawn`."""
         return self._words.words(2 * self._spare + 64)
 
     @property
     def num_after_draws(self) -> int:
-        """The number of draws that `spare` and `next_words()` make."""
+        """The number of draws in `spare` and `next_words()` together."""
         return self._spare + 2 * (2 * self._spare + 64)
 
     def words_of(self, index: int) -> UInt64Array:
-        """Return the words of block `index`, up to 2**32 slots: all that it uses, and some more.
+        """Return all words that block `index` uses, and some more, for at most 2**32 slots.
 
-        A rejected half word is drawn again, and so are repeats beyond the spare draws. Thirteen standard deviations
-        more than usual are taken: fewer than one block in 10**30 uses more.
+        Rejected half words are drawn again, and so are repeats beyond the spare draws. The margin for these is thirteen
+        standard deviations: fewer than one block in 10**30 uses more.
         """
         rejected = (2**32 % self.num_slots) / 2**32
         values = self.steps_per_block * self.batch_size + 2 * self._spare + 100
@@ -258,27 +234,27 @@ class DistinctDraws:
     def _draw_repeats_again(self, slots: Int64Array, spare: Int64Array) -> None:
         """Replace every entry that equals an earlier one of its step by a slot that the step does not have."""
         taken = self._sorted(slots) if self._collisions is None else None
-        wanting = self._repeats(slots, taken)
-        given = np.empty(0, dtype=self._packed)
+        repeats = self._repeats(slots, taken)
+        assigned = np.empty(0, dtype=self._packed)
         places, values = [], []
-        while wanting.size:
-            if spare.size < wanting.size:
-                spare = np.concatenate([spare, self._words.below(self.num_slots, wanting.size + self._spare)])
-            drawn, spare = spare[: wanting.size], spare[wanting.size :]
-            steps = wanting // self.batch_size
+        while repeats.size:
+            if spare.size < repeats.size:
+                spare = np.concatenate([spare, self._words.below(self.num_slots, repeats.size + self._spare)])
+            drawn, spare = spare[: repeats.size], spare[repeats.size :]
+            steps = repeats // self.batch_size
             keys = ((steps << self._step_shift) + (drawn << self._place_bits)).astype(self._packed)
             if taken is not None:
-                is_drawn = self._found(keys, taken)
+                is_drawn = self._are_in(taken, keys)
             else:
                 assert self._collisions is not None
                 is_drawn = self._collisions.are_among(drawn, steps, slots.reshape(-1, self.batch_size))
-            free = ~(_repeated(keys) | is_drawn | self._found(keys, given))
-            places.append(wanting[free])
+            free = ~(_repeated(keys) | is_drawn | self._are_in(assigned, keys))
+            places.append(repeats[free])
             values.append(drawn[free])
-            wanting = wanting[~free]
-            if wanting.size:
-                given = np.concatenate([given, keys[free]])
-                given.sort()
+            repeats = repeats[~free]
+            if repeats.size:
+                assigned = np.concatenate([assigned, keys[free]])
+                assigned.sort()
         if places:
             slots[np.concatenate(places)] = np.concatenate(values)
 
@@ -291,16 +267,16 @@ class DistinctDraws:
         return packed.ravel()  # sorted as a whole, since the step is in the highest bits
 
     def _repeats(self, slots: Int64Array, taken: npt.NDArray[Any] | None) -> Int64Array:
-        """Return the places, counted over the block, whose slot equals an earlier one of its step, in their order."""
+        """Return the places in the block whose slot equals an earlier one of its step, in ascending order."""
         if taken is None:
             assert self._collisions is not None
-            # Only these few can be equal to another.
+            # Only these few can equal another entry.
             near = self._collisions.sharing(slots)
             taken = (slots[near] << self._place_bits).astype(self._packed)
             taken += self._steps_and_places.ravel()[near]
             taken.sort()
-        # Neighbours that differ only in the bits of the place are the same slot of the same step. Those that do not
-        # differ are one draw, and are left out: 0 - 1 is the largest number.
+        # Neighbours that differ only in the bits of the place are the same slot of the same step. Equal neighbours are
+        # one draw, listed twice. They are left out: 0 - 1 wraps to the largest number.
         differing = (taken[1:] ^ taken[:-1]) - self._packed(1)
         equal = (differing < self._packed((1 << self._place_bits) - 1)).nonzero()[0]
         later = taken[equal + 1].astype(np.int64)
@@ -308,11 +284,11 @@ class DistinctDraws:
         places.sort()
         return places
 
-    def _found(self, keys: npt.NDArray[Any], taken: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return which keys have their step and slot in `taken`, which is sorted."""
+    def _are_in(self, taken: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return for each key whether `taken`, which is sorted, has its step and slot."""
         if not taken.size:
             return np.zeros(keys.size, dtype=np.bool_)
-        # A key has place 0, so the first entry that is not less is the one that equals it except for the place.
+        # A key has place 0, so the first entry that is not less is the one with its step and slot, if there is one.
         near = np.minimum(taken.searchsorted(keys), taken.size - 1)
         return (taken[near] ^ keys) < self._packed(1 << self._place_bits)
 
@@ -320,9 +296,10 @@ class DistinctDraws:
 class CollisionTable:
     """Finds equal entries among many without sorting them, by a table small enough for the cache.
 
-    It has a place for every range of neighbouring values. Every entry writes its own number at the place of its value,
-    then looks. An entry that finds another number there shares the place with that one; all others equal none. It does
-    not matter which of several numbers stays, or what earlier calls left, so the table is never cleared.
+    It has a place for every range of neighbouring values. Every entry writes its number at the place of its value, then
+    reads that place. If it reads another number, the two entries share the place and may be equal. Entries that share
+    no place equal no other. It does not matter which of several numbers stays, or what earlier calls left, so the table
+    is never cleared.
 
     Args:
         bound: The entries are in [0, bound).
@@ -345,12 +322,12 @@ class CollisionTable:
         self._found = np.empty(size, dtype=number)
 
     @staticmethod
-    def serves(bound: int, row: int, size: int) -> bool:
-        """Return whether it is faster than sorting, for `size` entries in rows of length `row`."""
+    def is_faster(bound: int, row: int, size: int) -> bool:
+        """Return whether the table is faster than sorting, for `size` entries in rows of length `row`."""
         return bound >= _LEAST_RANGE and 2 * size <= bound and row >= _LEAST_ROW and size <= _MOST_VALUES
 
     def sharing(self, values: Int64Array) -> Int64Array:
-        """Return the numbers of all entries that share a place with another, in no special order, some repeatedly."""
+        """Return the numbers of all entries that share a place with another, in any order, some more than once."""
         np.right_shift(values, self._shift, out=self._places)
         self._table[self._places] = self._numbers
         self._table.take(self._places, out=self._found, mode="clip")  # in range already; "raise" would copy `out`
@@ -358,10 +335,10 @@ class CollisionTable:
         return np.concatenate([others, self._found[others].astype(np.int64)])
 
     def are_among(self, wanted: Int64Array, rows: Int64Array, values: Int64Array) -> npt.NDArray[np.bool_]:
-        """Return which wanted values are in their rows of `values`, the ones that `sharing` got last."""
+        """Return for each wanted value whether its row of `values` has it; call `sharing(values)` before."""
         places = wanted >> self._shift
         near = values.ravel()[self._table[places].astype(np.int64)]
-        # Most are in none: no entry has their place.
+        # For most of them, no entry is at their place.
         found = near >> self._shift == places
         for number in found.nonzero()[0].tolist():
             found[number] = (values[rows[number]] == wanted[number]).any()
@@ -371,7 +348,7 @@ class CollisionTable:
 def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which entries equal an earlier one."""
     repeated = np.zeros(keys.size, dtype=np.bool_)
-    if len(set(keys.tolist())) == keys.size:  # nearly always; cheaper than to sort
+    if len(set(keys.tolist())) == keys.size:  # nearly always, and cheaper to check than to sort
         return repeated
     order = keys.argsort(kind="stable")
     in_order = keys[order]
@@ -382,9 +359,9 @@ def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def steps_per_block(num_values: int, batch_size: int) -> int:
     """Return the number of steps that share one key; a part of stream v1.
 
-    A whole number of blocks, of about `DRAWS_PER_BLOCK` draws each, makes an epoch of num_values / batch_size steps, so
-    that drawing one epoch does not pay for much of the next. For few values a block is up to eight epochs: no more, so
-    that one batch of a small pool does not cost thousands of draws.
+    An epoch of num_values / batch_size steps is divided into equal blocks of about `DRAWS_PER_BLOCK` draws, so that
+    drawing one epoch draws little of the next. For few values a block is several epochs, at most eight, so that one
+    batch of a small pool does not cost thousands of draws.
     """
     epoch = -(-num_values // batch_size)
     if num_values < DRAWS_PER_BLOCK:

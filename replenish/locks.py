@@ -12,11 +12,10 @@ Value = TypeVar("Value")
 
 
 class ForkSafeLock:
-    """Use it as `with self._lock.lock: ...`.
+    """A lock that is never held when a forked child starts; use it as `with self._lock.lock: ...`.
 
-    A fork copies a lock as it is, but not the thread that holds it, so the child would never see it released. The child
-    therefore replaces a lock that is held. What the lock guards must stay valid wherever the work under it ends, as
-    after an interrupt.
+    A fork copies a held lock but not the thread that holds it, so the child would wait for ever. The child therefore
+    replaces held locks. So what a lock guards must be valid at every moment, even in the middle of the work.
     """
 
     def __init__(self) -> None:
@@ -33,7 +32,7 @@ def _free_in_the_child() -> None:
             each.lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):  # not where there is no fork
+if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_free_in_the_child)
 
 
@@ -66,5 +65,5 @@ class kept_property(Generic[Value]):  # noqa: N801, as `property` and `functools
         if instance is None:
             return self  # type: ignore[return-value]
         value = self._compute(instance)
-        vars(instance)[self._name] = value  # found before this descriptor from now on
+        vars(instance)[self._name] = value  # from now on found before this descriptor
         return value

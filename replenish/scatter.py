@@ -1,8 +1,8 @@
 """Assignment to places that may repeat, where the last value stays.
 
-The core refills a run of slots in one such assignment. `target[places] = values` does it in every numpy that we know,
-but numpy's documentation calls the result of setting an element twice unpredictable. So it is tested once, at import.
-If it fails, a slower way replaces it.
+The core refills a run of slots in one such assignment. `target[places] = values` does this in every numpy that we know,
+but numpy's documentation calls the result of setting an element twice unpredictable. So this module tests it once, at
+import, and takes a slower way if the test fails.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Assign = Callable[[npt.NDArray[Any], Int64Array, npt.NDArray[Any]], None]
 
 
 def assign_at_once(target: npt.NDArray[Any], places: Int64Array, values: npt.NDArray[Any]) -> None:
-    """Assign as numpy does it."""
+    """Assign with numpy's own indexing."""
     target[places] = values
 
 
 def assign_distinct(target: npt.NDArray[Any], places: Int64Array, values: npt.NDArray[Any]) -> None:
-    """Assign only the last value of every place, so that no place is set twice."""
+    """Assign only the last value of every place, so that each place is set once."""
     distinct, from_the_end = np.unique(places[::-1], return_index=True)
     target[distinct] = values[len(places) - 1 - from_the_end]
 
@@ -41,9 +41,4 @@ def last_value_stays(assign: Assign) -> bool:
     return True
 
 
-def choose(fast: Assign, safe: Assign) -> Assign:
-    """Return the fast way where it leaves the last value, else the safe one."""
-    return fast if last_value_stays(fast) else safe
-
-
-assign_in_turn: Assign = choose(assign_at_once, assign_distinct)
+assign_in_turn: Assign = assign_at_once if last_value_stays(assign_at_once) else assign_distinct

@@ -1,7 +1,7 @@
 """How the processes of a run divide a global batch: contiguous, equal shares.
 
-Every process draws the same global batch and takes its part of it. So the stream of global batches does not depend on
-the number of processes, and a run may be resumed on another number.
+Every process draws the same global batch and takes its share. So the stream of global batches does not depend on the
+number of processes, and a run can resume on a different number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def check_replicas(num_replicas: object, rank: object) -> tuple[int, int]:
 
 
 def share_of(size: int, num_replicas: int, rank: int, *, name: str = "batch_size") -> slice:
-    """Return the slice of a batch of `size` that is the share of `rank`; unequal shares raise.
+    """Return the slice of a batch of `size` that belongs to `rank`, or raise if the shares would be unequal.
 
     Example:
         >>> share_of(8, num_replicas=4, rank=1)
@@ -39,7 +39,7 @@ def share_of(size: int, num_replicas: int, rank: int, *, name: str = "batch_size
 
 
 def check_shares(order: Order, num_replicas: int) -> None:
-    """Raise if the batches of an order do not divide into equal shares, a short last one of an epoch included."""
+    """Raise if the batches of an order, including a short last one of an epoch, do not divide into equal shares."""
     if num_replicas > 1 and getattr(order, "batch_sizes_vary", False):
         raise ValueError(
             f"num_replicas should be 1 for {type(order).__name__}, whose batches have random sizes and do not divide "

@@ -14,10 +14,10 @@ State = dict[str, int | str]
 
 
 class Configured(Protocol):
-    """An order or a stream, whose position a state names."""
+    """An order or a stream: an object whose position can be saved."""
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that identify it completely."""
+        """Return plain ints and strings that identify the object completely."""
         ...
 
 
@@ -43,7 +43,7 @@ def load(order: Configured, state: Mapping[str, int | str]) -> int:
     before the state's are the same.
 
     Raises:
-        ValueError: It belongs to another order; the message names every differing field with both values.
+        ValueError: The state belongs to another order; the message names every differing field with both values.
     """
     if not isinstance(state, Mapping):
         raise TypeError(f"state should be a dict that state_dict() returned, but got a {type(state).__name__}")
@@ -58,7 +58,7 @@ def load(order: Configured, state: Mapping[str, int | str]) -> int:
             f"state should have version {VERSION}, but got version {state['version']!r}: it was saved by another "
             f"release of replenish"
         )
-    # What a subclass of sampler adds to the state, it checks itself.
+    # Samplers themselves check the fields that they add to a state.
     different = differences(state, save(order, step))
     same_before: Callable[[Mapping[str, int | str], int], bool] | None = getattr(order, "_same_before", None)
     if different and not (same_before is not None and same_before(state, step)):

@@ -72,8 +72,6 @@ def test_equals_a_loop(assign: scatter.Assign, writes: list[tuple[int, int]]) ->
 def test_the_trial_tells_a_wrong_way_from_a_right_one() -> None:
     assert scatter.last_value_stays(scatter.assign_distinct)
     assert not scatter.last_value_stays(first_value_stays)
-    assert scatter.choose(first_value_stays, scatter.assign_distinct) is scatter.assign_distinct
-    assert scatter.choose(scatter.assign_distinct, first_value_stays) is scatter.assign_distinct
 
 
 # ---- Contiguous, equal shares whose union is the batch ----

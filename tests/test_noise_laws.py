@@ -90,7 +90,6 @@ def test_a_sequence_has_the_covariances_of_its_definition(n: int, b: int) -> Non
     around = [tuple((step * b + place) % n for place in range(b)) for step in range(n)]
     expected = of_blocks(n, b, around, repeated=True)
     np.testing.assert_allclose(covariances(SequenceNoise(n, b)), expected, atol=1e-11)
-    np.testing.assert_allclose(covariances(BatchMeanNoise(n, b, SequenceNoise(n, 1))), expected, atol=1e-10)
 
 
 def test_a_reshuffled_sequence_cut_across_its_seam() -> None:

@@ -1,4 +1,4 @@
-"""Arranging indices: shuffle consecutive stretches, sort by small keys. Several orders share it."""
+"""Arrange indices: shuffle consecutive stretches, sort by small keys. Several orders use these functions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from replenish.draws import Int64Array, KeyedWords, UInt64Array
 _DIGIT = 16  # bits; numpy sorts integers of this width by counting, several times as fast as wider ones
 _LEAST_COUNTED = 400  # for shorter rows, sorting by comparison is as fast
 _LEAST_ALONE = 2**12  # the same limit for a single row
-_AT_ONCE = 2**16  # words; larger arrays are new memory at every call, which costs more than the sorting
+_AT_ONCE = 2**16  # words; a larger array is new memory at every call, which costs more than sorting it
 
 
 def shuffle_stretches(words: KeyedWords, values: Int64Array, sizes: Iterable[int]) -> None:
     """Shuffle each stretch of consecutive values (or rows) within itself; `sizes` holds the lengths of the stretches.
 
-    Each stretch is uniform and independent of the others. Neighbours of equal size are drawn together. A stretch is
-    drawn again if two of its words differ only in the low bits that hold a place. That is faster to detect than equal
-    words, and rare with up to 2**20 places.
+    Each stretch is shuffled uniformly and independently of the others. Neighbours of equal size are drawn together. A
+    stretch is drawn again if two of its words differ only in the low bits that hold a place. That is faster to detect
+    than equal words, and rare with up to 2**20 places.
 
     Example:
         >>> from replenish.draws import Purpose
@@ -48,7 +48,7 @@ def shuffle_stretches(words: KeyedWords, values: Int64Array, sizes: Iterable[int
 
 
 def permutation(words: KeyedWords, size: int) -> Int64Array:
-    """Return what `words.permutations(1, size)[0]` returns, several times as fast where the size is large.
+    """Return what `words.permutations(1, size)[0]` returns; several times as fast for large sizes.
 
     It takes 8 bytes per sample: each place replaces the low bits of its word, and the words are sorted in place.
     """
@@ -72,9 +72,9 @@ def permutation(words: KeyedWords, size: int) -> Int64Array:
 
 
 def _order_by_whole_words(order: Int64Array, near: Int64Array, words: KeyedWords) -> bool:
-    """Sort the places `near` of `order` and the next ones by their whole words; return whether these all differ.
+    """Sort the entries of `order` at `near` and just after by their whole words; return whether these all differ.
 
-    Their words are equal in the bits that were kept. The words are drawn again to compare the remaining bits.
+    The words of these entries agree in the bits that were kept, so the words are drawn again to compare all bits.
     """
     if not near.size:
         return True
@@ -117,9 +117,9 @@ def stable_order(keys: npt.NDArray[np.integer[Any]], bound: int) -> Int64Array:
 
 
 def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
-    """Return (order, tied): the order that sorts each row of random words, as places of the whole, and uncertain rows.
+    """Return (order, tied): the places in the whole array that sort each row of random words, and uncertain rows.
 
-    A row is uncertain if two of its words differ only in the low bits that hold a place. The words may be changed.
+    A row is uncertain if two of its words differ only in the low bits that hold a place. `words` may be overwritten.
     """
     count, size = words.shape
     low_bits = np.uint64((1 << (size - 1).bit_length()) - 1)
@@ -140,10 +140,10 @@ def _sorting_order(words: UInt64Array) -> tuple[Int64Array, Int64Array]:
 
 
 def _by_counting(keys: UInt64Array, bits: int) -> tuple[Int64Array, Int64Array]:
-    """Return (order, near): the order that sorts each row, as places of the whole, and where neighbours may be equal.
+    """Return (order, near): the places in the whole array that sort each row, and where neighbours may be equal.
 
-    Sort by counting the top digits, enough of them that few keys share all. Swapping neighbours then corrects the rest
-    and keeps equal keys in their order. This is several times as fast as sorting by comparison.
+    First sort by the top digits, by counting, with so many digits that few keys share them all. Then swap neighbours
+    until all keys are sorted; equal keys keep their order. This is several times as fast as sorting by comparison.
     """
     count, size = keys.shape
     digits = -(-(size.bit_length() + 2) // _DIGIT)
@@ -156,17 +156,17 @@ def _by_counting(keys: UInt64Array, bits: int) -> tuple[Int64Array, Int64Array]:
     order += size * np.arange(count)[:, np.newaxis]
     tops = tops.ravel().take(order)
     near = np.flatnonzero(tops[:, 1:] == tops[:, :-1])
-    near += near // max(1, size - 1)  # as places of the whole
-    _put_right(order.ravel(), keys.ravel(), near)
+    near += near // max(1, size - 1)  # as places in the whole array
+    _sort_by_swaps(order.ravel(), keys.ravel(), near)
     return order, near
 
 
-def _put_right(order: Int64Array, keys: UInt64Array, near: Int64Array) -> None:
-    """Swap neighbours of `order` until their keys are sorted; `near` are the places, in order, that may want it."""
-    wanting = near
-    while (wrong := wanting[keys[order[wanting + 1]] < keys[order[wanting]]]).size:
-        wrong = wrong[np.diff(wrong, prepend=-2) > 1]  # a key goes one way at a time
+def _sort_by_swaps(order: Int64Array, keys: UInt64Array, near: Int64Array) -> None:
+    """Swap neighbours of `order` until their keys are sorted; `near` lists the places to check, in ascending order."""
+    unsorted = near
+    while (wrong := unsorted[keys[order[unsorted + 1]] < keys[order[unsorted]]]).size:
+        wrong = wrong[np.diff(wrong, prepend=-2) > 1]  # of pairs that overlap, swap the first
         order[wrong], order[wrong + 1] = order[wrong + 1], order[wrong]
-        if wanting is near:  # where only two share their digits, one swap was enough
+        if unsorted is near:  # where only two keys share their digits, one swap is enough
             alone = np.diff(near, prepend=-2, append=near[-1] + 2) > 1
-            wanting = near[~(alone[1:] & alone[:-1])]
+            unsorted = near[~(alone[1:] & alone[:-1])]

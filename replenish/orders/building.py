@@ -30,7 +30,7 @@ def build_order(name: str, num_samples: int, batch_size: int, *, seed: int = 0, 
         num_samples: How many samples there are.
         batch_size: How many samples each step draws, over all processes.
         seed: Chooses the draws.
-        **options: Arguments of this order; an argument that it does not have is an error.
+        **options: Further arguments of the order. Unknown ones raise an error.
 
     A name that ends in ".json" is the path of a config file, such as a mixture's; see `order_of_file`.
 
@@ -60,7 +60,7 @@ def check_fittable(name: str, options: Mapping[str, Any]) -> None:
 
     Raises:
         OSError: The name is the path of a config file that cannot be read.
-        ValueError: There is no such order, or it has other options, or batches of random sizes.
+        ValueError: There is no such order, or it has no such options, or its batches have random sizes.
     """
     if is_file(name):
         order = read_order(name)
@@ -82,10 +82,10 @@ def check_fittable(name: str, options: Mapping[str, Any]) -> None:
 
 
 def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
-    """Return the order that `order.config()` named, or a state of a sampler.
+    """Return the order that a config describes.
 
     Args:
-        config: What `config()` returned; a state's own fields may be among it.
+        config: What `order.config()` returned, or the state of a sampler, which has the same fields and more.
         **facts: The arrays that a config names only by their checksums: `labels`, `weights`, `lengths`, `shard_size`
             or `sequence`.
 
@@ -106,23 +106,22 @@ def order_from_config(config: Mapping[str, Any], **facts: Any) -> CursorOrder:
     if not isinstance(kind, str) or kind not in {*COMPOSED, *by_class}:
         raise ValueError(f"order should be the name of one of replenish's orders, but the config has {kind!r}")
     order = COMPOSED[kind](config, facts) if kind in COMPOSED else _listed(by_class[kind], config, facts)
-    if "loader_last_batch_size" in config:  # as `exec` and `reorder` fit it to a loader
+    if "loader_last_batch_size" in config:  # an order that `exec` or `reorder` fitted to a loader
         order = FittedOrder(order, int(config["steps"]), int(config["loader_last_batch_size"]))
     for name, value in order.config().items():
         if kind in COMPOSED and (name not in config or name in ("of", "orders")):
             continue  # a config written by hand may leave out derived entries, and inner orders were checked already
-        if _as_named(config.get(name, "missing")) != value:
-            raise ValueError(
-                f"{name} is {config.get(name, 'missing')!r} in the config, but what it names has {value!r}"
-            )
+        found = config.get(name, "missing")
+        if (to_json(found) if isinstance(found, (list, dict)) else found) != value:
+            raise ValueError(f"{name} is {found!r} in the config, but what it names has {value!r}")
     return order
 
 
 def read_order(path: str | Path, **facts: Any) -> CursorOrder:
-    """Return the order that a JSON file names: a config as `config()` returns it, or a shorter one written by hand.
+    """Return the order that a JSON file describes: a config as `config()` returns it, or a shorter one written by hand.
 
-    In a file written by hand, the lists of a mixture may be JSON lists, the order within another one a JSON object,
-    and derived entries (`num_samples`, `stream`, a seed of 0) may be missing.
+    In a file written by hand, the lists of a mixture may be JSON lists, an inner order may be a JSON object, and
+    derived entries (`num_samples`, `stream`, a seed of 0) may be missing.
 
     Args:
         path: The file.
@@ -130,7 +129,7 @@ def read_order(path: str | Path, **facts: Any) -> CursorOrder:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It does not hold JSON, or names no order.
+        ValueError: The file does not hold JSON, or does not describe an order.
 
     Example:
         >>> import json, tempfile
@@ -145,18 +144,19 @@ def read_order(path: str | Path, **facts: Any) -> CursorOrder:
     except (ValueError, RecursionError):
         raise ValueError(f"{path} should hold the config of an order as JSON, but is garbled") from None
     if not isinstance(config, dict):
-        raise ValueError(f"{path} should hold the config of an order as a JSON object, but holds a {_kind(config)}")
+        kind = type(config).__name__
+        raise ValueError(f"{path} should hold the config of an order as a JSON object, but holds a {kind}")
     return order_from_config(config, **facts)
 
 
 def order_of_file(path: str | Path, num_samples: int, batch_size: int, *, seed: int = 0, **options: Any) -> CursorOrder:
-    """Return the order that a config file names, with the sizes and the seed of a training.
+    """Return the order that a config file describes, with the sizes and the seed of a training.
 
     This is how `exec` and `compare` take a mixture: the file has the sizes of the datasets and their weights, and the
-    training has the batch size and the seed. Orders within the order get seeds derived from it.
+    training has the batch size and the seed. Inner orders get seeds derived from this seed.
 
     Raises:
-        ValueError: The file names an order of another number of samples, or of several batch sizes.
+        ValueError: The order has another number of samples, or several batch sizes.
     """
     if options:
         raise ValueError(f"{next(iter(options))} should be in {path}, which names the whole order")
@@ -175,7 +175,7 @@ def order_of_file(path: str | Path, num_samples: int, batch_size: int, *, seed: 
 
 
 def _refitted(config: Mapping[str, Any], batch_size: int, seed: int, path: str) -> dict[str, Any]:
-    """Return a config with another batch size and seed, also for the orders within it."""
+    """Return a config with another batch size and seed, also in its inner orders."""
     if config["order"] == "Rebatched":
         raise ValueError(f"{path} should leave the batch size to the training, but names a rebatched order")
     changed = {**config, "batch_size": batch_size, "seed": seed}
@@ -189,12 +189,8 @@ def _refitted(config: Mapping[str, Any], batch_size: int, seed: int, path: str) 
     return changed
 
 
-def _kind(value: object) -> str:
-    return "list" if isinstance(value, list) else type(value).__name__
-
-
 def _listed(entry: OrderEntry, config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
-    """Return an order of the list."""
+    """Return an order that `ORDERS` lists."""
     kind = entry.order_class.__name__
     if missing := [name for name in ("num_samples", "batch_size", "seed") if name not in config]:
         raise ValueError(f"{missing[0]} should be in the config of an order, but it has {', '.join(sorted(config))}")
@@ -205,11 +201,6 @@ def _listed(entry: OrderEntry, config: Mapping[str, Any], facts: Mapping[str, An
     return entry.order_class(**sizes, **options)
 
 
-def _as_named(value: object) -> object:
-    """Return a value as an order's config holds it: lists and dicts as JSON."""
-    return to_json(value) if isinstance(value, (list, dict)) else value
-
-
 def _mixture(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
     if facts:
         raise ValueError(f"{next(iter(facts))} should not be given for a mixture, whose orders name their own arrays")
@@ -218,19 +209,19 @@ def _mixture(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder
         if not isinstance(named["orders"], list):
             raise ValueError(f"orders in the config should be a list, but got {named['orders']!r}")
         named["orders"] = [each if each is None else order_from_config(each) for each in named["orders"]]
-    sizes, weights = _needed(named, "sizes", "Mixture"), _needed(named, "weights", "Mixture")
+    sizes, weights = _required(named, "sizes", "Mixture"), _required(named, "weights", "Mixture")
     options = {name: named[name] for name in ("stages", "orders") if name in named}
-    return Mixture(sizes, weights, _needed(config, "batch_size", "Mixture"), seed=config.get("seed", 0), **options)
+    return Mixture(sizes, weights, _required(config, "batch_size", "Mixture"), seed=config.get("seed", 0), **options)
 
 
 def _skipping(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
-    inner = order_from_config(from_json("of", _needed(config, "of", "Skipping")), **facts)
-    return Skipping(inner, from_json("ranges", _needed(config, "ranges", "Skipping")))
+    inner = order_from_config(from_json("of", _required(config, "of", "Skipping")), **facts)
+    return Skipping(inner, from_json("ranges", _required(config, "ranges", "Skipping")))
 
 
 def _rebatched(config: Mapping[str, Any], facts: Mapping[str, Any]) -> CursorOrder:
-    inner = order_from_config(from_json("of", _needed(config, "of", "Rebatched")), **facts)
-    batch_size, at_step = _needed(config, "batch_size", "Rebatched"), _needed(config, "at_step", "Rebatched")
+    inner = order_from_config(from_json("of", _required(config, "of", "Rebatched")), **facts)
+    batch_size, at_step = _required(config, "batch_size", "Rebatched"), _required(config, "at_step", "Rebatched")
     return inner.rebatched(batch_size, at_step)
 
 
@@ -241,7 +232,7 @@ COMPOSED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], CursorOrder
 }
 
 
-def _needed(config: Mapping[str, Any], name: str, kind: str) -> Any:
+def _required(config: Mapping[str, Any], name: str, kind: str) -> Any:
     if name not in config:
         raise ValueError(f"{name} should be in the config of a {kind}, but is missing")
     return config[name]
@@ -250,7 +241,7 @@ def _needed(config: Mapping[str, Any], name: str, kind: str) -> Any:
 def _option(
     order_class: type[CursorOrder], name: str, config: Mapping[str, int | str], facts: Mapping[str, Any]
 ) -> Any:
-    """Return an order's argument from the ints and strings of its config."""
+    """Return an argument of an order, from its config or from `facts`."""
     default = inspect.signature(order_class).parameters[name].default
     if name in facts:
         return facts[name]
@@ -261,4 +252,4 @@ def _option(
         raise ValueError(f"{name} should be given too, since the config has only its checksum ({value[:19]}...)")
     if isinstance(default, bool):
         return bool(value)
-    return None if value == "sizes" else value  # the shares of classes in stratified batches
+    return None if value == "sizes" else value  # `Stratified` writes None as "sizes"

@@ -8,7 +8,7 @@ from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose, UI
 
 STREAM = "computed-v1"
 
-# Up to this size a permutation is exactly uniform, made by sorting random words, several rounds under one key.
+# Up to this size a permutation is exactly uniform, made by sorting random words, and several rounds share one key.
 SORTED_UP_TO = 4096
 _ROUNDS = 6
 _KEYS = 2 * _ROUNDS
@@ -26,7 +26,7 @@ class ComputedPermutations:
 
     Args:
         sizes: The size of each permutation.
-        keys: 12 random words for each, one row per permutation.
+        keys: 12 random words per permutation, one row each.
 
     Example:
         >>> words = KeyedWords(0, Purpose.COMPUTED).at(0)
@@ -44,15 +44,15 @@ class ComputedPermutations:
         self._keys[1::2] |= np.uint64(1)  # factors are odd
 
     def at(self, places: Int64Array, which: Int64Array | None = None) -> Int64Array:
-        """Return the samples at `places`: of the permutations whose numbers are in `which`, or of the first one."""
-        bits, rows, columns, sizes = self._shapes(which)
+        """Return the samples at `places` of the permutations with the numbers `which`, or of the first permutation."""
+        bits, rows, columns, sizes = (_of(each, which) for each in (self._bits, self._rows, self._columns, self._sizes))
         halves = places.view(np.uint64)
         high, low = halves >> bits, halves & (columns - np.uint64(1))
         hashed, spare = np.empty_like(high), np.empty_like(high)
         for number in range(_ROUNDS):
             if number % 2 == 0:
                 high += self._hash(number, which, low, rows, hashed, spare)
-                np.minimum(high, np.subtract(high, rows, out=spare), out=high)  # modulo rows: below 0 is very large
+                np.minimum(high, np.subtract(high, rows, out=spare), out=high)  # modulo rows: below 0 wraps around
             else:
                 low += self._hash(number, which, high, columns, hashed, spare)
                 low &= columns - np.uint64(1)
@@ -64,10 +64,6 @@ class ComputedPermutations:
             samples[outside] = self.at(samples[outside], None if which is None else which[outside])
         return samples
 
-    def _shapes(self, which: Int64Array | None) -> tuple[UInt64Array, UInt64Array, UInt64Array, UInt64Array]:
-        shapes = (self._bits, self._rows, self._columns, self._sizes)
-        return tuple(_of(each, which) for each in shapes)  # type: ignore[return-value]
-
     def _hash(
         self,
         number: int,
@@ -77,7 +73,7 @@ class ComputedPermutations:
         hashed: UInt64Array,
         spare: UInt64Array,
     ) -> UInt64Array:
-        """Return a hash of `half` in [0, bound), by the keys of round `number`; `hashed` and `spare` are memory."""
+        """Return a hash of `half` in [0, bound), by the keys of round `number`; `hashed` and `spare` are buffers."""
         np.add(half, _of(self._keys[2 * number], which), out=hashed)
         hashed *= _GOLDEN
         np.right_shift(hashed, _HALF, out=spare)
@@ -115,7 +111,7 @@ class Rounds:
         self.rounds_per_stretch = 1 if self.is_computed else max(1, SORTED_UP_TO // num_samples)
         self.stretch = num_samples * self.rounds_per_stretch
         self._words = KeyedWords(seed, Purpose.COMPUTED)
-        # What was made last and its number: one pair each, so that an interrupt cannot separate them.
+        # The keys and the table made last, each with its number: one pair, so that an interrupt cannot separate them.
         self._keys: tuple[int, UInt64Array] | None = None
         self._table: tuple[int, Int64Array] | None = None
 
@@ -125,14 +121,10 @@ class Rounds:
             self._keys = (number, self._words.at(number).words(_KEYS))
         return self._keys[1]
 
-    def permutation(self, number: int) -> ComputedPermutations:
-        """Return the permutation of a computed stretch."""
-        return ComputedPermutations([self.num_samples], self.keys(number).reshape(1, -1))
-
     def of_stretch(self, number: int, start: int, count: int) -> Int64Array:
-        """Return the samples at `count` places from `start` on, all within stretch `number`."""
+        """Return the samples at `count` places of stretch `number`, from place `start` on."""
         if self.is_computed:
-            permutation = self.permutation(number)
+            permutation = ComputedPermutations([self.num_samples], self.keys(number).reshape(1, -1))
             pieces = [
                 permutation.at(np.arange(first, min(first + DRAWS_PER_BLOCK, start + count)))
                 for first in range(start, start + count, DRAWS_PER_BLOCK)
@@ -144,6 +136,6 @@ class Rounds:
         return self._table[1][start : start + count]
 
     def of_round(self, number: int, start: int, count: int) -> Int64Array:
-        """Return the samples at `count` places from `start` on of round `number`."""
+        """Return the samples at `count` places of round `number`, from place `start` on."""
         stretch, place = divmod(number, self.rounds_per_stretch)
         return self.of_stretch(stretch, place * self.num_samples + start, count)

@@ -1,4 +1,4 @@
-"""What the library's own orders share: a cursor that finds batches, and all that follows from having one."""
+"""The base of the library's orders: a cursor finds batches, and everything else follows from the cursor."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from replenish.orders.visits import Visits, add_visits
 if TYPE_CHECKING:
     from replenish.orders.rebatched import Rebatched
 
-# The arguments that come first wherever an order is named.
+# The arguments that come first in every config and repr.
 FIRST_ARGUMENTS = ("num_samples", "batch_size", "seed", "drop_last")
 
 
 class Cursor(ABC):
-    """A place in an order's stream, with whatever is costly to find again: a pool, a permutation.
+    """A place in an order's stream, with what is costly to find again, such as a pool or a permutation.
 
-    A cursor may be asked for any step at any time; steps in a row are cheap. It belongs to one thread at a time. What
-    it keeps is changed in single assignments, so that it stays right wherever an interrupt ends a call.
+    Any step may be requested at any time; consecutive steps are cheap. Only one thread at a time may use a cursor. A
+    cursor changes what it keeps in single assignments, so that it stays valid wherever an interrupt ends a call.
     """
 
     _kept: tuple[int, Int64Array] | None = None
 
     def rows_at(self, step: int) -> tuple[int, Int64Array]:
-        """Return (first, rows): the batches of the steps first, first + 1, ..., `step` among them.
+        """Return (first, rows): the batches of the steps first, first + 1, ..., which include `step`.
 
-        The rows are the cursor's own, to be read or copied.
+        The rows belong to the cursor: read or copy them, but do not write to them.
         """
         if self._kept is None or not 0 <= step - self._kept[0] < len(self._kept[1]):
-            self._kept = None  # an interrupt must not leave old rows beside a moved cursor
+            self._kept = None  # an interrupt must not leave old rows in a moved cursor
             self._kept = self._rows_at(step)
         return self._kept
 
@@ -53,8 +53,8 @@ class Cursor(ABC):
 class CursorOrder(ABC):
     """The base of the library's orders; a subclass defines how a cursor finds its rows.
 
-    Every argument is an attribute of the same name. Only the arguments decide the config, equality, the hash and the
-    pickle. `batch` keeps a cursor between calls, behind a lock. Each `batches` iterator has its own cursor.
+    Every argument is an attribute of the same name. The config, equality, the hash and the pickle depend only on the
+    arguments. `batch` keeps a cursor between calls, behind a lock. Each `batches` iterator has its own cursor.
     """
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
@@ -82,7 +82,7 @@ class CursorOrder(ABC):
 
     @kept_property
     def _named_arguments(self) -> dict[str, Any]:
-        """The arguments, with arrays named by their SHA-256."""
+        """The arguments, with the SHA-256 of an array in place of the array."""
         return {
             name: digest(value) if isinstance(value, np.ndarray) else value for name, value in self._arguments().items()
         }
@@ -99,7 +99,7 @@ class CursorOrder(ABC):
     def config(self) -> dict[str, int | str]:
         """Return plain ints and strings that identify the order, and so its whole stream.
 
-        An array is named by its SHA-256.
+        An array is replaced by its SHA-256.
         """
         named = {
             name: int(value) if isinstance(value, bool) else value for name, value in self._named_arguments.items()
@@ -115,7 +115,7 @@ class CursorOrder(ABC):
         return all(config.get(name) == value for name, value in self.config().items())
 
     def batch(self, step: int) -> Int64Array:
-        """Return the indices of `step`, as `batches()` yields them; steps may be asked for in any order.
+        """Return the indices of `step`, as `batches()` yields them. Steps may come in any order.
 
         Neighbouring steps are cheap. A distant step costs as much as starting `batches` there.
         """
@@ -131,10 +131,10 @@ class CursorOrder(ABC):
         return _rows_of(self.blocks(start, stop))  # a wrong argument raises here, not at the first batch
 
     def visits(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before, exactly.
+        """Return how often the sample at each place of the batch of `step` was drawn before, exactly.
 
         A sample that the batch holds twice is visited twice. Consecutive steps cost O(batch_size) each. Any other step
-        costs what `counts_before` costs there, or nothing where every epoch has every sample once.
+        costs as much as `counts_before`, or nothing if every epoch has every sample once.
         """
         with self._lock.lock:
             if self._counted_visits is None:
@@ -174,7 +174,7 @@ class CursorOrder(ABC):
         """Return this order, read with another batch size from step `at_step` on.
 
         The steps before `at_step` stay as they are. Later batches continue the same sequence of samples, so that none
-        is lost or repeated. They are all full, and may hold the end of one epoch and the start of the next.
+        is lost or repeated. They are all full, so a batch may hold the end of one epoch and the start of the next.
 
         Raises:
             ValueError: Another batch size would break what the order guarantees for each batch.
@@ -207,8 +207,8 @@ class CursorOrder(ABC):
         Args:
             start: The first step.
             stop: The step to end before, or None for no end.
-            cursor: A cursor that `cursor()` returned. It spares the search for the place if an earlier iterator
-                ended there. Do not write to its rows.
+            cursor: A cursor that `cursor()` returned. If an earlier iterator used it up to `start`, nothing has to
+                be searched. Do not write to its rows.
         """
         start = checks.step(start, "start")
         if stop is not None:
@@ -246,7 +246,7 @@ class CursorOrder(ABC):
 
 
 def _rows_of(blocks: Iterator[Int64Array]) -> Iterator[Int64Array]:
-    # A generator refuses a second thread with an error. `itertools.chain` over a generator crashed the interpreter.
+    # A generator raises an error in a second thread. `itertools.chain` over a generator crashed the interpreter.
     for block in blocks:
         yield from block
 

@@ -57,7 +57,7 @@ class EpochOrder(CursorOrder):
         return _EpochCursor(self)
 
     def visits(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before: once per epoch."""
+        """Return how often the sample at each place of the batch of `step` was drawn before: once per epoch."""
         if not self.has_every_sample_once:
             return super().visits(step)
         epoch, place = divmod(checks.step(step), self.steps_per_epoch)
@@ -72,7 +72,7 @@ class EpochOrder(CursorOrder):
         return permutation(words, self.num_samples)
 
     def _arranged(self, permutation: Int64Array, epoch: int) -> Int64Array:
-        """Return the permutation as `epoch` goes through it."""
+        """Return the permutation in the order in which `epoch` goes through it."""
         return permutation
 
 
@@ -85,7 +85,7 @@ class _EpochCursor(Cursor):
         self._steps_at_once = steps_per_block(order.num_samples, order.batch_size)
         # The permutation drawn last and its number: one pair, so that an interrupt cannot separate them.
         self._current: tuple[int, Int64Array] = (-1, np.empty(0, dtype=np.int64))
-        self._arranged = self._current  # an epoch's number and the permutation as it goes through it
+        self._arranged = self._current  # an epoch, and the permutation in the order of this epoch
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
         """Return (first step, rows): full batches of the epoch of `step`, or its short last one."""
@@ -107,7 +107,7 @@ class _EpochCursor(Cursor):
             self._current = (number, order._permutation(self._words.at(number)))
         if epoch != self._arranged[0]:
             self._arranged = (epoch, order._arranged(self._current[1], epoch))
-        return self._arranged[1][start:stop].copy()  # the permutation may serve another epoch
+        return self._arranged[1][start:stop].copy()  # another epoch may use the permutation
 
 
 class RandomReshuffling(EpochOrder):
@@ -117,18 +117,18 @@ class RandomReshuffling(EpochOrder):
     2, equations 1 and 2). The permutation of an epoch depends only on the seed and the epoch. With the same seed,
     epoch 0 has the permutation of `ShuffleOnce`, and epoch e that of `FlipFlop`'s epoch 2e.
 
-    A listed permutation takes 8 bytes per sample, and a jump to another epoch sorts N random words. With
-    `computed=True` each index is computed from its place, which takes a few kilobytes for any N up to 2**62 and reaches
-    any step at once. This is another stream of random numbers, `"computed-v1"`, and shares no permutation with the
-    listed one. Up to 4096 samples it is exactly uniform. Above, it is a keyed bijection (`ComputedPermutations`), which
-    tests of uniformity do not distinguish from a uniform permutation.
+    By default an epoch's permutation is stored in 8 bytes per sample, and a jump to another epoch sorts N random words.
+    With `computed=True` each index is computed from its place, which takes a few kilobytes for any N up to 2**62 and
+    reaches any step at once. This is another stream of random numbers, `"computed-v1"`, with other permutations. Up to
+    4096 samples, each is exactly uniform. Above, each is a keyed bijection (`ComputedPermutations`), which tests of
+    uniformity do not distinguish from a uniform permutation.
 
     Args:
         num_samples: How many samples there are: N.
         batch_size: How many make a batch, over all processes: B.
         seed: Chooses the permutations; in [0, 2**63).
         drop_last: Whether the last N mod B samples of an epoch are left out; otherwise they make a short batch.
-        computed: Whether permutations are computed rather than listed.
+        computed: Whether permutations are computed rather than stored.
 
     Example:
         >>> order = RandomReshuffling(num_samples=5, batch_size=2)
@@ -145,12 +145,12 @@ class RandomReshuffling(EpochOrder):
         self.computed = checks.boolean("computed", computed)
 
     def _arguments(self) -> dict[str, Any]:
-        # The listed kind is older than the argument: its configs and saved states do not have it.
+        # Configs and states from before this argument existed do not have it, so False is left out.
         arguments = super()._arguments()
         return arguments if self.computed else {name: arguments[name] for name in arguments if name != "computed"}
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely, including the stream of random numbers."""
+        """Return plain ints and strings that identify the order completely, including the stream of random numbers."""
         named = super().config()
         return {**named, "stream": computing.STREAM} if self.computed else named
 
@@ -208,7 +208,7 @@ class FlipFlop(EpochOrder):
 
 
 class PairedReversal(EpochOrder):
-    """A new uniform permutation in every second epoch; the next epoch goes through each block of it backwards.
+    """A new uniform permutation in every second epoch. The epoch after it goes through each of its blocks backwards.
 
     One block of all samples is `FlipFlop`. Smaller blocks reverse the order only locally, so that the two visits of a
     sample are one epoch apart, to within a block. Nguyen, Phan and Kalagnanam, "Learning to shuffle: block
@@ -216,7 +216,7 @@ class PairedReversal(EpochOrder):
 
     Args:
         num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
-        block_size: How many places make a block, the last one perhaps fewer; None means all, which is `FlipFlop`.
+        block_size: How many places make a block; the last may have fewer. None means all, which is `FlipFlop`.
 
     Example:
         >>> order = PairedReversal(num_samples=8, batch_size=4, block_size=4)
@@ -251,7 +251,7 @@ class PairedReversal(EpochOrder):
 
 
 class BlockReshuffling(EpochOrder):
-    """Samples are divided into blocks once, at random; every epoch shuffles the blocks, and the samples within each.
+    """Samples are divided into blocks once, at random. Every epoch shuffles the blocks, and the samples in each block.
 
     It lies between `ShuffleOnce`, whose batches never change, and `RandomReshuffling`, whose batches are new in every
     epoch: the samples of a block always come together. Nguyen, Phan and Kalagnanam, "Learning to shuffle: block
@@ -259,7 +259,7 @@ class BlockReshuffling(EpochOrder):
 
     Args:
         num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
-        block_size: How many samples make a block, the last one perhaps fewer; None means ten batches.
+        block_size: How many samples make a block; the last may have fewer. None means ten batches.
 
     Example:
         >>> order = BlockReshuffling(num_samples=12, batch_size=4, block_size=4)
@@ -284,7 +284,7 @@ class BlockReshuffling(EpochOrder):
         self._blocks_of_places = Shards(self.block_size, self.num_samples)
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
-        # Drawn for every epoch rather than kept: it is half of the cost, but an unused order takes no memory.
+        # The blocks are drawn again in every epoch: that is half of the cost, but an unused order takes no memory.
         divided = permutation(KeyedWords(self.seed, Purpose.SEQUENCE).at(self.num_samples), self.num_samples)
         places, sizes = self._blocks_of_places.in_random_order(words)
         samples = divided[places]

@@ -16,9 +16,9 @@ class LengthGrouped(EpochOrder):
     """Every epoch is a new permutation in which the samples of each window of batches are sorted by length.
 
     With `shuffle_batches=False` it has the distribution of transformers' `LengthGroupedSampler` (`group_by_length`): in
-    each window the longest samples come first, and the longest of all at the very start, so that memory runs out at
-    once if it does. By default the batches of a window come in random order, so that the loss does not follow the
-    lengths. The wider the window, the less is padded and the less random are the batches; `padding_share` measures it.
+    each window the longest samples come first, and the longest of all at the very start, so that too little memory
+    shows at once. By default the batches of a window come in random order, so that the loss does not follow the
+    lengths. A wider window needs less padding but makes batches less random; `padding_share` measures the padding.
 
     A jump to any step costs the draws of one epoch and a sort.
 
@@ -57,17 +57,17 @@ class LengthGrouped(EpochOrder):
 
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples = super()._permutation(words)
-        # Longest first, in integers of 16 bits if that is enough, which numpy sorts faster; a row is a window.
+        # The longest samples sort first. numpy sorts 16-bit integers faster, so use them where they suffice.
         shortness = self.lengths.max() - self.lengths
         shortness = shortness.astype(np.uint16) if shortness.max() < 2**16 else shortness
         size = min(self.window * self.batch_size, self.num_samples)
         whole = self.num_samples - self.num_samples % size
-        for rows in (samples[:whole].reshape(-1, size), samples[np.newaxis, whole:]):
+        for rows in (samples[:whole].reshape(-1, size), samples[np.newaxis, whole:]):  # one window per row
             by_length = np.argsort(shortness[rows], axis=1, kind="stable")  # so equal lengths stay shuffled
             rows[:] = np.take_along_axis(rows, by_length, axis=1)
         if self.shuffle_batches:
             return self._shuffled(samples, words)
-        longest = int(self.lengths[samples].argmax())  # the first of its window
+        longest = int(self.lengths[samples].argmax())  # the first sample of its window
         samples[[0, longest]] = samples[[longest, 0]]
         return samples
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replenish import checks
-from replenish.draws import Int64Array, KeyedWords, Purpose, derived_seed
+from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose, derived_seed
 from replenish.orders.arrangement import shuffle_stretches, stable_order
 from replenish.orders.cursor import Cursor, CursorOrder, from_json, to_json
 from replenish.orders.epochs import RandomReshuffling
@@ -18,8 +18,7 @@ from replenish.orders.visits import counts_before, earlier_in
 
 STREAM = "mixture-v1"
 
-# The least draws per block, and per source on average: each source costs some microseconds per block.
-LEAST_DRAWS = 16384
+# The least average number of draws per source in a block: each source costs some microseconds per block.
 DRAWS_PER_SOURCE = 64
 
 Weights = tuple[float, ...] | None
@@ -28,25 +27,25 @@ Weights = tuple[float, ...] | None
 class Mixture(CursorOrder):
     """Several datasets in stated shares: every batch has each source's share, rounded down or up.
 
-    Source i with the share w of a batch of B gets the whole part of B w in every batch, and one sample more at such
-    steps that its count up to any step stays within a few of its exact share; see `source_counts`, a closed form. Each
-    source is read by its own order, whose epochs do not depend on the batches. So any step is reached at
-    once, and a change of the shares by `stages` neither loses nor repeats a sample.
+    A source with the share w of a batch of B gets the whole part of B w in every batch, and at some steps one sample
+    more. These steps are spread so that its count up to any step stays within a few of its exact share; `source_counts`
+    returns the count in closed form. Each source is read in its own order, whose epochs do not depend on the batches.
+    So any step is reached at once, and a change of the shares by `stages` neither loses nor repeats a sample.
 
-    Indices are those of torch's `ConcatDataset`: the samples of the first source, then those of the second, and so on;
-    `locate` gives the source and the index within it. The places of the sources in a batch are shuffled, so that equal
-    parts of it serve several processes.
+    Indices are as in torch's `ConcatDataset`: the samples of the first source, then the samples of the second, and so
+    on. `locate` returns the source and the index within it. The places of the sources in a batch are shuffled, so that
+    several processes can take equal parts of it.
 
     Args:
         sizes: How many samples each source has.
-        weights: The share of each source, in any unit; zero leaves it out. None means the sizes. Shares that are not
-            whole numbers are rounded to parts of 2**-32.
+        weights: The share of each source, in any unit; zero leaves the source out. None means the sizes. Shares that
+            are not whole numbers are rounded to multiples of 2**-32.
         batch_size: How many samples a step draws, over all processes: B.
         seed: Chooses all draws; in [0, 2**63).
-        stages: Pairs (until_step, weights) in ascending order: the weights of the steps before `until_step`. `weights`
-            are those of all steps after the last stage.
-        orders: For each source its order, one of the library's, or None for reshuffling with computed permutations.
-            None means reshuffling for all. The batch sizes of these orders do not matter.
+        stages: Pairs (until_step, weights) in ascending order: the weights of a stage hold before `until_step`. The
+            argument `weights` holds after the last stage.
+        orders: The order of each source, one of the library's, or None for reshuffling with computed permutations.
+            None instead of a list means reshuffling for all. The batch sizes of these orders do not matter.
 
     Example:
         >>> mixture = Mixture([1000, 50], [3, 1], batch_size=8)
@@ -74,7 +73,7 @@ class Mixture(CursorOrder):
         self._ends = np.cumsum(self.sizes)
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; lists and orders are JSON."""
+        """Return plain ints and strings that identify the order completely; lists and orders are JSON."""
         orders = None if self.orders is None else [None if each is None else each.config() for each in self.orders]
         return {
             "order": "Mixture",
@@ -99,7 +98,7 @@ class Mixture(CursorOrder):
         return _schedule(stages, weights, step) == _schedule(self.stages, self.weights, step)
 
     def locate(self, indices: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
-        """Return (sources, indices within them) of indices of this order.
+        """Return (sources, indices within the sources) for indices of this order.
 
         Example:
             >>> [part.tolist() for part in Mixture([10, 20], None, 2).locate([9, 10, 29])]
@@ -117,7 +116,7 @@ class Mixture(CursorOrder):
         return self._drawn(0, checks.step(step), self.batch_size)
 
     def _drawn(self, start: int, stop: int, batch_size: int) -> list[int]:
-        """Return how many samples of each source the steps from `start` to `stop` draw in batches of a size."""
+        """Return how many samples of each source the steps from `start` to `stop` draw, in batches of `batch_size`."""
         counts = [0] * len(self.sizes)
         for first, end, quotas in self._quotas(start, stop, batch_size):
             before, after = quotas.counts_before(first), quotas.counts_before(end)
@@ -134,11 +133,11 @@ class Mixture(CursorOrder):
         return parts
 
     def _quotas_of(self, weights: Weights, batch_size: int) -> Quotas:
-        # By absolute steps, so that a stage that is added later leaves the steps before it as they are.
+        # Quotas count absolute steps, so that a stage that is added later does not change the steps before it.
         return Quotas(whole_shares(np.array(self.sizes if weights is None else weights, float)), batch_size, self.seed)
 
     def visits(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before."""
+        """Return how often the sample at each place of the batch of `step` was drawn before."""
         if self.orders is not None:
             return super().visits(step)
         sources, _ = self.locate(self.batch(step))
@@ -162,13 +161,13 @@ class Mixture(CursorOrder):
         return counts
 
     def _orders(self) -> list[CursorOrder]:
-        """Return the order of each source; those that were not given draw one sample per step."""
-        given: Sequence[CursorOrder | None] = self.orders or [None] * len(self.sizes)
+        """Return the order of each source; the default ones draw one sample per step."""
+        orders: Sequence[CursorOrder | None] = self.orders or [None] * len(self.sizes)
         return [
             RandomReshuffling(size, 1, seed=derived_seed(self.seed, "source", number), computed=True)
             if order is None
             else order
-            for number, (size, order) in enumerate(zip(self.sizes, given, strict=True))
+            for number, (size, order) in enumerate(zip(self.sizes, orders, strict=True))
         ]
 
     def cursor(self) -> Cursor:
@@ -180,7 +179,7 @@ class Mixture(CursorOrder):
 
 
 def mixture_in(order: object) -> Mixture | None:
-    """Return the order if it is a mixture, or the mixture that it changes (for example by skipping steps), or None."""
+    """Return the order if it is a mixture, or the mixture inside it (as in `Skipping`), or None."""
     while not isinstance(order, Mixture):
         order = getattr(order, "order", None)
         if order is None:
@@ -189,34 +188,34 @@ def mixture_in(order: object) -> Mixture | None:
 
 
 class _MixtureCursor(Cursor):
-    """How many samples each source has given before the current block, and the sources at that place."""
+    """The sources, each at the place where the next block begins."""
 
     def __init__(self, mixture: Mixture, batch_size: int, first_step: int, drawn: list[int]) -> None:
         self._mixture, self._batch_size = mixture, batch_size
         self._first_step, self._drawn = first_step, drawn
-        draws = max(LEAST_DRAWS, DRAWS_PER_SOURCE * len(mixture.sizes))
+        draws = max(DRAWS_PER_BLOCK, DRAWS_PER_SOURCE * len(mixture.sizes))
         self._steps = -(-draws // batch_size)
         self._words = KeyedWords(mixture.seed, Purpose.MIXTURE)
         self._orders = mixture._orders()
         # The step that the sources have reached, and the sources: one pair, so that an interrupt cannot separate them.
-        self._left: tuple[int, Sources] | None = None
+        self._reached: tuple[int, Sources] | None = None
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
         """Return (first step, samples) of the block that `step` is in."""
         mixture, size, number = self._mixture, self._batch_size, step // self._steps
         first, end = max(self._first_step, number * self._steps), (number + 1) * self._steps
-        left, self._left = self._left, None
-        if left is None or left[0] != first:
+        reached, self._reached = self._reached, None
+        if reached is None or reached[0] != first:
             new = mixture._drawn(self._first_step, first, size)
             before = [drawn + more for drawn, more in zip(self._drawn, new, strict=True)]
-            left = (first, Sources(self._orders, before) if left is None else left[1].moved_to(before))
+            reached = (first, Sources(self._orders, before) if reached is None else reached[1].move_to(before))
         parts = mixture._quotas(first, end, size)
         sources = np.concatenate([quotas.classes(a, b - a) for a, b, quotas in parts]).ravel()
         shuffle_stretches(self._words.at(number), sources, [size] * (end - first))
         counts = np.bincount(sources, minlength=len(mixture.sizes))
         samples = np.empty(sources.size, dtype=np.int64)
-        samples[stable_order(sources, len(counts))] = left[1].draw(counts)
-        self._left = (end, left[1])
+        samples[stable_order(sources, len(counts))] = reached[1].draw(counts)
+        self._reached = (end, reached[1])
         return first, samples.reshape(-1, size)
 
 
@@ -238,7 +237,7 @@ def _checked_weights(name: str, weights: Any, count: int) -> Weights:
             f"{name} should have one number for each of the {count} sources, but got an array of shape {array.shape}"
         )
     checks.check_weights(name, array)
-    # 3.0 is written as 3, so that equal weights have one name in configs.
+    # 3.0 becomes 3, so that equal weights are equal in configs.
     return tuple(int(each) if float(each).is_integer() and abs(each) < 2**53 else each for each in array.tolist())
 
 
@@ -281,7 +280,7 @@ def _checked_orders(orders: Any, sizes: tuple[int, ...]) -> tuple[CursorOrder | 
 
 
 def _schedule(stages: tuple[tuple[int, Weights], ...], weights: Weights, step: int) -> list[tuple[int, Weights]]:
-    """Return the weights of the steps before `step`, as (until step, weights); equal neighbours are one."""
+    """Return the weights of the steps before `step`, as (until step, weights); equal neighbours are merged."""
     schedule: list[tuple[int, Weights]] = []
     start = 0
     for until, own in (*stages, (step, weights)):

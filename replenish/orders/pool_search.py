@@ -1,10 +1,10 @@
-"""Jumps to a distant place in a pool's stream: find the last draw of every slot, on all processors.
+"""Jump to a distant place in a pool's stream: find the last draw of every slot, on all processors.
 
 The draws of a block are a pure function of its number, so blocks can be drawn in any order, by several threads (numpy
-releases the interpreter's lock while it works) and by several processes. The last two epochs are replayed, which fills
-six of seven slots. Then blocks are searched backwards for the slots that are left, until every slot has been seen:
-first in the list of all slots, then, as fewer are left, in a small table that fits the cache, and in the end only in
-the random words.
+releases the interpreter's lock while it works) and by several processes. First the last two epochs are replayed, which
+fills six of seven slots. Then blocks are searched backwards for draws of the other slots, until each has been found. At
+first, draws are looked up in an array of all slots. When fewer slots are left, a small table that fits the cache is
+asked first. In the end only the random words of a block are checked.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ Refill = Callable[[int], IntegerArray]  # the positions that refill the slots dr
 
 Result = TypeVar("Result")
 
-# The smallest pool that is worth several threads.
+# The smallest pool for which several threads pay off.
 LARGE = 2**20
-# How many epochs each process replays; it writes all of their draws to its own pool.
+# How many epochs each process replays. It writes all their draws to its own pool.
 EPOCHS_REPLAYED = 2.0
 # How many draws are searched between two updates of the list of wanted slots, while it is long.
 DRAWS_AT_ONCE = 2**25
 
-# Below 1 in FEW of all slots, a table of stretches of slots is searched first: most have no wanted slot.
+# When fewer than 1 in FEW slots are left, a table of stretches of slots is searched first: most have no wanted slot.
 FEW = 64
 # When fewer than one block in SELDOM draws a wanted slot, it is cheaper to search only the block's random words.
 SELDOM = 4
-# How many stretches per wanted slot, and the most: a table that fits the caches.
+# The number of stretches per wanted slot, and the most bits of a stretch's number: the table must fit the caches.
 STRETCHES_PER_SLOT = 64
 MOST_STRETCH_BITS = 23
-# Buckets of half words, from which slots are computed. A slot of a pool of 2**20 slots or more has at most two buckets,
-# and a table of so many stays in the nearest caches.
+# A bucket is all half words with the same top bits. The half words that give a slot are in at most two buckets if the
+# pool has 2**20 slots or more, and a table of so many buckets stays in the nearest caches.
 BUCKET_BITS = 18
 
 
 class SlotDraws(Protocol):
-    """Draws of slots, distinct within a step, in blocks of steps; tests may supply their own."""
+    """Draws of slots, distinct within a step, in blocks of steps. Tests may supply their own."""
 
     num_slots: int
     batch_size: int
@@ -69,12 +69,12 @@ class Hit(NamedTuple):
 
 
 class SearchGroup:
-    """Processes that all call the same functions with equal arguments, in the same order; here a single process."""
+    """Processes that call the same functions with equal arguments, in the same order. Here there is only one."""
 
     size, rank = 1, 0
 
     def join(self, positions: IntegerArray) -> None:
-        """Set each entry to that of the process with the highest rank, among processes whose entry is not -1."""
+        """Set each entry of `positions` to its value in the highest rank where it is not -1."""
 
     def gather(self, hits: list[Hit]) -> list[Hit]:
         """Return the hits of all processes."""
@@ -85,14 +85,14 @@ ONE_PROCESS = SearchGroup()
 
 
 class WantedSlots:
-    """The slots of a pool whose last draw has not been found yet. `is_wanted` is updated as they are found."""
+    """The slots of a pool whose last draw has not been found yet. `remove` updates `is_wanted`."""
 
     def __init__(self, is_wanted: Booleans, draws: DistinctDraws) -> None:
         self._is_wanted = is_wanted
         self._draws_per_block = draws.steps_per_block * draws.batch_size
         self._one_step = draws.steps_per_block == 1
         self.left = int(np.count_nonzero(is_wanted))
-        self._slots: Int64Array | None = None  # listed as soon as they are few
+        self._slots: Int64Array | None = None  # listed once they are few
         self._choose_search()
 
     @property
@@ -132,7 +132,7 @@ class WantedSlots:
         found = (
             self._hit(draws, block)
             for block in blocks
-            if self._buckets is None or self._may_come_of(draws.words_of(block))
+            if self._buckets is None or self._may_give_wanted(draws.words_of(block))
         )
         return [hit for hit in found if hit.slots.size]
 
@@ -144,16 +144,17 @@ class WantedSlots:
         return Hit(block, places, slots[places])
 
     def _hit_as_drawn(self, draws: DistinctDraws, block: int) -> Hit | None:
-        """Return the hits of a block of one step without finding its repeats, or None if they may matter.
+        """Return the hits of a block of one step without finding its repeats, or None if the repeats may matter.
 
-        The first draw of a slot in a step counts. Repeats are replaced from the spare draws and the words after them:
-        if none of these is a wanted slot, it does not matter which draws are repeats.
+        The first draw of a slot in a step counts. Repeats are replaced from the spare draws and the words after them.
+        If none of these gives a wanted slot, it does not matter which draws are repeats.
         """
-        in_turn = self._one_step and 2 * draws.batch_size <= draws.num_slots  # not by a permutation of all slots
-        if not in_turn or self.left * draws.num_after_draws > len(self._is_wanted) // 2:  # they likely do
+        if not self._one_step or 2 * draws.batch_size > draws.num_slots:  # `as_drawn` has no larger batches
+            return None
+        if self.left * draws.num_after_draws > len(self._is_wanted) // 2:  # one of these is likely wanted
             return None
         slots, spare = draws.as_drawn(block)
-        if self._is_wanted.take(spare).any() or self._may_come_of(draws.next_words()):
+        if self._is_wanted.take(spare).any() or self._may_give_wanted(draws.next_words()):
             return None
         places = self._places(slots)
         _, first = np.unique(slots[places], return_index=True)
@@ -167,8 +168,8 @@ class WantedSlots:
         near = self._stretches.take(slots >> self._shift).nonzero()[0]
         return near[self._is_wanted.take(slots[near])]
 
-    def _may_come_of(self, words: UInt64Array) -> bool:
-        """Return whether these words can give a wanted slot."""
+    def _may_give_wanted(self, words: UInt64Array) -> bool:
+        """Return whether a half of one of these words may give a wanted slot."""
         halves, count = words.view(np.uint32), len(self._is_wanted)
         if self._buckets is not None:
             halves = halves[self._buckets.take(halves >> np.uint32(32 - BUCKET_BITS))]
@@ -225,7 +226,7 @@ def last_draws(
 
 
 def _submit(pool: ThreadPoolExecutor, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-    """Call a function in a thread, or here while the interpreter exits, when no thread can be started."""
+    """Call a function in a thread of the pool, or right here if the interpreter exits and starts no more threads."""
     try:
         return pool.submit(function, *arguments)
     except RuntimeError:
@@ -237,7 +238,7 @@ def _submit(pool: ThreadPoolExecutor, function: Callable[..., Result], *argument
 def _replayed(
     draws: DistinctDraws, refill: Refill, start: int, stop: int, dtype: type[np.signedinteger[Any]]
 ) -> IntegerArray:
-    """Return the last refill of each slot in blocks `start` to `stop`, or -1: threads draw, this one writes."""
+    """Return the last refill of each slot in blocks `start` to `stop`, or -1. Threads draw; this thread writes."""
     threads = processors()
     own = [copy.deepcopy(draws) for _ in range(threads)]
     positions = np.full(draws.num_slots, -1, dtype=dtype)
@@ -246,7 +247,7 @@ def _replayed(
         drawn = deque(_submit(pool, own[block % threads].block, block) for block in first)
         for block in range(start, stop):
             slots = drawn.popleft().result()
-            if block + threads < stop:  # by the thread that is free now
+            if block + threads < stop:  # the copy of `draws` that is free now
                 drawn.append(_submit(pool, own[block % threads].block, block + threads))
             scatter.assign_in_turn(positions, slots.ravel(), refill(block))
     return positions

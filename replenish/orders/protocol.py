@@ -10,7 +10,7 @@ from replenish.draws import Int64Array
 
 @runtime_checkable
 class Order(Protocol):
-    """The protocol of an order: a pure function from steps to mini-batches, without end.
+    """The protocol of an order: an endless stream of mini-batches, a pure function of the step.
 
     The torch adapters, the lab and the diagnostics accept any object with these members.
     """
@@ -48,7 +48,7 @@ class Order(Protocol):
 
 
 def check_order(value: object) -> Order:
-    """Return `value` if it is an order, else raise TypeError, with a hint where a sampler was passed instead."""
+    """Return `value` if it is an order, else raise TypeError, with a hint if it is a sampler."""
     if isinstance(value, Order):
         return value
     hint = "; give its `order`" if isinstance(getattr(value, "order", None), Order) else ""

@@ -26,19 +26,19 @@ class RaggedOrder(CursorOrder):
 
     @property
     def _steps_per_block(self) -> int:
-        """The number of steps drawn together: here an epoch."""
+        """The number of steps that are drawn together: here an epoch."""
         return self.steps_per_epoch
 
     @abstractmethod
     def _block(self, words: KeyedWords) -> tuple[Int64Array, Int64Array]:
-        """Return (samples, ends): the batches of a block after each other, and where each one ends."""
+        """Return (samples, ends): the batches of a block, one after the other, and where each one ends."""
 
     def draws_before(self, step: int) -> int:
-        """Raise an error: the sizes are known only once the batches are drawn."""
+        """Raise an error: the size of a batch is random."""
         raise ValueError(f"order should have batches of one size, but those of {type(self).__name__} have random sizes")
 
     def cursor(self) -> Cursor:
-        """Return a new cursor at the start; it has one step at a time, since the rows of an array have one length."""
+        """Return a new cursor at the start. It returns one step at a time, since batches differ in size."""
         return _RaggedCursor(self)
 
 
@@ -64,11 +64,10 @@ class _RaggedCursor(Cursor):
 class PoissonDraws(RaggedOrder):
     """At every step each sample is in the batch with probability batch_size / num_samples, independently of all others.
 
-    The sampling that the analyses of differentially private SGD assume (Abadi et al., "Deep learning with
-    differential privacy", 2016), and the law of Opacus' `UniformWithReplacementSampler`: batches have random sizes
-    and may be empty. Here the size of a batch is drawn first, from the binomial distribution, and then so many
-    distinct samples, which is the same law at a cost of O(batch_size) per step instead of O(num_samples). A batch is
-    in ascending order.
+    The analyses of differentially private SGD assume this sampling (Abadi et al., "Deep learning with differential
+    privacy", 2016), and Opacus' `UniformWithReplacementSampler` has the same distribution. Batches have random sizes
+    and may be empty. Here the size of a batch is drawn first, from the binomial distribution, and then that many
+    distinct samples. This costs O(batch_size) per step instead of O(num_samples). A batch is in ascending order.
 
     Any step costs the draws of its block, about 16,000.
 
@@ -87,8 +86,8 @@ class PoissonDraws(RaggedOrder):
 
     def __init__(self, num_samples: int, batch_size: int, *, seed: int = 0) -> None:
         super().__init__(num_samples, batch_size, seed=seed)
-        checks.integer("num_samples", num_samples, minimum=1, maximum=2**48)  # with its step, a sample is 63 bits
-        self._refuse_batches_larger_than_the_data(", since a batch has a sample once at most")
+        checks.integer("num_samples", num_samples, minimum=1, maximum=2**48)  # packed with a step into 63 bits
+        self._refuse_batches_larger_than_the_data(", since a batch has a sample at most once")
 
     @property
     def _steps_per_block(self) -> int:
@@ -110,17 +109,17 @@ class PoissonDraws(RaggedOrder):
         return np.nonzero(kept)[1], np.cumsum(sizes)
 
     def _subsets(self, words: KeyedWords, sizes: Int64Array) -> Int64Array:
-        """Return for every step a uniform set of the given size, in ascending order, after each other.
+        """Return a uniform set of the given size for every step, each in ascending order, one after the other.
 
-        A sample that was drawn twice for a step is drawn again until it is new. The procedure depends only on which
+        A sample that is drawn twice for a step is drawn again until it is new. The procedure depends only on which
         entries are equal, so renaming the samples renames its result: all sets of a size are equally likely.
         """
         bits = max(1, (self.num_samples - 1).bit_length())
         steps = np.arange(len(sizes)) << bits
         chosen = _distinct(np.repeat(steps, sizes) + words.below(self.num_samples, int(sizes.sum())))
         while len(chosen) < sizes.sum():
-            wanting = np.repeat(steps, sizes - np.bincount(chosen >> bits, minlength=len(sizes)))
-            drawn = _distinct(wanting + words.below(self.num_samples, wanting.size))
+            missing = np.repeat(steps, sizes - np.bincount(chosen >> bits, minlength=len(sizes)))
+            drawn = _distinct(missing + words.below(self.num_samples, missing.size))
             places = np.searchsorted(chosen, drawn)
             new = chosen[np.minimum(places, len(chosen) - 1)] != drawn
             chosen = np.insert(chosen, places[new], drawn[new])
@@ -136,11 +135,11 @@ def _distinct(values: Int64Array) -> Int64Array:
 
 
 def binomial_limits(num_samples: int, batch_size: int) -> tuple[int, UInt64Array]:
-    """Return (least, limits): a word w of 64 uniform bits becomes least + (the number of limits that are at most w).
+    """Return (least, limits): a uniform 64-bit word w gives the size least + (the number of limits that are at most w).
 
-    The limits are the distribution function of Binomial(num_samples, batch_size / num_samples) in parts of 2**64,
-    computed in whole numbers, so that they are the same on every machine. Sizes in the tails whose total probability is
-    less than one part never come.
+    The limits are the distribution function of Binomial(num_samples, batch_size / num_samples) in units of 2**-64,
+    computed in whole numbers, so that they are the same on every machine. The sizes in a tail whose total probability
+    is less than one unit never occur.
 
     Example:
         >>> least, limits = binomial_limits(2, 1)
@@ -151,7 +150,7 @@ def binomial_limits(num_samples: int, batch_size: int) -> tuple[int, UInt64Array
         return num_samples, np.empty(0, dtype=np.uint64)
     mode, odds, against = batch_size, batch_size, num_samples - batch_size
     largest = 1 << 256
-    smallest = largest >> 100  # a hundred bits below the mode, fewer than 2**30 sizes are left
+    smallest = largest >> 100  # fewer than 2**30 sizes have more weight
     down, up = [], []
     size, weight = mode, largest
     while size > 0 and weight >= smallest:
@@ -175,7 +174,7 @@ class BallsInBins(RaggedOrder):
     """In every epoch each sample falls into one of the epoch's batches, uniformly and independently of the others.
 
     Chua et al., "Balls-and-bins sampling for DP-SGD" (2025), also called random allocation. As in reshuffling, a sample
-    comes once per epoch. As in Poisson sampling, batches have random sizes and may be empty, and the place of one
+    is drawn once per epoch. As in Poisson sampling, batches have random sizes and may be empty, and the batch of one
     sample does not depend on the others, which amplifies privacy. A batch is in ascending order.
 
     A jump to any step costs the draws of one epoch.

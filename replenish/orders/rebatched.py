@@ -1,4 +1,4 @@
-"""An order in batches of another size: from some step on, or of a loader."""
+"""An order with other batch sizes: from some step on, or as a loader has them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Rebatched(CursorOrder):
     """An order whose batch size changes at step `at_step`; made by `order.rebatched`.
 
     The steps before `at_step` are the order's own. From there on, full batches continue its sequence of samples. A
-    mixture keeps its shares in the new batches. A pool is drawn and refilled as at the old batch size.
+    mixture keeps its shares in the new batches. A pool is still drawn and refilled in steps of the old batch size.
 
     Args:
         order: The order.
         batch_size: The new batch size, over all processes.
-        at_step: The first step that has it.
+        at_step: The first step with this size.
 
     Example:
         >>> from replenish import RandomReshuffling
@@ -64,7 +64,7 @@ class Rebatched(CursorOrder):
         return self.order.effective_epoch(step - later) + later / self.steps_per_epoch
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; the order that it changes is JSON in `of`."""
+        """Return plain ints and strings that identify the order completely; the original order is JSON in `of`."""
         inner = self.order.config()
         return {
             "order": "Rebatched",
@@ -105,11 +105,11 @@ class Rebatched(CursorOrder):
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        return _Both(self)
+        return _RebatchedCursor(self)
 
 
-class _Both(Cursor):
-    """The order's own cursor up to a step, and a cursor with new batches from there on."""
+class _RebatchedCursor(Cursor):
+    """The order's own cursor before `at_step`, and a cursor with new batches from there on."""
 
     def __init__(self, rebatched: Rebatched) -> None:
         self._at_step = rebatched.at_step
@@ -124,7 +124,7 @@ class _Both(Cursor):
 
 
 class NewBatches(Cursor):
-    """The sequence of an order from a step on, cut into batches of another size."""
+    """The samples of an order from `at_step` on, cut into batches of another size."""
 
     def __init__(self, order: CursorOrder, batch_size: int, at_step: int) -> None:
         self._reader = SampleReader(order)
@@ -132,20 +132,20 @@ class NewBatches(Cursor):
         self._steps = max(1, DRAWS_PER_BLOCK // batch_size)
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
-        """Return (first step, rows) of the block that `step` is in; blocks are counted from the first step."""
+        """Return (first step, rows) of the block that `step` is in; the first block begins at `at_step`."""
         first = (step - self._at_step) // self._steps * self._steps
         samples = self._reader.read(self._begin + first * self._size, self._steps * self._size)
         return self._at_step + first, samples.reshape(self._steps, self._size)
 
 
 class FittedOrder(CursorOrder):
-    """An order whose epochs have the steps of a loader, and whose last batch of an epoch has the loader's size.
+    """An order fitted to a loader: an epoch has the loader's number of steps, and its last batch has the loader's size.
 
-    So trainings that differ in the order see equally many samples in batches of equal sizes. An order that goes through
-    all samples in an epoch keeps its epochs: what the loader drops is dropped, and where it repeats samples so that
-    all processes have equally many, the first of the epoch are repeated. Any other order continues from step to step;
-    at the last step of an epoch it draws a whole batch, of which the first samples are used. All sizes of batches are
-    over all processes.
+    So trainings with different orders see equally many samples in batches of equal sizes. An order that goes through
+    all samples in an epoch keeps its epochs. It drops as many samples as the loader. If the loader repeats samples so
+    that all processes have equally many, it repeats the first of the epoch. Any other order continues from step to
+    step. At the last step of an epoch it draws a whole batch and uses only the first samples. All batch sizes are over
+    all processes.
 
     Example:
         >>> from replenish import SequencedReplacement
@@ -170,16 +170,16 @@ class FittedOrder(CursorOrder):
     _shaped_by_its_batches = "the loader that it is fitted to has its own batches"
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely."""
+        """Return plain ints and strings that identify the order completely."""
         return {**self.order.config(), "steps": self.steps, "loader_last_batch_size": self.last_batch_size}
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        return _Fitted(self, self.order.steps_per_epoch if self._keeps_epochs else self.steps)
+        return _FittedCursor(self, self.order.steps_per_epoch if self._keeps_epochs else self.steps)
 
 
-class _Fitted(Cursor):
-    """The order's own cursor, and how many of its steps an epoch of the loader has."""
+class _FittedCursor(Cursor):
+    """The order's own cursor, and the number of its steps that an epoch of the loader takes."""
 
     def __init__(self, fitted: FittedOrder, own_steps: int) -> None:
         self._fitted = fitted
@@ -193,13 +193,13 @@ class _Fitted(Cursor):
         first, rows = self._inner.rows_at(begin + place)
         if place == steps - 1:
             return step, self._fit(rows[begin + place - first], begin, size)
-        # Of what the order has at hand, the steps of this epoch before its last.
+        # Of the order's rows, return the steps of this epoch except its last.
         low, high = max(first, begin), min(first + len(rows), begin + steps - 1)
         return step - (begin + place - low), rows[low - first : high - first]
 
     def _fit(self, batch: Int64Array, begin: int, size: int) -> Int64Array:
         """Return the last batch of an epoch that begins at the order's step `begin`, cut or filled up to `size`."""
-        batch = batch[:size].copy()  # before the cursor moves
+        batch = batch[:size].copy()  # a copy, since the cursor may move
         if len(batch) < size:
             first, rows = self._inner.rows_at(begin)
             batch = np.concatenate([batch, np.resize(rows[begin - first], size - len(batch))])

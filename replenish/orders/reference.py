@@ -1,6 +1,6 @@
 """The paper to the letter: a list and a queue. Slow; the oracle that the fast core is tested against.
 
-Nothing here is random: the caller passes the slots of every step, so that both can use the same ones.
+Nothing here is random: the caller passes the slots of every step, so that both can use the same slots.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ class ReferencePool:
     """Figure 1 of the paper: a list from which batches are drawn, and the queue that refills it.
 
     Args:
-        sequence: The samples in the order of their sequence index; the queue repeats it without end.
-        pool_size: How many slots the pool has; the paper's is one per sample, which is the default.
+        sequence: The samples in the order in which they refill the pool. The queue repeats them without end.
+        pool_size: How many slots the pool has; by default one per sample, as in the paper.
 
     Example:
         >>> pool = ReferencePool([1, 2, 3, 4, 5])
@@ -29,7 +29,7 @@ class ReferencePool:
         self.pool = [self._next_in_queue() for _ in range(len(sequence) if pool_size is None else pool_size)]
 
     def _next_in_queue(self) -> int:
-        """Take the first sample of the queue; after the last sample of the sequence comes the first."""
+        """Take the first sample of the queue, and put it back at the end."""
         sample = self.queue[0]
         self.queue.rotate(-1)
         return sample

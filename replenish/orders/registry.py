@@ -1,4 +1,4 @@
-"""The orders by the names that users type: the list that configs, commands, tests and docs read."""
+"""The orders by the names that users type. Configs, commands, tests and docs read this list."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SHARED = ("num_samples", "batch_size", "seed")
 
 @dataclass(frozen=True)
 class OrderEntry:
-    """One order of the list.
+    """An entry of `ORDERS`.
 
     Attributes:
         order_class: The class.
         label: Its name for people, as tables and charts print it.
-        description: What it does, in a line.
+        description: What it does, in one line.
     """
 
     order_class: type[CursorOrder]
@@ -40,7 +40,7 @@ class OrderEntry:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The options that it needs, since they are facts about the data."""
+        """The options without a default, which are facts about the data."""
         parameters = inspect.signature(self.order_class).parameters
         return tuple(name for name in self.options if parameters[name].default is inspect.Parameter.empty)
 
@@ -73,7 +73,7 @@ ORDERS: dict[str, OrderEntry] = {
     "block-reshuffling": OrderEntry(
         BlockReshuffling,
         "block reshuffling",
-        "blocks drawn once, which every epoch shuffles, and the samples of each",
+        "fixed random blocks; every epoch shuffles the blocks and the samples in each",
     ),
     "shuffle-buffer": OrderEntry(
         ShuffleBuffer, "shuffle buffer", "read in order, each sample drawn at random from a buffer of those read"
@@ -82,14 +82,16 @@ ORDERS: dict[str, OrderEntry] = {
         BlockShuffle, "block shuffle", "shards in random order, samples shuffled within a window of them"
     ),
     "jitter": OrderEntry(Jitter, "jitter", "shards in random order, every sample moved by a random distance"),
-    "poisson": OrderEntry(PoissonDraws, "Poisson draws", "each sample at each step by a coin; random batch sizes"),
+    "poisson": OrderEntry(
+        PoissonDraws, "Poisson draws", "each sample is in each batch with the same chance; random batch sizes"
+    ),
     "balls-in-bins": OrderEntry(
-        BallsInBins, "balls in bins", "once an epoch each sample falls into one of its batches; random batch sizes"
+        BallsInBins, "balls in bins", "in every epoch each sample is put into a random batch; random batch sizes"
     ),
     "stratified": OrderEntry(Stratified, "stratified", "each class's share in every batch, shuffled within classes"),
     "weighted": OrderEntry(WeightedDraws, "weighted draws", "every sample drawn from all in proportion to its weight"),
     "repeated": OrderEntry(
-        RepeatedAugmentation, "repeated augmentation", "every sample several times in a batch, fewer samples an epoch"
+        RepeatedAugmentation, "repeated augmentation", "every sample several times in a batch, fewer samples per epoch"
     ),
     "length-grouped": OrderEntry(
         LengthGrouped, "length-grouped", "a new permutation in every epoch, windows of it sorted by length"

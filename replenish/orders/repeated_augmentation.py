@@ -10,18 +10,18 @@ from replenish.orders.epochs import EpochOrder
 
 
 class RepeatedAugmentation(EpochOrder):
-    """Every epoch goes through the head of a new permutation, each sample `repeats` times in a row, augmented anew.
+    """Every epoch goes through the head of a new permutation, and draws each sample `repeats` times, for augmentation.
 
-    Hoffer et al., "Augment your batch" (2020), and Berman et al., "MultiGrain" (2019), as DeiT's `RASampler` and
-    torchvision's references do it: an epoch has num_samples draws, as any other, so that it shows only one of `repeats`
-    samples. The copies of a sample are in one batch, except at its edge, and within the batch first all first
-    copies come, then all second ones, and so on: processes that divide it in equal shares get different copies.
+    Hoffer et al., "Augment your batch" (2020), and Berman et al., "MultiGrain" (2019), as in DeiT's `RASampler` and
+    torchvision's reference scripts. An epoch has num_samples draws like any other, so it has only one in `repeats`
+    samples. All copies of a sample are in one batch, except at the edges of a batch. A batch has first all first
+    copies, then all second copies, and so on, so that processes with equal shares of it get different copies.
 
     A jump to any step costs the draws of one epoch.
 
     Args:
         num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`; a batch counts draws.
-        repeats: How often a sample comes, at most N; DeiT's is 3.
+        repeats: How often a sample is drawn in a row, at most N; DeiT's default is 3.
 
     Example:
         >>> order = RepeatedAugmentation(num_samples=12, batch_size=6, repeats=3)
@@ -46,7 +46,7 @@ class RepeatedAugmentation(EpochOrder):
     def _permutation(self, words: KeyedWords) -> Int64Array:
         samples = super()._permutation(words)
         full, rest = divmod(self.num_samples, self.batch_size)
-        # The copy with which a batch begins determines which of its draws is which copy.
+        # The copy with which a batch begins determines the copy of each of its draws.
         first = np.arange(full) * self.batch_size
         copies, which = np.unique(first % self.repeats, return_inverse=True)
         by_copy = [_by_copy(copy, self.batch_size, self.repeats) for copy in copies.tolist()]
@@ -56,5 +56,5 @@ class RepeatedAugmentation(EpochOrder):
 
 
 def _by_copy(first: int, size: int, repeats: int) -> Int64Array:
-    """Return the places of a batch that begins with copy number `first`, first copies first."""
+    """Return the places of a batch that begins with copy number `first`, sorted by copy number."""
     return np.argsort((first + np.arange(size)) % repeats, kind="stable")

@@ -13,22 +13,18 @@ from replenish.draws import DistinctDraws, Int64Array, KeyedWords, Purpose, step
 from replenish.locks import kept_property
 from replenish.orders.cursor import Cursor, CursorOrder
 
-# Blocks of more draws are drawn step by step: several steps share a key where a batch is larger than the data.
-MOST_DRAWS_PER_BLOCK = 2**20
-
-_TOTAL = 2**61 - 2**41  # of all weights, to within 2**40: just under 2**61, so that words are rarely rejected
+_TOTAL = 2**61 - 2**41  # the sum of all weights, to within 2**40; just under 2**61, so that few words are rejected
 
 
 class BatchedReplacement(CursorOrder):
     """Every step draws distinct samples, uniformly, and puts them all back before the next.
 
     This is what the paper means by replacement sampling (section 2, equation 3): C(N, B) configurations at
-    every step. With the same seed, it draws at every step the samples whose numbers are those of the slots that
-    `SequencedReplacement` with N slots draws.
+    every step. With the same seed, it draws sample i where `SequencedReplacement` with N slots draws slot i.
 
     Args:
         num_samples: How many samples there are: N.
-        batch_size: How many distinct ones a step draws, at most N: B.
+        batch_size: How many distinct samples a step draws, at most N: B.
         seed: Chooses the draws; in [0, 2**63).
 
     Example:
@@ -71,7 +67,7 @@ class IndependentOrder(CursorOrder):
     @property
     @abstractmethod
     def _bound(self) -> int:
-        """The bound of the draws: they are below it."""
+        """The bound of the draws, which are in [0, bound)."""
 
     def _samples(self, draws: Int64Array) -> Int64Array:
         """Return the samples that draws in [0, bound) stand for: here the draws themselves."""
@@ -87,21 +83,10 @@ class _IndependentCursor(Cursor):
         self._steps = steps_per_block(order.num_samples, order.batch_size)
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
-        """Return (first step, samples) of the block that `step` is in; of a very large block, only that step."""
-        index, place = divmod(step, self._steps)
-        if self._steps * self._order.batch_size > MOST_DRAWS_PER_BLOCK:
-            return step, self._row(index, place)
-        return index * self._steps, self._block(index)
-
-    def _block(self, index: int) -> Int64Array:
-        order, count = self._order, self._steps * self._order.batch_size
-        return order._samples(self._words.at(index).below(order._bound, count)).reshape(-1, order.batch_size)
-
-    def _row(self, index: int, place: int) -> Int64Array:
-        """Return one step of block `index`, as an array of one row."""
-        order, size = self._order, self._order.batch_size
-        drawn = self._words.at(index).below_within(order._bound, self._steps * size, place * size, (place + 1) * size)
-        return self._block(index)[place : place + 1] if drawn is None else order._samples(drawn).reshape(1, -1)
+        """Return (first step, samples) of the block that `step` is in."""
+        order, index = self._order, step // self._steps
+        draws = self._words.at(index).below(order._bound, self._steps * order.batch_size)
+        return index * self._steps, order._samples(draws).reshape(-1, order.batch_size)
 
 
 class IndependentDraws(IndependentOrder):
@@ -129,8 +114,8 @@ class IndependentDraws(IndependentOrder):
 class WeightedDraws(IndependentOrder):
     """Every sample of every batch is drawn with probability proportional to its weight, independently of all others.
 
-    The distribution of torch's `WeightedRandomSampler` with replacement, without its limit of 2**24 samples. The draws
-    are the same on any number of processes. The weights, as whole numbers, divide a line of 2**61 points into
+    It has the distribution of torch's `WeightedRandomSampler` with replacement, without the limit of 2**24 samples. The
+    draws are the same on any number of processes. The weights, as whole numbers, divide a line of 2**61 points into
     stretches, and a random word falls into one of them. A guide table leads close to the right stretch, so that a draw
     costs the same for any weights. A positive weight keeps at least one point. For exact frequencies instead of
     independent draws, see `weighted_sequence`.
@@ -155,7 +140,7 @@ class WeightedDraws(IndependentOrder):
 
     @kept_property
     def _tables(self) -> tuple[Int64Array, int, Int64Array]:
-        """Where the stretches end; the bits of the distance between two guide posts; the stretch of each post."""
+        """The ends of the stretches, log2 of the distance between guide posts, and the stretch of each guide post."""
         ends = np.cumsum(on_a_line(self.weights))
         shift = max(0, 61 - (self.num_samples - 1).bit_length())
         posts = np.arange((int(ends[-1]) >> shift) + 1) << shift
@@ -167,7 +152,7 @@ class WeightedDraws(IndependentOrder):
 
     def _samples(self, draws: Int64Array) -> Int64Array:
         ends, shift, guide = self._tables
-        # Begin at the stretch of the last guide post before the point; on average the next but one has the point.
+        # Begin at the stretch of the last guide post before the point. Few points are more than two stretches further.
         found = guide.take(draws >> shift)
         for _ in range(2):
             found += ends.take(found) <= draws

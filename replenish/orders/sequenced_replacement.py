@@ -14,13 +14,13 @@ from replenish.orders.sequences import ListedSequence, make_sequence
 
 
 class SequencedReplacement(CursorOrder):
-    """Sequenced-replacement sampling, SRS: a random draw from a pool, an orderly refill.
+    """Sequenced-replacement sampling, SRS: random draws from a pool that is refilled in order.
 
-    A fixed sequence of sample indices repeats without end. A pool of `pool_size` slots starts with its first
-    positions. Every step draws `batch_size` distinct slots, uniformly, by a choice that depends only on the seed
-    and the step; their contents are the batch; then the slots drawn are refilled, not with what was
-    drawn, but with the next positions of the sequence (the paper's section 2 and figure 1). Two slots may
-    hold the same sample, so a batch may hold a sample twice: that is the method, not a fault.
+    A fixed sequence of sample indices repeats without end. A pool of `pool_size` slots starts with its first positions.
+    Every step draws `batch_size` distinct slots, uniformly, by a choice that depends only on the seed and the step. The
+    contents of these slots are the batch. Then the slots are refilled, not with what was drawn, but with the next
+    positions of the sequence (the paper's section 2 and figure 1). Two slots may hold the same sample, so a batch may
+    hold a sample twice: that is the method, not a fault.
 
     Consecutive steps cost O(batch_size) each. A jump to any step costs about M (ln M + 3) draws for a pool of M slots,
     however far it is. The pool takes 4 bytes per slot (8 from 2**31 positions on, and with `"reshuffled"`).
@@ -30,16 +30,16 @@ class SequencedReplacement(CursorOrder):
 
     Args:
         num_samples: How many samples there are: N.
-        batch_size: How many are drawn per step, over all processes: B.
+        batch_size: How many samples are drawn per step, over all processes: B.
         seed: Chooses the draws and the shuffled sequence; in [0, 2**63).
-        pool_size: The number M of slots, at least `batch_size`. None means the sequence's length: N, the paper's,
-            unless `sequence` is an array. Fewer make a bounded pool, kN a pool of k copies, closer to independent
-            draws.
-        sequence: `"shuffled"`, a fixed permutation drawn from the seed; `"identity"`, the letter of the paper,
-            which makes the rate of each class swing once per epoch if the data are sorted by class;
-            `"reshuffled"`, a new permutation in every round, which is not the paper's and costs as much per draw as
-            reshuffling does; or an array of indices, in which some may repeat (see `weighted_sequence`) or be
-            missing (a subset). An effective epoch is one round of the sequence.
+        pool_size: The number M of slots, at least `batch_size`. None means the sequence's length: N as in the paper,
+            unless `sequence` is an array. Fewer slots make a shuffle buffer, and kN slots a pool of k copies, which is
+            closer to independent draws.
+        sequence: `"shuffled"` is a fixed permutation drawn from the seed. `"identity"` is the paper's, and makes the
+            rate of each class swing once per epoch if the data are sorted by class. `"reshuffled"` is a new permutation
+            in every round, which is not the paper's and costs as much per draw as reshuffling does. Or pass an array of
+            indices, in which some may repeat (see `weighted_sequence`) or be missing (a subset). An effective epoch is
+            one round of the sequence.
 
     Example:
         >>> order = SequencedReplacement(num_samples=5, batch_size=2, sequence="identity")
@@ -61,7 +61,7 @@ class SequencedReplacement(CursorOrder):
         super().__init__(num_samples, batch_size, seed=seed)
         self._sequence = make_sequence(sequence, self.num_samples, self.seed)
         self.sequence = self._sequence.indices if isinstance(self._sequence, ListedSequence) else self._sequence.name
-        self._warm: list[Pool] = []  # one at most
+        self._warm: list[Pool] = []  # at most one
         if pool_size is None:
             pool_size = self._sequence.length
         self.pool_size = checks.integer("pool_size", pool_size, minimum=1, maximum=2**40)
@@ -73,7 +73,7 @@ class SequencedReplacement(CursorOrder):
             )
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; an array is named by its SHA-256."""
+        """Return plain ints and strings that identify the order completely; an array is replaced by its SHA-256."""
         return {**super().config(), "sequence_length": self._sequence.length}
 
     @property
@@ -99,7 +99,7 @@ class SequencedReplacement(CursorOrder):
         return self._sequence.at(np.asarray(array % self._sequence.period, dtype=np.int64))
 
     def copies_inserted(self, step: int) -> Int64Array:
-        """Return how many copies of each sample were put into the pool before `step`, the first ones included."""
+        """Return how many copies of each sample were put into the pool before `step`, including the first copies."""
         rounds, rest = divmod(self.pool_size + checks.step(step) * self.batch_size, self._sequence.length)
         length = self._sequence.length
         begun = rounds * length % self._sequence.period  # the current round
@@ -120,7 +120,7 @@ class SequencedReplacement(CursorOrder):
         return self._sequence.at(self.cursor().positions_before(checks.step(step)))
 
     def warm(self, step: int, group: SearchGroup = ONE_PROCESS) -> None:
-        """Go to a distant `step` now, possibly together with other processes; the next cursor starts there at no cost.
+        """Move to a distant `step` now, possibly together with other processes. The next cursor starts there for free.
 
         Args:
             step: The step, usually the one at which a run is resumed.

@@ -1,9 +1,9 @@
 """The sequence that refills the pool: which sample is at which position.
 
 A sequence maps positions 0 ... length-1 to sample indices and repeats without end. There are three kinds: the identity
-(the letter of the paper), a fixed permutation drawn from the seed (the default), and an array of indices, in which some
-may repeat (`weighted_sequence`) or be missing (a subset). A fourth kind is not fixed: it draws a new permutation for
-every round.
+(as in the paper), a fixed permutation drawn from the seed (the default), and an array of indices, in which some may
+repeat (`weighted_sequence`) or be missing (a subset). A fourth kind is not fixed: it draws a new permutation for every
+round.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from replenish.draws import DRAWS_PER_BLOCK, Int64Array, KeyedWords, Purpose
 from replenish.orders.arrangement import permutation
 from replenish.orders.cursor import digest
 
-# Up to this size a shuffled sequence is a uniform permutation, made by sorting random words ...
+# Up to this size a shuffled sequence is a uniform permutation, made by sorting random words. Above, it is computed.
 SORTED_UP_TO = 4096
-# ... above, a computed one, which needs little memory. Up to this size it is kept as a table of 32-bit integers.
+# Up to this size a computed permutation is kept as a table of 32-bit integers.
 TABLE_UP_TO = 2**22
-# The tables it is computed from grow as the square root of the size: 300 MB here, and terabytes at 2**62.
+# The tables for computing it grow as the square root of the size: 300 MB here, and terabytes at 2**62.
 SHUFFLED_UP_TO = 2**40
 # How many permutations of a reshuffled sequence are kept.
 ROUNDS_KEPT = 32
@@ -61,14 +61,14 @@ class ShuffledSequence:
     """A fixed permutation of range(length), drawn from the seed.
 
     Up to `SORTED_UP_TO` it is exactly uniform, made by sorting random words. Above, it is a keyed bijection, computed
-    rather than stored, so that a first batch needs no pass over the data. A position is written as (high, low), low
-    in [0, 2**bits) and high in [0, rows), with rows * 2**bits just over the length. Six rounds alternately look up one
+    rather than stored, so that a first batch needs no pass over the data. A position is written as (high, low), low in
+    [0, 2**bits) and high in [0, rows), with rows * 2**bits just over the length. Six rounds alternately look up one
     half in a table of independent random numbers and add the result to the other half: an unbalanced Feistel network
     over random functions. A result outside the range is permuted again. Each round can be undone, so the whole is a
     bijection.
 
-    Without a number it is the fixed permutation of the seed. With a number it is the permutation of one round, and is
-    not kept as a table where it can be computed.
+    Without `number` it is the fixed permutation of the seed. With `number` it is the permutation of that round of a
+    `ReshuffledSequence`, and a computed one is not kept as a table.
     """
 
     name = "shuffled"
@@ -85,8 +85,8 @@ class ShuffledSequence:
             return
         self._bits = length.bit_length() // 2
         columns, rows = 1 << self._bits, -(-length >> self._bits)
-        # The halves are reduced once, at the end. Until then they grow by one size per round, and tables of that
-        # length save a division per element and round.
+        # The halves are reduced modulo their sizes once, at the end. Until then they grow by one size per round, and
+        # tables that repeat up to that length save a division per element and round.
         from_low = np.tile(words.below(rows, 3 * columns).reshape(3, columns), 4)
         from_high = np.tile(words.below(columns, 3 * rows).reshape(3, rows), 4)
         self._rounds = list(zip(from_low, from_high, strict=True))
@@ -109,7 +109,7 @@ class ShuffledSequence:
             high = np.arange(first, min(first + rows_at_once, rows))
             # The first half round, for which a row of positions needs no look-up.
             mixed_high = np.add.outer(high, self._rounds[0][0][:columns]).ravel()
-            # Only positions in the range: for others the repeated permutation may never return to the range.
+            # Only positions in the range. For others, permuting again may never lead back into the range.
             count = min(mixed_high.size, self.length - first * columns)
             table[first * columns : first * columns + count] = self._mixed(mixed_high[:count], low[:count])
         return table
@@ -119,7 +119,7 @@ class ShuffledSequence:
         return self._mixed(high + self._rounds[0][0].take(low), low)
 
     def _mixed(self, high: Int64Array, low: Int64Array) -> Int64Array:
-        """Continue after the first half round: the other rounds, then the way back into the range."""
+        """Do all rounds after the first half round, then permute results outside the range again."""
         low = low + self._rounds[0][1].take(high)
         for from_low, from_high in self._rounds[1:]:
             high += from_low.take(low)
@@ -145,7 +145,7 @@ class ReshuffledSequence:
     def __init__(self, length: int, seed: int) -> None:
         self.length = length
         self.period = length * (2**62 // length)
-        # A pool holds positions of about the last ln M rounds; the tables of an older round are made again.
+        # A pool holds positions of about the last ln M rounds. The tables of an older round are made again.
         self._round = functools.lru_cache(maxsize=ROUNDS_KEPT)(lambda number: ShuffledSequence(length, seed, number))
 
     def at(self, positions: IntegerArray) -> Int64Array:
@@ -172,7 +172,7 @@ class ListedSequence:
 
 
 def make_sequence(sequence: str | npt.ArrayLike, num_samples: int, seed: int) -> Sequence:
-    """Return the sequence that an order's argument `sequence` names or lists."""
+    """Return the sequence for the argument `sequence` of an order, a name or an array."""
     if isinstance(sequence, str):
         if sequence == "identity":
             return IdentitySequence(num_samples)
@@ -211,12 +211,11 @@ def _checked_indices(sequence: str | npt.ArrayLike, num_samples: int) -> Int64Ar
 def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:
     """Return `length` indices in which index i appears in proportion to `weights[i]`, spread evenly.
 
-    Each count is its exact share of `length` rounded down or up, by largest remainders and, of equal ones, the lower
-    index first. The shares are whole numbers, so rounding errors decide nothing. The indices are then laid out by
-    earliest deadline: copy j of c may come from position floor(j length / c) on and must come before position
-    ceil((j+1) length / c). This is the "proportionate fair" schedule on one processor, which always exists, so that
-    in every prefix each index appears within 1 of count * prefix / length times. The result depends only on the
-    arguments.
+    Each count is its exact share of `length`, rounded down or up by largest remainders. Of equal remainders, the lower
+    index comes first. All of this is in whole numbers, so rounding errors decide nothing. The indices are then laid out
+    by earliest deadline: copy j of c may come from position floor(j length / c) on and must come before position
+    ceil((j+1) length / c). This is the "proportionate fair" schedule on one processor, which always exists. So in every
+    prefix, each index appears within 1 of count * prefix / length times. The result depends only on the arguments.
 
     `SequencedReplacement(..., sequence=weighted_sequence(w, n))` is a weighted sampler whose frequencies are
     guaranteed, not only expected.
@@ -236,11 +235,11 @@ def weighted_sequence(weights: npt.ArrayLike, length: int) -> Int64Array:
     if array.dtype.kind == "f":
         array = array.astype(np.float64)
     checks.check_weights("weights", array)
-    return _laid_out(_counts(_in_one_unit(array.tolist()), length), length)
+    return _lay_out(_counts(_as_whole_numbers(array.tolist()), length), length)
 
 
-def _in_one_unit(weights: list[int] | list[float]) -> list[int]:
-    """Return the weights times a power of two that makes all whole: exact, since a float is a binary fraction."""
+def _as_whole_numbers(weights: list[int] | list[float]) -> list[int]:
+    """Return the weights times a power of two that makes all whole. This is exact: a float is a binary fraction."""
     fractions = [weight.as_integer_ratio() for weight in weights]
     unit = max(denominator for _, denominator in fractions)
     return [numerator * (unit // denominator) for numerator, denominator in fractions]
@@ -257,7 +256,7 @@ def _counts(weights: list[int], length: int) -> list[int]:
     return counts
 
 
-def _laid_out(counts: list[int], length: int) -> Int64Array:
+def _lay_out(counts: list[int], length: int) -> Int64Array:
     """Lay out counts[i] copies of each i by earliest deadline among those whose window is open."""
     # An entry is (key, index, copy). Copies wait by the start of their window, then compete by its end.
     waiting = [(0, index, 0) for index, count in enumerate(counts) if count]

@@ -16,15 +16,15 @@ class BlockShuffle(EpochOrder):
     """For data in shards: every epoch reads them in a new random order and shuffles the samples within windows.
 
     With windows of whole shards this is CorgiPile (Xu et al., "In-database machine learning with CorgiPile", 2022),
-    which opens every shard once an epoch; with any other window it is `py1b` of mosaicml/streaming on one canonical
-    node, where a shard may lie in two windows. `staggered` windows, as in `py1br`, end elsewhere in every epoch: each
-    has a random length from 3/4 to 5/4 of `window`, and the first is shortened at random.
+    which opens every shard once per epoch. With any other window it is `py1b` of mosaicml/streaming on one canonical
+    node, where a shard may lie in two windows. `staggered` windows, as in `py1br`, end at other places in every epoch:
+    each has a random length from 3/4 to 5/4 of `window`, and the first is shortened at random.
 
     A jump to any step costs the draws of one epoch. `shard_opens` counts the shards that an epoch opens.
 
     Args:
         num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
-        shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
+        shard_size: How many samples a shard has (the last may have fewer), or an array of all sizes.
         window: How many samples are shuffled together; None means ten of the largest shards.
         staggered: Whether windows have random lengths and begin at a random place.
 
@@ -69,23 +69,23 @@ class BlockShuffle(EpochOrder):
         return [length for length in np.diff(ends, prepend=0).tolist() if length]
 
 
-_GRID = 20  # bits: places are compared in parts of 2**-20
+_GRID = 20  # bits: places are compared in units of 2**-20
 
 
 class Jitter(EpochOrder):
     """For data in shards: every epoch lays them out in a new random order and moves each sample by a random distance.
 
-    This is `py1e` of mosaicml/streaming, its default, on one canonical node: the samples of a shard are shuffled, and
-    each then moves by a uniform distance, such that those of one shard spread over a range of about `window` places
-    (a random length from 3/4 to 5/4 of it for every shard) that stays within the epoch. Shards so come into use and
-    leave it one by one, while `BlockShuffle` changes a whole window of them at once.
+    This is `py1e` of mosaicml/streaming, its default, on one canonical node. The samples of a shard are shuffled, and
+    each then moves by a uniform distance. The samples of one shard then spread over about `window` places (a random
+    length from 3/4 to 5/4 of it for every shard), all within the epoch. So shards come into use and go out of use one
+    by one, while `BlockShuffle` changes a whole window of them at once.
 
     A jump to any step costs the draws of one epoch. `shard_opens` counts the shards that an epoch opens.
 
     Args:
         num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
-        shard_size: How many samples a shard has, the last one perhaps fewer; or an array of all sizes.
-        window: Over how many places the samples of a shard spread; None means ten of the largest shards.
+        shard_size: How many samples a shard has (the last may have fewer), or an array of all sizes.
+        window: How many places the samples of a shard spread over; None means ten of the largest shards.
 
     Example:
         >>> order = Jitter(num_samples=1000, batch_size=10, shard_size=10, window=100)
@@ -113,17 +113,17 @@ class Jitter(EpochOrder):
         samples, sizes = self._shards.in_random_order(words)
         shuffle_stretches(words, samples, sizes.tolist())
         least, longest = 3 * self.window // 4, 5 * self.window // 4
-        reach = np.maximum(least + words.below(longest - least + 1, len(sizes)) - sizes, 0) << (_GRID - 1)  # its half
+        reach = np.maximum(least + words.below(longest - least + 1, len(sizes)) - sizes, 0) << (_GRID - 1)  # half
         before = (np.cumsum(sizes) - sizes) << _GRID
         after = (self.num_samples - np.cumsum(sizes)) << _GRID
         lowest, highest = -np.minimum(reach, before), np.minimum(reach, after)
-        places = self._moves(words, highest - lowest, sizes)  # here and below in place: new memory would cost most
+        places = self._moves(words, highest - lowest, sizes)  # in place, here and below: new memory would cost most
         places += np.repeat(lowest, sizes)
         places += np.arange(0, self.num_samples << _GRID, 1 << _GRID)
         return samples[spread_order(places, self.num_samples << _GRID)]
 
     def _moves(self, words: KeyedWords, widths: Int64Array, sizes: Int64Array) -> Int64Array:
-        """Return for each sample a uniform number in [0, width of its shard): a random word of 32 bits times that."""
+        """Return a uniform number in [0, width of its shard) for each sample: the width times 32 random bits."""
         random = words.words(self.num_samples)
         random >>= np.uint64(32)
         if int(widths.max()) < 2**32:
@@ -137,20 +137,21 @@ class Jitter(EpochOrder):
 
 
 class ShuffleBuffer(EpochOrder):
-    """The shuffle of tf.data's `shuffle(buffer_size)`, over data that are read in their order, as an order of indices.
+    """A shuffle buffer over data that are read in order, as tf.data's `shuffle(buffer_size)`.
 
-    A buffer starts with the first samples read. Every draw takes one of the buffer, uniformly, and the next sample read
-    comes into its place; at the end of the data the rest comes in random order, so that an epoch has each sample once.
-    A sample never comes more than `buffer_size` places early, but it may stay in the buffer for long: data sorted by
-    class stay roughly sorted. WebDataset's `shuffle` is this once its buffer is full; a buffer that is not emptied at
-    the end of an epoch (tf.data's `repeat` before `shuffle`) is `SequencedReplacement` with a `pool_size`.
+    A buffer starts with the first samples read. Every draw takes a uniformly random sample out of the buffer, and the
+    next sample read takes its place. At the end of the data the rest follows in random order, so that an epoch has each
+    sample once. A sample never comes more than `buffer_size` places early, but it may stay in the buffer for long: data
+    sorted by class stay roughly sorted. WebDataset's `shuffle` is the same once its buffer is full. A buffer that is
+    not emptied at the end of an epoch (tf.data's `repeat` before `shuffle`) is `SequencedReplacement` with a
+    `pool_size`.
 
     A jump to any step costs the draws of one epoch.
 
     Args:
         num_samples, batch_size, seed, drop_last: As for `RandomReshuffling`.
-        buffer_size: How many samples the buffer holds; N or more is `RandomReshuffling` in law.
-        shard_size: How many samples a shard has, or an array of all sizes: then the shards are read in a new random
+        buffer_size: How many samples the buffer holds; N or more gives the distribution of `RandomReshuffling`.
+        shard_size: How many samples a shard has, or an array of all sizes. The shards are then read in a new random
             order in every epoch. None means that the data are always read in the same order.
 
     Example:
@@ -179,8 +180,8 @@ class ShuffleBuffer(EpochOrder):
         if len(self._shards.sizes) > 1:
             read, _ = self._shards.in_random_order(words)
         slots = words.below(size, self.num_samples - size)
-        # Draw d returns what the slot's previous draw put there, which was number size + (that draw)
-        # of the samples read; the first of a slot finds the slot's own number. Sorted by slot, they are neighbours.
+        # Draw d returns what the slot's previous draw put there: number size + (that draw) of the samples read. The
+        # first draw of a slot returns the slot's own number. Sorted by slot, the two draws are neighbours.
         by_slot = stable_order(slots, size)
         first_of_slot = np.ones(len(slots), dtype=np.bool_)
         first_of_slot[1:] = slots[by_slot[1:]] != slots[by_slot[:-1]]

@@ -12,13 +12,13 @@ from replenish import checks
 from replenish.draws import Int64Array, KeyedWords
 from replenish.orders.protocol import Order, check_order
 
-SHARDS_PER_WINDOW = 10  # the default window; the least that the authors of `py1b` and `py1e` advise
+SHARDS_PER_WINDOW = 10  # in the default window; the smallest number that the authors of `py1b` and `py1e` advise
 
 
 class Shards:
-    """Which samples are in which shard, in ascending order.
+    """Which samples are in which shard: consecutive ones.
 
-    All shards have the same size, except that the last may be smaller; or an array lists all sizes.
+    All shards have the same size, except that the last may be smaller, or an array lists all sizes.
 
     Example:
         >>> Shards(4, num_samples=10).sizes.tolist()
@@ -47,7 +47,7 @@ class Shards:
         order = words.permutations(1, len(self.sizes))[0]
         sizes = self.sizes[order]
         places = np.cumsum(sizes) - sizes
-        # From one sample to the next is a step of 1, except at the first of a shard.
+        # From one sample to the next the index rises by 1, except at the first sample of a shard.
         samples = np.ones(int(sizes.sum()), dtype=np.int64)
         samples[places] = self._starts[order] - np.concatenate([[0], (self._starts + self.sizes)[order[:-1]] - 1])
         return np.cumsum(samples, out=samples), sizes
@@ -75,9 +75,9 @@ def _checked(shard_size: Any, num_samples: int) -> Int64Array:
 def shard_opens(
     order: Order, shard_size: int | npt.ArrayLike, *, open_shards: int, start: int = 0, stop: int | None = None
 ) -> int:
-    """Count how often an order opens a shard if only the last `open_shards` shards used stay open.
+    """Count how often an order opens a shard if only the `open_shards` shards that were used last stay open.
 
-    Choose an order for data in shards by this number. The least is one opening per shard and epoch.
+    Use it to choose an order for data in shards. The minimum is one opening per shard and epoch.
 
     Args:
         order: Any order.

@@ -14,11 +14,11 @@ from replenish.orders.computed import ComputedPermutations, Rounds
 from replenish.orders.cursor import CursorOrder, SampleReader
 from replenish.orders.epochs import RandomReshuffling
 
-_UNIT = 2**32  # shares that are not whole numbers are rounded to parts of this
+_UNIT = 2**32  # shares that are not whole numbers are scaled to about this sum, and rounded
 
 
 def whole_shares(weights: npt.NDArray[np.float64]) -> list[int]:
-    """Return weights as whole numbers: themselves if they are whole and small, else in parts of 2**32 of their sum.
+    """Return weights as whole numbers: unchanged if they are whole and small, else scaled to a sum of about 2**32.
 
     Example:
         >>> whole_shares(np.array([1.0, 3.0])), whole_shares(np.array([0.25, 0.75]))
@@ -31,14 +31,14 @@ def whole_shares(weights: npt.NDArray[np.float64]) -> list[int]:
 
 
 class Quotas:
-    """The class of every place of every batch.
+    """How many places of every batch each class gets.
 
-    A class with the share q/Q of a place, times B places, gets the whole part in every batch. The fractional parts of
-    all classes add up to a whole number m of places: laid end to end, they make a line of length m, and the classes at
-    its points u, u + 1, ..., u + m - 1 get one more place (systematic sampling), so that each batch is full and each
-    class within one of its share. From step to step u turns on a circle of Q points, by about the golden section of it,
-    and so comes to every point once in Q steps: up to any step each class has had its share to within a few. Shares are
-    whole numbers in any unit; the seed chooses where u begins.
+    In batches of B places, a class with the share q/Q gets the whole part of B q/Q places in every batch. The
+    fractional parts of all classes add up to a whole number m of places. Laid end to end, they make a line of length m,
+    and the classes at its points u, u + 1, ..., u + m - 1 get one more place (systematic sampling). So each batch is
+    full, and each class is within one of its share. From step to step, u moves around a circle of Q points, by about
+    the golden section of it, and reaches every point once in Q steps. So up to any step, each class has had its share
+    to within a few. Shares are whole numbers in any unit. The seed chooses where u begins.
 
     Example:
         >>> quotas = Quotas([1, 2], batch_size=2, seed=0)
@@ -61,7 +61,7 @@ class Quotas:
         self._turn = even_turn(self._circle)
 
     def classes(self, start: int, steps: int) -> Int64Array:
-        """Return the classes of the batches of `steps` steps from `start` on, one batch per row, unordered."""
+        """Return the classes in the batches of `steps` steps from `start` on, one batch per row, not shuffled."""
         begin = (self._begin + start * self._turn) % self._circle  # in unbounded Python ints
         turned = (begin + np.arange(steps) * self._turn) % self._circle
         points = turned[:, np.newaxis] + np.arange(self._extra) * self._circle
@@ -78,17 +78,18 @@ class Quotas:
         """Return how many of the points u, u + 1, ... of all steps before `step` lie below `end` on the line."""
         rounds, rest = divmod(end, self._circle)
         turns, steps = divmod(step, self._circle)
-        # u < rest in so many of the steps: floor((x + Q - rest) / Q) counts one turn more as soon as x mod Q >= rest.
+        # beyond - turned is the number of steps with u >= rest: floor((x + Q - rest) / Q) is floor(x / Q), and one more
+        # if x mod Q >= rest.
         turned = floor_sum(steps, self._circle, self._turn, self._begin)
         beyond = floor_sum(steps, self._circle, self._turn, self._begin + self._circle - rest)
         return rounds * step + turns * rest + steps - (beyond - turned)
 
 
 def even_turn(circle: int) -> int:
-    """Return by how much to turn on a circle of so many points, to reach all of them and to spread evenly on the way.
+    """Return the turn that, repeated, reaches all points of a circle of `circle` points, evenly spread at any time.
 
-    The smaller the quotients of Euclid's algorithm, the more evenly a turn spreads; those of the golden section are all
-    1. Of the turns near it that share no divisor with the circle, this one's largest quotient is the smallest.
+    A turn spreads more evenly if its quotients in Euclid's algorithm are smaller; for the golden section they are all
+    1. Of the turns near it without a common divisor with the circle, return the one whose largest quotient is smallest.
 
     Example:
         >>> even_turn(56), even_turn(782)
@@ -104,14 +105,14 @@ def _largest_quotient(larger: int, smaller: int) -> int:
     largest = 0
     while smaller:
         quotient, rest = divmod(larger, smaller)
-        # The last one stands for two, since 1/q is 1/((q - 1) + 1/1).
+        # The last quotient counts as two, q - 1 and 1, since 1/q is 1/((q - 1) + 1/1).
         largest = max(largest, quotient if rest else quotient - 1)
         larger, smaller = smaller, rest
     return largest
 
 
 def floor_sum(count: int, divisor: int, factor: int, offset: int) -> int:
-    """Return the sum of floor((factor * i + offset) / divisor) over i < count, in O(log) steps, as Euclid's algorithm.
+    """Return the sum of floor((factor * i + offset) / divisor) over i < count, in O(log) steps like Euclid's.
 
     Example:
         >>> floor_sum(4, 10, 6, 3) == sum((6 * i + 3) // 10 for i in range(4))
@@ -131,13 +132,13 @@ def floor_sum(count: int, divisor: int, factor: int, offset: int) -> int:
 
 
 class Sources:
-    """The place of each source, and how the next samples of all are drawn.
+    """The sources of a mixture, each at its own place, from which the next samples are drawn.
 
-    Sources with computed permutations are drawn in one go, however many there are; others one by one.
+    All sources with computed permutations are drawn in one go. Others are drawn one by one.
 
     Args:
         orders: The order of each source.
-        before: How many samples each has given.
+        before: How many samples were drawn from each source before.
     """
 
     def __init__(self, orders: Sequence[CursorOrder], before: list[int]) -> None:
@@ -148,19 +149,19 @@ class Sources:
             SampleReader(order) if rounds is None else None for order, rounds in zip(orders, self._rounds, strict=True)
         ]
         self._computed = np.array([rounds is not None and rounds.is_computed for rounds in self._rounds])
-        # A reader's place is one number; it has a single stretch, which no run leaves.
+        # A reader counts draws from the start, in a single stretch so long that no run leaves it.
         self._stretch = np.array([2**62 if rounds is None else rounds.stretch for rounds in self._rounds])
-        self.moved_to(before)
+        self.move_to(before)
 
-    def moved_to(self, before: list[int]) -> Sources:
-        """Go to the place at which each source has given so many samples, and return the sources."""
+    def move_to(self, before: list[int]) -> Sources:
+        """Move to the places after the first `before` samples of each source, and return self."""
         pairs = [divmod(count, stretch) for count, stretch in zip(before, self._stretch.tolist(), strict=True)]
         self._number = np.array([number % 2**62 for number, _ in pairs])
         self._place = np.array([place for _, place in pairs])
         return self
 
     def draw(self, counts: Int64Array) -> Int64Array:
-        """Return the next `counts` samples of each source, the sources after each other, and move on."""
+        """Return the next `counts` samples of each source, one source after the other, and move past them."""
         source = np.repeat(np.arange(len(counts)), counts)
         place = np.arange(len(source)) + np.repeat(self._place - (np.cumsum(counts) - counts), counts)
         number = self._number[source]
@@ -196,7 +197,7 @@ class Sources:
         starts: Int64Array,
         lengths: Int64Array,
     ) -> None:
-        """Add to `samples` what computed permutations have at these runs of places."""
+        """Add to `samples` the samples that computed permutations have at these runs of places."""
         if not starts.size:
             return
         sources = source[starts]

@@ -19,12 +19,11 @@ class Skipping(CursorOrder):
     """An order without some ranges of its steps, for example after a loss spike.
 
     Before the first range, step s is the order's step s. Each range (a, b) skips the steps a, a + 1, ..., b - 1. The
-    ranges are in the config, so that a resumed run, `what` and `when` follow them. A state that was saved with the
-    order itself, or with fewer ranges, is accepted as long as no step before it is affected.
+    ranges are in the config, so that a resumed run and the commands `what` and `when` follow them. A state that was
+    saved with the order itself, or with fewer ranges, is accepted as long as no step before it is affected.
 
-    Ranges are numbered by the steps of `order`. To skip more steps of an order that skips some already, give it as
-    `order`: the ranges are then numbered by its own steps, which a training log shows. Both lists of ranges are then
-    combined.
+    Ranges are numbered by the steps of `order`. To skip more steps later, pass the `Skipping` order as `order`. The new
+    ranges are then numbered by its own steps, which a training log shows, and both lists of ranges are combined.
 
     Args:
         order: One of the library's orders.
@@ -46,12 +45,11 @@ class Skipping(CursorOrder):
         wanted = _checked(ranges)
         if isinstance(order, Skipping):
             earlier = order.ranges
-            # Both ends by the steps around the range, so that a range which ends where another begins stays apart.
-            wanted = [(order.original_step(a), order.original_step(b - 1) + 1) for a, b in wanted]
+            wanted = [(order.original_step(a), order.original_step(b)) for a, b in wanted]
             order, wanted = order.order, [*earlier, *wanted]
         super().__init__(order.num_samples, order.batch_size, seed=order.seed)
         self.order: CursorOrder = order
-        self.ranges: Ranges = _joined(wanted)
+        self.ranges: Ranges = _merged(wanted)
         self._map = _Jumps(self.ranges)
 
     def original_step(self, step: int) -> int:
@@ -79,7 +77,7 @@ class Skipping(CursorOrder):
         return self.order._shaped_by_its_batches
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; the order that it changes is JSON in `of`."""
+        """Return plain ints and strings that identify the order completely; the original order is JSON in `of`."""
         inner = self.order.config()
         return {
             "order": "Skipping",
@@ -97,14 +95,14 @@ class Skipping(CursorOrder):
     def _same_before(self, config: Mapping[str, Any], step: int) -> bool:
         ranges: Ranges = ()
         if config.get("order") == "Skipping":
-            ranges = _joined(_checked(from_json("ranges", config.get("ranges", "[]"))))
+            ranges = _merged(_checked(from_json("ranges", config.get("ranges", "[]"))))
             config = from_json("of", config.get("of", "{}"))
         if _Jumps(ranges).before(step) != self._map.before(step):
             return False
         return self.order._same_before(config, self._map.original(max(0, step - 1)) + 1 if step else 0)
 
     def counts_before(self, step: int) -> Int64Array:
-        """Return how often each sample was drawn in the steps before `step`: the order's minus the skipped ones."""
+        """Return how often each sample was drawn in the steps before `step`, without the skipped draws."""
         end = self.original_step(step)
         counts = counts_before(self.order, end)
         for a, b in self.ranges:
@@ -134,15 +132,15 @@ class _Jumps:
 
     def __init__(self, ranges: Ranges) -> None:
         self._skipped = [0, *accumulate(b - a for a, b in ranges)]
-        # The first step, counted without the skipped ones, after each range.
+        # The first step after each range, counted without the skipped steps.
         self._starts = [a - skipped for (a, _), skipped in zip(ranges, self._skipped, strict=False)]
 
     def original(self, step: int) -> int:
-        """Return the number of `step` when skipped steps are counted too."""
+        """Return the number that `step` has when skipped steps are counted too."""
         return step + self._skipped[bisect_right(self._starts, step)]
 
     def next_jump(self, step: int) -> int | None:
-        """Return the first step after `step` that comes after a range, or None."""
+        """Return the first step after `step` that follows a range, or None."""
         later = bisect_right(self._starts, step)
         return self._starts[later] if later < len(self._starts) else None
 
@@ -185,12 +183,12 @@ def _checked(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return pairs
 
 
-def _joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
+def _merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """Return the ranges in ascending order; ranges that overlap or touch become one."""
-    joined: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for start, stop in sorted(ranges):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], stop))
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
         else:
-            joined.append((start, stop))
-    return tuple(joined)
+            merged.append((start, stop))
+    return tuple(merged)

@@ -19,15 +19,15 @@ WITHIN: dict[str, type[CursorOrder]] = {"reshuffling": RandomReshuffling, "srs":
 class Stratified(CursorOrder):
     """Every batch has each class's share, rounded down or up. Within a class the samples are shuffled.
 
-    Each class has its own order, which is read one sample at a time: reshuffled, or SRS with a pool of the class's
-    size. A class with the share w has the whole part of B w places in each batch, and one more at such steps that its
-    count up to any step stays within a few of its share. The seed chooses these steps. The places of the classes in a
-    batch are shuffled, so that equal parts of it serve several processes. If B divides all class sizes evenly, an epoch
-    has every sample once. With `weights` the classes have other shares than their sizes: small classes then go through
-    their samples more often, without independent draws.
+    Each class has its own order, which is read one sample at a time: reshuffling, or SRS with a pool of the class's
+    size. A class with the share w gets the whole part of B w places in each batch, and at some steps one place more.
+    The seed chooses these steps, spread so that the count of a class up to any step stays within a few of its share.
+    The places of the classes in a batch are shuffled, so that several processes can take equal parts of it. If B
+    divides N, an epoch of reshuffled classes has every sample once. With `weights` the classes have other shares than
+    their sizes: small classes then go through their samples more often, without independent draws.
 
-    Consecutive steps cost O(batch_size) each. A jump costs what it costs in every class: all samples once for
-    reshuffling, N (ln N + 3) draws for SRS.
+    Consecutive steps cost O(batch_size) each. A jump costs a jump in every class: all samples once for reshuffling,
+    N (ln N + 3) draws for SRS.
 
     Args:
         num_samples, batch_size, seed: As for `RandomReshuffling`.
@@ -61,12 +61,12 @@ class Stratified(CursorOrder):
         _, classes, sizes = np.unique(self.labels, return_inverse=True, return_counts=True)
         self.weights, shares = _shares(weights, sizes)
         self._quotas = Quotas(shares, self.batch_size, self.seed)
-        # The samples of each class, the classes after each other.
+        # One array of samples per class.
         by_class = stable_order(classes, len(sizes))
         self._members = np.split(by_class, np.cumsum(sizes)[:-1])
 
     def config(self) -> dict[str, int | str]:
-        """Return plain ints and strings that name the order completely; arrays are named by their SHA-256."""
+        """Return plain ints and strings that identify the order completely; arrays are replaced by their SHA-256."""
         named = super().config()
         return {**named, "weights": "sizes"} if self.weights is None else named
 
@@ -80,8 +80,7 @@ class Stratified(CursorOrder):
 
     def cursor(self) -> Cursor:
         """Return a new cursor at the start."""
-        streams = [_ClassStream(order, members) for order, members in zip(self._orders(), self._members, strict=True)]
-        return _Strata(self, self._quotas, streams)
+        return _StratifiedCursor(self)
 
     def _orders(self) -> list[CursorOrder]:
         """Return the order of each class, which draws one sample per step."""
@@ -94,7 +93,7 @@ class Stratified(CursorOrder):
 def _shares(
     weights: str | npt.ArrayLike | None, sizes: Int64Array
 ) -> tuple[str | npt.NDArray[np.float64] | None, list[int]]:
-    """Return (weights, shares): the argument as it is kept, and the shares of the classes as whole numbers."""
+    """Return (weights, shares): the checked argument, and the shares of the classes as whole numbers."""
     if weights is None:
         return None, sizes.tolist()
     if isinstance(weights, str):
@@ -112,31 +111,18 @@ def _shares(
     return kept, whole_shares(kept)
 
 
-class _ClassStream:
-    """The samples of a class in the order in which they are drawn, by draw number."""
+class _StratifiedCursor(Cursor):
+    """How often each class was drawn before the current block, and a reader of each class's order."""
 
-    def __init__(self, order: CursorOrder, members: Int64Array) -> None:
-        self._reader = SampleReader(order)
-        self._members = members
-
-    def drawn(self, start: int, count: int) -> Int64Array:
-        """Return draws start ... start + count - 1."""
-        return self._members[self._reader.read(start, count)]
-
-
-class _Strata(Cursor):
-    """How often each class was drawn before the current block, and a stream of each."""
-
-    def __init__(self, order: Stratified, quotas: Quotas, streams: list[_ClassStream]) -> None:
-        self._quotas = quotas
-        self._streams = streams
-        self._batch_size = order.batch_size
+    def __init__(self, order: Stratified) -> None:
+        self._quotas, self._members, self._batch_size = order._quotas, order._members, order.batch_size
+        self._readers = [SampleReader(each) for each in order._orders()]
         # Each class costs some microseconds per block, however few its draws: more classes need larger blocks.
-        draws = min(order.num_samples, max(DRAWS_PER_BLOCK, 256 * len(streams)))
+        draws = min(order.num_samples, max(DRAWS_PER_BLOCK, 256 * len(self._members)))
         self._steps = -(-draws // order.batch_size)
         self._words = KeyedWords(order.seed, Purpose.STRATA)
         # A block's number and the counts before it: one pair, so that an interrupt cannot separate them.
-        self._counted = (0, [0] * len(streams))
+        self._counted = (0, [0] * len(self._members))
 
     def _rows_at(self, step: int) -> tuple[int, Int64Array]:
         """Return (first step, samples) of the block that `step` is in."""
@@ -147,14 +133,11 @@ class _Strata(Cursor):
         classes = self._quotas.classes(block * self._steps, self._steps)
         places = self._words.at(block).permutations(self._steps, self._batch_size)
         shuffled = np.take_along_axis(classes, places, axis=1).ravel()
-        drawn = np.bincount(shuffled, minlength=len(self._streams)).tolist()
+        drawn = np.bincount(shuffled, minlength=len(self._members)).tolist()
         samples = np.empty(shuffled.size, dtype=np.int64)
-        samples[stable_order(shuffled, len(self._streams))] = np.concatenate(
-            [
-                stream.drawn(before, count)
-                for stream, before, count in zip(self._streams, counts, drawn, strict=True)
-                if count
-            ]
+        classes_drawn = zip(self._members, self._readers, counts, drawn, strict=True)
+        samples[stable_order(shuffled, len(self._members))] = np.concatenate(
+            [members[reader.read(before, count)] for members, reader, before, count in classes_drawn if count]
         )
         self._counted = (block + 1, [before + count for before, count in zip(counts, drawn, strict=True)])
         return block * self._steps, samples.reshape(self._steps, self._batch_size)

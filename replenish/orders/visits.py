@@ -16,7 +16,7 @@ def counts_before(order: Order, step: int) -> Int64Array:
     """Return how often each sample was drawn in the steps before `step`, exactly.
 
     For SRS this costs as much as a jump to `step`, since draws = copies inserted - copies in the pool. For an order
-    whose epochs have every sample once, and for stratified batches, it costs a part of an epoch. For all other orders,
+    whose epochs have every sample once, and for stratified batches, at most an epoch is drawn. For all other orders,
     every step before `step` is drawn.
 
     Args:
@@ -56,10 +56,7 @@ def _in_blocks(order: Order, start: int, stop: int) -> Iterator[Int64Array]:
 
 
 def visits_of(order: Order) -> Callable[[int], Int64Array]:
-    """Return a function from a step to the earlier draws of each sample in its batch: `order.visits`, or `Visits`.
-
-    All orders of the library have the method. Your own orders do not need it.
-    """
+    """Return `order.visits`, or `Visits(order).at` for an order of your own, which does not need that method."""
     own: Callable[[int], Int64Array] | None = getattr(order, "visits", None)
     return Visits(order).at if own is None else own
 
@@ -67,8 +64,8 @@ def visits_of(order: Order) -> Callable[[int], Int64Array]:
 class Visits:
     """How often each sample of a batch was drawn before, by counting. Consecutive steps cost O(batch_size) each.
 
-    `order.visits` uses it where nothing cheaper is known. It also works for your own orders, which do not need that
-    method. A sample that a batch holds twice is visited twice: earlier places of the same batch count.
+    `order.visits` uses it where nothing cheaper is known. It also works for your own orders, which need not have a
+    method `visits`. A sample that a batch holds twice is visited twice: earlier places of the same batch count.
 
     Args:
         order: Any order. A step that does not follow the last one costs what `counts_before` costs.
@@ -90,7 +87,7 @@ class Visits:
         self._counted: tuple[int, Int64Array] | None = None
 
     def at(self, step: int) -> Int64Array:
-        """Return for each place of the batch of `step` how often its sample was drawn before."""
+        """Return how often the sample at each place of the batch of `step` was drawn before."""
         step = checks.step(step)
         with self._lock.lock:
             counted, self._counted = self._counted, None
@@ -116,7 +113,7 @@ def earlier_in(batch: Int64Array) -> Int64Array:
 
 
 def steps_of(order: Order, sample: int, start: int = 0, stop: int | None = None) -> Int64Array:
-    """Return the steps at which a sample was seen: those from `start` to `stop` whose batch has it.
+    """Return the steps from `start` to `stop` whose batch has `sample`.
 
     Every step from `start` to `stop` is drawn, at some tens of nanoseconds per sample.
 

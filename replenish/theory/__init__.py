@@ -1,8 +1,8 @@
 """The theory of data orders: the paper's counts, the laws of the pool, the noise of an order.
 
-The counts are the accessible configurations of the paper's section 2. The laws of the pool say how long a copy stays,
+The counts are the accessible configurations of the paper's section 2. The laws of the pool tell how long a copy stays,
 how often a sample is drawn and how many samples an epoch misses. Both are functions of (num_samples, batch_size, ...).
-The laws of an order's noise, and of what it does to SGD, are functions of an order.
+The laws of an order's noise and of its effect on SGD are functions of an order.
 """
 
 from replenish.theory.counts import batches_per_epoch as batches_per_epoch

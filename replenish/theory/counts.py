@@ -1,7 +1,7 @@
-"""How many mini-batches an order can reach: the paper's section 2, equations 1 to 3.
+"""How many different mini-batches an order can draw: the paper's section 2, equations 1 to 3.
 
-N = `num_samples`, B = `batch_size`. The counts come as exact integers or fractions, and as logarithms that never
-build the integers.
+N = `num_samples`, B = `batch_size`. The counts are exact integers or fractions. Their logarithms are computed without
+these integers, which may be huge.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from numpy.typing import ArrayLike
 from replenish import checks
 from replenish.checks import Floats
 
-_MAX_TERMS = 2**20  # a sum of more terms is taken as an integral
+_MAX_TERMS = 2**20  # a sum of more terms is approximated by an integral
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def batches_per_epoch(num_samples: int, batch_size: int) -> int:
-    """Return n_B, the integer nearest to N/B (section 2). A tie goes up: our choice, the paper names none."""
+    """Return n_B, the integer nearest to N/B (section 2). We round a tie up; the paper does not say."""
     n, b = checks.dataset(num_samples, batch_size)
     return (2 * n + b) // (2 * b)
 
 
 def configurations_without_replacement(num_samples: int, batch_size: int, epochs: int = 1) -> int:
-    """Count the mini-batches within reach of training over epochs (equation 1; with `epochs`, equation 2).
+    """Count the mini-batches that training over epochs can draw (equation 1; with `epochs`, equation 2).
 
     Batch k of an epoch takes B of the N - kB samples left: n_E * sum over k < n_B of C(N - kB, B). The last
     term is 0 where n_B was rounded up.
@@ -40,7 +40,9 @@ def configurations_without_replacement(num_samples: int, batch_size: int, epochs
 
 
 def configurations_with_replacement(num_samples: int, batch_size: int, epochs: int = 1) -> int:
-    """Count the mini-batches of as many steps of batched replacement, or of SRS (equation 3): n_E * n_B * C(N, B).
+    """Count the mini-batches that batched replacement or SRS can draw in as many steps: n_E * n_B * C(N, B).
+
+    This is the paper's equation 3.
 
     >>> configurations_with_replacement(5, 2)
     30
@@ -50,13 +52,13 @@ def configurations_with_replacement(num_samples: int, batch_size: int, epochs: i
 
 
 def configurations_conventional(num_samples: int, batch_size: int, epochs: int = 1) -> int:
-    """Count the multisets of B samples in as many steps of independent draws: n_E * n_B * C(N+B-1, B) (section 2)."""
+    """Count the multisets that independent draws can give in as many steps: n_E * n_B * C(N+B-1, B) (section 2)."""
     n, b, steps = _training(num_samples, batch_size, epochs)
     return steps * math.comb(n + b - 1, b)
 
 
 def configurations_ratio(num_samples: int, batch_size: int) -> Fraction:
-    """Return equation 3 over equation 2, with over without replacement; the epochs cancel.
+    """Return the count with replacement over the count without (equation 3 over equation 2); the epochs cancel.
 
     >>> configurations_ratio(5, 2)
     Fraction(30, 13)
@@ -81,7 +83,7 @@ def term_ratio(num_samples: int, batch_size: int, k: int) -> Fraction:
 def log10_configurations_without_replacement(num_samples: int, batch_size: int, epochs: int = 1) -> float:
     """Return log10 of `configurations_without_replacement`: equation 3 minus the ratio, both as logarithms.
 
-    This and the other logarithms are right to 1e-9, or to 1e-14 of their value where that is more.
+    All logarithms here are exact to within 1e-9, or to within 1e-14 of their value if that is more.
 
     >>> round(log10_configurations_without_replacement(50_000, 64, 200), 6)
     215.011727
@@ -105,9 +107,9 @@ def log10_configurations_conventional(num_samples: int, batch_size: int, epochs:
 def log10_configurations_ratio(num_samples: int, batch_size: int) -> float:
     """Return log10 of `configurations_ratio`: of n_B over the sum of g(k) = C(N - kB, B) / C(N, B).
 
-    No factor of g(k) exceeds 1 - kB/N, so g(k) <= (1 - kB/N)^B; terms that are below 1e-30 by this are left
-    out. If more than a million remain, g falls by less than 1e-4 a term, and the sum is the integral of g
-    from k = -1/2: the midpoint rule, with a relative error of (B²/N)²/24 < 2e-10.
+    No factor of g(k) exceeds 1 - kB/N, so g(k) <= (1 - kB/N)^B. Terms for which this bound is below 1e-30 are left out.
+    If more than a million remain, g falls by less than 1e-4 per term, and the sum is the integral of g from k = -1/2:
+    the midpoint rule, with a relative error of (B²/N)²/24 < 2e-10.
 
     >>> round(log10_configurations_ratio(50_000, 64), 6)
     1.795099

@@ -32,7 +32,7 @@ class GapLaw(ABC):
 
     @abstractmethod
     def survival(self, epochs: ArrayLike) -> Floats:
-        """Return the probability that a gap is longer than so many effective epochs."""
+        """Return the probability that a gap is longer than `epochs`, in effective epochs."""
 
     def probabilities(self, edges: ArrayLike) -> Floats:
         """Return the probability of a gap above one edge and up to the next, for each pair of neighbouring `edges`."""
@@ -47,7 +47,7 @@ class GapLaw(ABC):
 
 
 class GeometricGaps(GapLaw):
-    """Every step visits a sample with the same probability `chance`, whatever came before; an epoch has N/B `steps`."""
+    """Gaps if every step visits a sample with the probability `chance`, independently; an epoch has N/B `steps`."""
 
     def __init__(self, chance: float, steps: float) -> None:
         self._chance, self._steps = chance, steps
@@ -55,12 +55,12 @@ class GeometricGaps(GapLaw):
         self.variance = (1 - chance) / chance**2 / steps**2
 
     def survival(self, epochs: ArrayLike) -> Floats:
-        """Return the probability that a gap is longer than so many effective epochs."""
+        """Return the probability that a gap is longer than `epochs`, in effective epochs."""
         return np.asarray((1 - self._chance) ** _whole_steps(epochs, self._steps))
 
 
 class ListedGaps(GapLaw):
-    """Gaps of 1, 2, ... steps, as likely as their `weights`, which are scaled to a sum of 1; N/B `steps` per epoch."""
+    """Gaps of 1, 2, ... steps with probabilities proportional to `weights`; an epoch has N/B `steps`."""
 
     def __init__(self, weights: Floats, steps: float) -> None:
         self._probabilities = weights / weights.sum()
@@ -71,19 +71,20 @@ class ListedGaps(GapLaw):
         self.variance = float(self._probabilities @ (gaps - self.mean) ** 2)
 
     def survival(self, epochs: ArrayLike) -> Floats:
-        """Return the probability that a gap is longer than so many effective epochs."""
+        """Return the probability that a gap is longer than `epochs`, in effective epochs."""
         return self._longer[np.minimum(_whole_steps(epochs, self._steps), len(self._longer) - 1)]
 
 
 def epoch_gaps(num_samples: int, batch_size: int, steps: int, effective_epoch: float | None = None) -> GapLaw:
-    """Return the gaps of independent permutations, of which `steps` batches are used each.
+    """Return the law of independent permutations, of which `steps` batches are used each.
 
-    A gap runs from a place in one epoch to an independent place in the next. Where a share of the samples is left out,
-    it may pass any number of epochs without the sample. An effective epoch has N/B steps, or the length that is given.
+    A gap runs from a place in one epoch to an independent place in the next. If epochs leave out samples, a gap may
+    pass any number of epochs without the sample. `effective_epoch` is the length of an effective epoch in steps, N/B by
+    default.
     """
     sizes = np.full(steps, batch_size)
     sizes[-1] = min(batch_size, num_samples - (steps - 1) * batch_size)
-    one = _difference(sizes / num_samples, sizes / num_samples)  # place in the next - place in this, from 1 - steps
+    one = _difference(sizes / num_samples, sizes / num_samples)  # place in the next - place in this
     missing = max(1 - float(sizes.sum()) / num_samples, 0.0)
     epochs = 1 if missing < 1e-15 else math.ceil(math.log(1e-18) / math.log(missing))
     weights = np.zeros(steps * (epochs + 1))
@@ -93,7 +94,7 @@ def epoch_gaps(num_samples: int, batch_size: int, steps: int, effective_epoch: f
 
 
 def palindrome_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
-    """Return the gaps of a permutation and its reverse, of which `steps` batches are used each."""
+    """Return the law of a permutation and its reverse, of which `steps` batches are used each."""
     cuts = np.arange(0, num_samples + 1, batch_size)
     edges = np.unique(np.concatenate([cuts, num_samples - cuts, [num_samples]]))
     lengths, places = np.diff(edges), edges[:-1]  # runs of places that share a batch in both passes
@@ -104,7 +105,7 @@ def palindrome_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
         np.bincount(first, weights=lengths, minlength=2 * steps).astype(np.float64),
         np.bincount(last, weights=lengths, minlength=2 * steps).astype(np.float64),
     )
-    weights = between / num_samples  # from -(2 steps - 1) on, and 2 steps more: from 1 on
+    weights = between / num_samples  # the differences begin at 1 - 2 steps, and the gaps, 2 steps more, at 1
     both = has_forth & has_back
     weights += np.bincount((back - forth)[both] - 1, weights=lengths[both], minlength=len(weights))
     return ListedGaps(weights, num_samples / batch_size)
@@ -113,8 +114,9 @@ def palindrome_gaps(num_samples: int, batch_size: int, steps: int) -> GapLaw:
 class PoolGaps(GapLaw):
     """The gaps of a pool of k = M/N epochs over a fixed sequence, in the limit of many small steps.
 
-    At a random moment a sample was last inserted u epochs ago, u uniform on [0, 1]. It is not visited for x if none
-    of the copies of ages u + j that are still there leaves, nor any copy inserted meanwhile:
+    At a random moment a sample was last inserted u epochs ago, u uniform on [0, 1]. It is not visited for x epochs if
+    no copy leaves the pool: neither one of age u + j that is still there, nor one that is inserted meanwhile. So the
+    probability of this is
 
         V(x) = int_0^1 prod_j [1 - e^(-(u+j)/k) (1 - e^(-x/k))] prod_(1 <= i < x + u) e^(-(x - i + u)/k) du .
 
@@ -137,7 +139,7 @@ class PoolGaps(GapLaw):
         return 2 * total - 1
 
     def survival(self, epochs: ArrayLike) -> Floats:
-        """Return the probability that a gap is longer than so many effective epochs."""
+        """Return the probability that a gap is longer than `epochs`, in effective epochs."""
         x = checks.reals("epochs", epochs)
         chunks = [self._moments(part)[1] for part in np.array_split(x.ravel(), x.size // 256 + 1)]
         return np.concatenate(chunks).reshape(x.shape)
@@ -145,15 +147,15 @@ class PoolGaps(GapLaw):
     def _moments(self, x: Floats) -> tuple[Floats, Floats]:
         """Return V(x) and -V'(x)."""
         k = self._k
-        # The integrand has a kink at the phase of a sample that is inserted just as the window ends, and falls off
-        # over a distance k beyond it and beyond 0: panels of at most 4k on either side.
+        # The integrand has a kink at the phase of a sample that is inserted just as the window ends. Beyond the kink
+        # and beyond 0 it falls off over a distance k, so use panels of at most 4k on either side of the kink.
         panels = math.ceil(max(1.0, 0.25 / k))
         places = ((np.arange(panels)[:, None] + (_NODES + 1) / 2) / panels).ravel()
         kink = 1 - x[:, None] % 1
         u = np.concatenate([kink * places, kink + (1 - kink) * places], axis=1)
         weights = np.tile(_WEIGHTS / 2 / panels, panels)
         weights = np.concatenate([kink * weights, (1 - kink) * weights], axis=1)
-        log, rate = np.zeros_like(u), np.zeros_like(u)  # of the integrand; of its fall with x
+        log, rate = np.zeros_like(u), np.zeros_like(u)  # log of the integrand; the rate at which it falls with x
         stay = np.exp(-x[:, None] / k)
         there = np.exp(-u / k)
         for _ in range(math.ceil(_NEGLIGIBLE * k) + 1):
@@ -169,13 +171,13 @@ class PoolGaps(GapLaw):
 
 
 def _whole_steps(epochs: ArrayLike, steps: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return the number of whole steps in so many epochs; a value just below a whole number is rounded up."""
+    """Return the number of whole steps in `epochs`; a value just below a whole number is rounded up."""
     whole = np.floor(checks.reals("epochs", epochs) * steps + 1e-9)
     return np.minimum(whole, 2.0**62).astype(np.int64)
 
 
 def _difference(minuend: Floats, subtrahend: Floats) -> Floats:
-    """Return the law of the difference of two independent whole numbers, from the least difference on."""
+    """Return the probabilities of the difference of two independent whole numbers, from the least difference on."""
     size = len(minuend) + len(subtrahend) - 1
     if size < 2048:
         return np.convolve(minuend, subtrahend[::-1])

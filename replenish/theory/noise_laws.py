@@ -1,9 +1,9 @@
 """The noise of an order as a function of the sizes only.
 
 Every sample i has a number g_i (a component of its gradient) with mean 0 and variance s2 over the N samples, and x_t is
-the mean of g over batch t. Averaged over all ways to hand out the numbers, E[g_i g_j] is s2 if i = j and -s2 / (N - 1)
-if not. So the covariance of two steps is a probability of coincidence: if a sample picked from batch t and one picked
-from batch t + d are the same with probability c(d), averaged over t, then
+the mean of g over batch t. Averaged over all ways to assign the numbers to samples, E[g_i g_j] is s2 if i = j, else
+-s2 / (N - 1). So the covariance of two steps follows from a probability of coincidence. If a sample picked from batch t
+and one picked from batch t + d are the same with probability c(d), averaged over t, then
 
     C(d) = s2 N / (N - 1) [c(d) - 1/N] .
 
@@ -26,12 +26,12 @@ Complexes = NDArray[np.complex128]
 Lines = tuple[Floats, Floats]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_SERIES_BELOW = 0.5  # |decay| * steps under which a power series is the more exact
+_SERIES_BELOW = 0.5  # |decay| * steps below which a power series is more exact
 
 
 @dataclass(frozen=True)
 class NoiseLaw(ABC):
-    """The law of an order's noise, relative to white noise; a subclass has its spectrum."""
+    """The law of an order's noise, relative to white noise. A subclass defines the spectrum."""
 
     num_samples: int  # N, at least 2: a single sample makes no noise
     batch_size: int  # B
@@ -60,17 +60,17 @@ class NoiseLaw(ABC):
         """Return the spectral density at `frequencies`, in cycles per step, without the lines."""
 
     def lines(self) -> Lines:
-        """Return (frequencies, powers) of the lines between 0 and 1/2; a power is that at f and at -f together."""
+        """Return (frequencies, powers) of the lines between 0 and 1/2; a power is the sum of those at f and -f."""
         return np.empty(0), np.empty(0)
 
     def covariance_sum(self, decay: complex) -> complex:
         """Return the sum over all lags d of C(d) r^|d|, r = 1 - `decay`, |r| < 1, without a line at frequency 0.
 
-        Linear SGD depends on its noise through this number only. Here it is the integral of the spectrum against the
-        transform of r^|d|; laws with a closed form override it.
+        The noise affects linear SGD only through this number. Here it is the integral of the spectrum times the
+        transform of r^|d|. Laws with a closed form override it.
         """
         frequencies, weights = quadrature(decay, 1 / self.share)
-        total = complex(np.sum(2 * weights * self.continuous(frequencies) * poisson(decay, frequencies)))
+        total = complex(np.sum(2 * weights * self.continuous(frequencies) * poisson_kernel(decay, frequencies)))
         return total + line_sum(decay, self.lines())
 
 
@@ -78,7 +78,20 @@ def line_sum(decay: complex, lines: Lines) -> complex:
     """Return the lines' part of `NoiseLaw.covariance_sum`, without a line at frequency 0, which is a bias."""
     frequencies, powers = lines
     moving = frequencies > 0
-    return complex(np.sum(powers[moving] * poisson(decay, frequencies[moving])))
+    return complex(np.sum(powers[moving] * poisson_kernel(decay, frequencies[moving])))
+
+
+@dataclass(frozen=True)
+class LineNoise(NoiseLaw):
+    """Noise that repeats for ever, so that its spectrum has lines only."""
+
+    def continuous(self, frequencies: Floats) -> Floats:
+        """Return 0: there are lines only."""
+        return np.zeros_like(frequencies)
+
+    def covariance_sum(self, decay: complex) -> complex:
+        """Return the sum over the lines."""
+        return line_sum(decay, self.lines())
 
 
 @dataclass(frozen=True)
@@ -105,9 +118,9 @@ class WhiteNoise(NoiseLaw):
 class MixtureNoise(NoiseLaw):
     """Independent sources with fixed shares of each batch, each in its own order: S/S0 = sum of w S_i/S0_i.
 
-    A source with the share w of a batch of B gives w B samples per step, like a training with that batch size. This
-    leaves out the steps in which a source gives one sample more or less than w B, and the distance of the mixture's
-    mean from the mean of all samples, which is intended.
+    A source with the share w of a batch of B gives w B samples per step, like a training with that batch size. The law
+    ignores that some steps have one sample of a source more or less than w B. It also ignores the distance of the
+    mixture's mean from the mean of all samples, which is intended.
     """
 
     parts: tuple[tuple[float, NoiseLaw], ...]  # the share of each source, and its law at its own batch size
@@ -133,12 +146,12 @@ class MixtureNoise(NoiseLaw):
 
 @dataclass(frozen=True)
 class EpochsNoise(NoiseLaw):
-    """Epochs of equal numbers of steps; a subclass says how they depend on each other."""
+    """Epochs of equal numbers of steps. A subclass defines how they depend on each other."""
 
     steps: int  # of an epoch
     # The mean over an epoch's batches of B / (size of the batch): 1 where no batch is short.
     inverse_size: float = field(default=1.0, kw_only=True)
-    epochs_per_block: ClassVar[int] = 1  # 0 if no epochs are independent of the others
+    epochs_per_block: ClassVar[int] = 1  # 0 if no epoch is independent of the others
 
     @property
     def block(self) -> int | None:
@@ -150,8 +163,9 @@ class EpochsNoise(NoiseLaw):
 class EpochNoise(EpochsNoise):
     """Independent epochs, each a random permutation cut into batches: reshuffling.
 
-    A batch of b samples meets itself with probability 1/b, the others of its epoch never, those of other epochs with
-    1/N. So S/S0 = N/(N-1) [mean of B/b - (B/N) F], F being Fejér's kernel of the epoch's steps.
+    Samples picked from the same batch of b coincide with probability 1/b, from two batches of an epoch never, and from
+    batches of different epochs with 1/N. So S/S0 = N/(N-1) [mean of B/b - (B/N) F], F being Fejér's kernel of the
+    epoch's steps.
     """
 
     dip: float | None = field(default=None, kw_only=True)  # the factor of F, if it is not B/N
@@ -165,7 +179,7 @@ class EpochNoise(EpochsNoise):
 
     def covariance_sum(self, decay: complex) -> complex:
         """Return the sum in closed form."""
-        at_rest = self.inverse_size - self._dip() * self.steps  # at decay 0: none where B divides N
+        at_rest = self.inverse_size - self._dip() * self.steps  # the value at decay 0: 0 if B divides N
         return self.finite_size * (at_rest + self._dip() * fejer_shortfall(decay, self.steps))
 
 
@@ -190,7 +204,7 @@ class PalindromeNoise(EpochsNoise):
     def covariance_sum(self, decay: complex) -> complex:
         """Return the sum in closed form."""
         meetings = self._meetings()
-        again = sum(weight * odd_and_even_powers(decay, first, count) for weight, first, count in meetings)
+        again = sum(weight * every_second_power(decay, first, count) for weight, first, count in meetings)
         total = sum(weight * count for weight, _, count in meetings)
         at_rest = self.inverse_size + total / self.steps - 2 * self.share * self.steps
         both_ways = fejer_shortfall(decay, 2 * self.steps)
@@ -223,19 +237,15 @@ class PairedEpochsNoise(PalindromeNoise):
 
 
 @dataclass(frozen=True)
-class RepeatedEpochNoise(EpochsNoise):
+class RepeatedEpochNoise(LineNoise, EpochsNoise):
     """One epoch, repeated for ever with the same batches: shuffle once.
 
-    The noise is periodic, so all its power is in lines at m / steps. On average over permutations all have the same
-    power, (B/steps) N/(N-1) [mean of 1/b], except the one at 0, which is the lasting distance of the batches from the
-    mean of the data: 0 where B divides N.
+    The noise is periodic, so all its power is in lines at m / steps. On average over permutations all lines have the
+    same power, (B/steps) N/(N-1) [mean of 1/b], except the line at 0. That one is the lasting distance of the batches
+    from the mean of the data, and is 0 if B divides N.
     """
 
     epochs_per_block = 0
-
-    def continuous(self, frequencies: Floats) -> Floats:
-        """Return 0: there are lines only."""
-        return np.zeros_like(frequencies)
 
     def lines(self) -> Lines:
         """Return the lines; the first is at 0 if batches are dropped or short."""
@@ -253,9 +263,8 @@ class RepeatedEpochNoise(EpochsNoise):
 
 # ---- Sums of cosines and of powers, without cancellation and without division by zero ----
 #
-# Frequencies f are in cycles per step. A geometric weight r^|d| over lags d is given by its `decay` 1 - r, which is
-# small where it matters most, so that r itself would have lost its digits; it may be complex (momentum has complex
-# poles).
+# Frequencies f are in cycles per step. A geometric weight r^|d| over lags d is given by its `decay` 1 - r. Where it
+# matters most the decay is small, and r would lose its digits. It may be complex, since momentum has complex poles.
 
 
 def fejer(frequencies: Floats, steps: int) -> Floats:
@@ -266,7 +275,7 @@ def fejer(frequencies: Floats, steps: int) -> Floats:
 def dirichlet(angles: Floats, count: int) -> Floats:
     """Return sin(count * angle) / sin(angle), with its limits at the multiples of pi."""
     sine = np.sin(angles)
-    near = np.abs(sine) < 1e-9  # there the limit is right to (count * 1e-9)^2, and the quotient is not
+    near = np.abs(sine) < 1e-9  # there the limit is exact to (count * 1e-9)^2, but the quotient is not
     limit = count * np.where(np.cos(angles) < 0, (-1.0) ** (count - 1), 1.0)
     return np.where(near, limit, np.sin(count * angles) / np.where(near, 1.0, sine))
 
@@ -274,8 +283,8 @@ def dirichlet(angles: Floats, count: int) -> Floats:
 def fejer_shortfall(decay: complex, steps: int) -> complex:
     """Return steps - (the sum over |d| < steps of (1 - |d|/steps) r^|d|), which is 0 at decay 0.
 
-    With r = 1 - u the binomial series is a finite one, -(2/steps) sum over j >= 1 of (-u)^j C(steps + 1, j + 2): good
-    for small u. Otherwise the sum is (1 + r) / (1 - r) - 2 r (1 - r^steps) / (steps (1 - r)^2).
+    With r = 1 - u this is the finite series -(2/steps) sum over j >= 1 of (-u)^j C(steps + 1, j + 2), which is exact
+    for small u. Otherwise the sum over d is (1 + r) / (1 - r) - 2 r (1 - r^steps) / (steps (1 - r)^2).
     """
     if abs(decay) * steps > _SERIES_BELOW:
         ratio = 1 - decay
@@ -289,8 +298,8 @@ def fejer_shortfall(decay: complex, steps: int) -> complex:
     return -2 * total / steps
 
 
-def odd_and_even_powers(decay: complex, first: float, count: int) -> complex:
-    """Return r^first + r^(first + 2) + ... of `count` terms, less `count`: 0 at decay 0."""
+def every_second_power(decay: complex, first: float, count: int) -> complex:
+    """Return the sum of `count` terms r^first + r^(first + 2) + ..., minus `count`: 0 at decay 0."""
     if decay == 1 or count == 0:
         return complex(-count)
     log = np.log1p(-decay + 0j)
@@ -308,14 +317,14 @@ def langevin(argument: complex) -> complex:
 
 
 def harmonics_sum(decay: complex, steps: int) -> complex:
-    """Return the sum over d of r^|d| ([d is a multiple of steps] - 1/steps): the lines of an epoch except 0."""
+    """Return the sum over d of r^|d| ([d is a multiple of steps] - 1/steps), for an epoch's lines except at 0."""
     if decay == 1:
         return complex(1 - 1 / steps)
     log = -complex(np.log1p(-decay + 0j))
     return langevin(steps * log / 2) - langevin(log / 2) / steps
 
 
-def poisson(decay: complex, frequencies: Floats) -> Complexes:
+def poisson_kernel(decay: complex, frequencies: Floats) -> Complexes:
     """Return the transform of r^|d|, the sum over all d of r^|d| cos(2 pi f d) = (1 - r^2) / (1 - 2 r cos w + r^2)."""
     ratio = 1 - decay
     # 1 - 2 r cos w + r^2 = (1 - r)^2 + 2 r (1 - cos w): no cancellation where both are small.
@@ -323,9 +332,9 @@ def poisson(decay: complex, frequencies: Floats) -> Complexes:
 
 
 def quadrature(decay: complex, period: float) -> tuple[Floats, Floats]:
-    """Return nodes and weights on [0, 1/2] for a spectrum with structure of width 1/period, times `poisson`.
+    """Return nodes and weights on [0, 1/2] for a spectrum with features of width 1/period, times `poisson_kernel`.
 
-    Panels are a fraction of 1/period wide, and ever narrower towards frequency 0 and towards the pole of the kernel.
+    Panels are a fraction of 1/period wide, and narrower close to frequency 0 and to the pole of the kernel.
     """
     ratio = 1 - decay
     pole = abs(float(np.angle(ratio))) / (2 * np.pi)

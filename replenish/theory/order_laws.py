@@ -1,11 +1,11 @@
 """The laws of an order: the spectrum of its noise and the gaps between visits, chosen by the order's type.
 
-A new order is a line in each of the two tables at the end. An order without a law in closed form is left out;
-`NoLawError` then says how to measure it.
+A new order gets a line in each of the two tables at the end, unless it has no law in closed form. `NoLawError` then
+names the function that measures it.
 
-The noise laws average over all ways to hand out numbers to samples, so they do not depend on shards, classes or
-lengths: where a sample's step is equally likely to be any of its epoch's, and independent from epoch to epoch, the
-noise is reshuffling's. Sizes that leave short batches or uneven blocks have no closed form there.
+The noise laws average over all ways to assign numbers to samples, so they do not depend on shards, classes or lengths.
+If a sample is equally likely to come at any step of an epoch, independently of other epochs, the noise is as with
+reshuffling. For such orders, sizes that leave short batches or uneven blocks have no closed form.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NoiseSpectrum:
         frequencies: In cycles per step, between 0 and 1/2.
         continuous: The spectral density at these frequencies; independent draws have 1.
         line_frequencies: The frequencies of the lines.
-        line_powers: The power of each line, at f and -f together, as a part of a white step's variance. A line at
+        line_powers: The power of each line, at f and -f together, relative to the variance of a white step. A line at
             frequency 0 is a bias: the batches' lasting distance from the mean of the data.
     """
 
@@ -64,16 +64,16 @@ class NoiseSpectrum:
 def noise_spectrum(order: Order, frequencies: ArrayLike, *, values: ArrayLike | None = None) -> NoiseSpectrum:
     """Return the spectrum of the noise that an order makes, exact at finite sizes, long after the start.
 
-    It is that of x_t, the mean over batch t of any number that a fixed sample has (a component of its gradient),
-    averaged over all ways to hand out the numbers to the samples. Where batches have random sizes (Poisson draws, balls
-    in bins) it is the sum over the batch divided by the batch size B that was asked for, as private SGD takes it. The
-    mean over the samples that came varies more.
+    Each sample has a fixed number, such as a component of its gradient, and x_t is the mean over batch t. The spectrum
+    of x_t is averaged over all ways to assign the numbers to the samples. If batches have random sizes (Poisson draws,
+    balls in bins), x_t is the sum over the batch divided by the argument `batch_size`, as in private SGD. The mean over
+    the samples drawn would vary more.
 
     Args:
         order: One of the library's orders with a law.
         frequencies: In cycles per step, between 0 and 1/2; B/N is once per effective epoch.
-        values: For SRS with a fixed sequence, the number of each sample (a column or several) in place of the average
-            over all ways to hand them out.
+        values: For SRS with a fixed sequence: the number of each sample, in one column or several, to be used instead
+            of the average over all ways to assign numbers.
 
     Raises:
         NoLawError: The order has no law in closed form; `replenish.diagnostics.noise_spectrum` measures it.
@@ -110,7 +110,7 @@ def visit_gaps(order: Order) -> GapLaw:
 
 
 def noise_law(order: Order, values: ArrayLike | None = None) -> NoiseLaw:
-    """Return the law of an order's noise, for given numbers of the samples or averaged over them, or raise."""
+    """Return the law of an order's noise, averaged or for the numbers `values` of the samples, or raise."""
     return (
         _law(_NOISE_LAWS, "noise", "noise_spectrum", order) if values is None else _noise_law_of_values(order, values)
     )
@@ -118,7 +118,7 @@ def noise_law(order: Order, values: ArrayLike | None = None) -> NoiseLaw:
 
 def _law(laws: Mapping[type, Callable[[Any], Law]], what: str, measured: str, order: Order) -> Law:
     try:
-        # A subclass of an order may draw otherwise, so it needs an entry of its own.
+        # A subclass of an order may draw differently, so it needs its own entry.
         if type(order) in laws:
             return laws[type(order)](order)
         check_order(order)
@@ -145,10 +145,10 @@ def _batched_noise(order: orders.BatchedReplacement) -> NoiseLaw:
 
 
 def _weighted_noise(order: orders.WeightedDraws) -> NoiseLaw:
-    """Draws with probabilities p_i coincide with probability sum p^2, and the mean that they aim at is another.
+    """Return the law of draws with probabilities p_i, which coincide with probability sum p^2.
 
-    So the level is N/(N-1) (1 - sum p^2), and a line at frequency 0 has the power B N/(N-1) (sum p^2 - 1/N), the
-    squared distance of the weighted mean from the plain one.
+    So the level is N/(N-1) (1 - sum p^2). The weighted mean differs from the plain one, and their squared distance is
+    a line at frequency 0 of the power B N/(N-1) (sum p^2 - 1/N).
     """
     n, b = order.num_samples, order.batch_size
     shares = order.weights / order.weights.max()
@@ -190,7 +190,7 @@ def _paired_noise(order: orders.PairedReversal) -> NoiseLaw:
 
 
 def _even_sizes(order: orders.Order) -> tuple[int, int, int]:
-    """Return the sizes, or raise with what keeps the steps of a sample from being equally likely."""
+    """Return the sizes, or raise and name the reason why the steps of a sample are not equally likely."""
     why = ""
     if order.num_samples % order.batch_size:
         why = "batch_size should divide num_samples"
@@ -212,7 +212,7 @@ def _even_sizes(order: orders.Order) -> tuple[int, int, int]:
 
 
 def _bins_noise(order: orders.BallsInBins) -> NoiseLaw:
-    """Reshuffling, except that samples are independent of each other: S/S0 = N/(B T) (1 - F/T)."""
+    """Return the law of reshuffling with samples that are independent of each other: S/S0 = N/(B T) (1 - F/T)."""
     n, b, steps = _sizes(order)
     level = (n - 1) / (b * steps)
     return EpochNoise(n, b, steps, inverse_size=level, dip=level / steps)
@@ -276,7 +276,7 @@ def _require_every_sample_once(order: orders.SequencedReplacement) -> None:
 
 
 def _noise_law_of_values(order: Order, values: ArrayLike) -> NoiseLaw:
-    """Return the law of SRS with a fixed sequence for given numbers of the samples, one column or several."""
+    """Return the law of SRS with a fixed sequence for the numbers of the samples, in one column or several."""
     if type(order) is not orders.SequencedReplacement or isinstance(order._sequence, ReshuffledSequence):
         raise NoLawError(
             "values should be left out, unless order is SRS with a fixed sequence: only its lines know them"
@@ -307,13 +307,13 @@ def _mixture_noise(order: orders.Mixture) -> NoiseLaw:
 
 
 def _source_noise(order: orders.Order, batch_size: float) -> NoiseLaw:
-    """Return the law of a source that gives so many samples per step, not always a whole number."""
+    """Return the law of a source that gives `batch_size` samples per step, not always a whole number."""
     n, steps = order.num_samples, round(order.num_samples / batch_size)
     if steps < 2:
         raise NoLawError(f"each source should have two batches' parts for a law, but one has {n} samples")
     size: Any = batch_size
     if isinstance(order, orders.RandomReshuffling) and order.has_every_sample_once:
-        return EpochNoise(n, size, steps, dip=1 / steps)  # read on across the batches: F of the nearest whole number
+        return EpochNoise(n, size, steps, dip=1 / steps)  # its epochs end anywhere: F of the nearest whole number
     if isinstance(order, orders.IndependentDraws):
         return WhiteNoise(n, size)
     if isinstance(order, orders.SequencedReplacement) and not isinstance(order._sequence, ReshuffledSequence):
@@ -337,7 +337,7 @@ _NOISE_LAWS: Mapping[type, Callable[[Any], NoiseLaw]] = {
     orders.PairedReversal: _paired_noise,
     **dict.fromkeys(_EVEN, lambda order: EpochNoise(*_even_sizes(order))),
     orders.BallsInBins: _bins_noise,
-    # A batch meets itself with probability repeats/B: so many times white noise, less the dip of reshuffling.
+    # Samples of a batch coincide with probability repeats/B: `repeats` times white noise, minus reshuffling's dip.
     orders.RepeatedAugmentation: lambda order: EpochNoise(*_repeated_sizes(order), inverse_size=order.repeats),
     orders.ShuffleBuffer: _buffer_noise,
     orders.SequencedReplacement: _pool_noise,

@@ -1,16 +1,16 @@
 """The laws of the pool: what sequenced replacement does on average, exactly.
 
-Position p of the endless sequence holds the sample at its place p mod N. A pool of M = `pool_size` slots (None is N, as
-in the paper) starts with positions 0 … M-1; step t draws B distinct slots, then refills them with the positions
+Position p of the endless sequence holds the sample at its place p mod N. A pool of M = `pool_size` slots (None means N,
+as in the paper) starts with positions 0 … M-1. Step t draws B distinct slots, then refills them with the positions
 M+tB … M+tB+B-1. "At `step`" means just before that step draws. `place` is a place in the sequence, from 0 to N-1: an
-int, an array of ints, or None for all; the result has its shape. It is not the sample's index, unless the sequence is
-`"identity"`: the sample at place i is `order.samples_at(i)`. The laws are exact for all N, B, M and steps.
-`limit_…` is what they tend to long after the start if B << M and N >> 1: functions of k = M/N = `pool_epochs`, with
-time in effective epochs of N/B steps.
+int, an array of ints, or None for all. The result has the shape of `place`. A place is not the sample's index, unless
+the sequence is `"identity"`: the sample at place i is `order.samples_at(i)`. The laws are exact for all N, B, M and
+steps. Functions named `limit_…` return their limits long after the start for B << M and N >> 1. These depend on
+k = M/N = `pool_epochs`, with time in effective epochs of N/B steps.
 
-Two facts carry them. With L = M + tB positions written by step t, the copy at position L - 1 - d has lived
-through min(d // B, t) draws: its *age*. And c given slots all escape a draw with probability
-(1 - B/M) (1 - B/(M-1)) … (1 - B/(M-c+1)); draws of different steps are independent.
+All laws follow from two facts. First, with L = M + tB positions written by step t, the copy at position L - 1 - d has
+lived through min(d // B, t) draws: its *age*. Second, c given slots all escape a draw with probability
+(1 - B/M) (1 - B/(M-1)) … (1 - B/(M-c+1)), and draws of different steps are independent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from replenish.draws import Int64Array
 
 Place = ArrayLike | None
 
-_CHUNK = 2**18  # samples at a time where all N are summed, so that memory does not grow with N
+_CHUNK = 2**18  # samples per piece of a sum over all N, so that memory does not grow with N
 _NEVER = -1000.0  # stands for log 0: exp(-1000) is exactly 0, yet 0 * -1000 is 0 where 0 * -inf is nan
 _NEGLIGIBLE = math.log(1e-18)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -52,7 +52,7 @@ def residence_probability(
 
 
 def mean_residence(num_samples: int, batch_size: int, *, pool_size: int | None = None) -> float:
-    """Return the mean stay of a copy in steps, 1/p = M/B; that is k = M/N effective epochs."""
+    """Return the mean stay of a copy in steps, 1/p = M/B, which is k = M/N effective epochs."""
     pool = _pool(num_samples, batch_size, pool_size)
     return pool.m / pool.b
 
@@ -60,10 +60,10 @@ def mean_residence(num_samples: int, batch_size: int, *, pool_size: int | None =
 def copies_inserted(
     num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Int64Array:
-    """Return how many copies of a sample were written by `step`, initial pool included; exact at any step.
+    """Return how many copies of a sample were written by `step`, including the initial pool.
 
-    L positions hold sample i floor(L/N) times, and once more if i < L mod N. Copies leave only by being
-    drawn: the draws of a sample are always these minus its copies in the pool. So the count never drifts.
+    L positions hold sample i floor(L/N) times, and once more if i < L mod N. Copies leave only when they are drawn, so
+    the draws of a sample are always these copies minus its copies in the pool. So the count never drifts.
 
     >>> copies_inserted(5, 2, 1)
     array([2, 2, 1, 1, 1])
@@ -80,8 +80,8 @@ def expected_copies(
 ) -> Floats:
     """Return the mean number of copies of a sample in the pool at `step`.
 
-    A copy of age a is still there with probability (1 - B/M)^a; sum over all copies written. Those with a
-    chance below 1e-18 are left out, so the cost per place is O(1 + M/N), however far the step.
+    A copy of age a is still there with probability (1 - B/M)^a. The mean is the sum over all copies written. Copies
+    with a probability below 1e-18 are left out, so the cost per place is O(1 + M/N), however far the step.
 
     >>> expected_copies(5, 2, 1)
     array([1.6, 1.6, 0.6, 0.6, 0.6])
@@ -93,7 +93,7 @@ def expected_copies(
 def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> float:
     """Return the limit of `expected_copies` for a sample last inserted u epochs ago, 0 <= u <= 1.
 
-    Its copies are u, u + 1, u + 2, … epochs old and there with probability e^(-age/k): a geometric series.
+    Its copies are u, u + 1, u + 2, … epochs old, and still there with probability e^(-age/k): a geometric series.
 
     >>> round(limit_copies(0), 2), round(limit_copies(1), 2)  # e^(-u/k) / (1 - e^(-1/k))
     (1.58, 0.58)
@@ -106,7 +106,7 @@ def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> flo
 def expected_draws(
     num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Floats:
-    """Return the mean number of draws of a sample before `step`: copies inserted minus those expected."""
+    """Return the mean number of draws of a sample before `step`: copies inserted minus expected copies."""
     inserted = copies_inserted(num_samples, batch_size, step, place, pool_size=pool_size)
     return inserted - expected_copies(num_samples, batch_size, step, place, pool_size=pool_size)
 
@@ -114,12 +114,12 @@ def expected_draws(
 def count_variance(
     num_samples: int, batch_size: int, step: int, place: Place = None, *, pool_size: int | None = None
 ) -> Floats:
-    """Return the variance over seeds of a sample's draws before `step`; its copies in the pool have the same.
+    """Return the variance over seeds of a sample's draws before `step`, and so of its copies in the pool.
 
-    Two copies always lie in distinct slots. If their ages are a <= b, the older is alone for b - a draws,
-    then both must escape a draws: both are there with probability (1 - B/M)^(b-a) [(1 - B/M)(1 - B/(M-1))]^a.
-    The sum of this over pairs of copies is P, the mean number of pairs in the pool; a count with mean c has
-    the variance c + 2P - c².
+    Two copies always lie in distinct slots. If their ages are a <= b, the older one must escape b - a draws before the
+    other is there, then both must escape a draws. So both are still there with probability
+    (1 - B/M)^(b-a) [(1 - B/M)(1 - B/(M-1))]^a. The sum over all pairs of copies is P, the mean number of pairs in the
+    pool. A count with mean c then has the variance c + 2P - c².
 
     >>> count_variance(5, 2, 1).round(12)
     array([0.24, 0.24, 0.24, 0.24, 0.24])
@@ -132,11 +132,11 @@ def count_variance(
 def count_spread(num_samples: int, batch_size: int, step: int, *, pool_size: int | None = None) -> float:
     """Return the mean over seeds of the variance of the N draw counts before `step`. Costs O(N + M).
 
-    The counts add up to tB, so their mean is tB/N for every seed, and the spread is the average over samples
-    of `count_variance` (within a phase of the sequence) plus (`expected_draws` - tB/N)² (between phases).
+    The counts add up to tB, so their mean is tB/N for every seed. The spread is the average over samples of
+    `count_variance` (within a phase of the sequence) plus (`expected_draws` - tB/N)² (between phases).
     """
     pool = _pool(num_samples, batch_size, pool_size)
-    # Whole rounds cancel between draws and tB/N; left in, they would drown the difference at far steps.
+    # Whole rounds cancel between draws and tB/N. At far steps, rounding them would drown the difference.
     step = checks.step(step)
     rest = pool.written(step) % pool.n
     total = 0.0
@@ -150,10 +150,10 @@ def count_spread(num_samples: int, batch_size: int, step: int, *, pool_size: int
 def limit_count_spread(pool_epochs: float = 1.0, epoch_fraction: float = 0.0) -> float:
     """Return the limit of `count_spread` when the part f = (M + tB)/N mod 1 of a round has been written.
 
-    Within a phase: copies escape independently in a large pool, so each adds s(1 - s), s = e^(-age/k), which
-    over all ages is k/2. Between: a sample last inserted u epochs ago is off the mean by c(u) - k, where c is
-    `limit_copies`, if f = 0; its mean square is (k/2) coth(1/2k) - k². In mid-round [u < f] - f comes off and
-    the mean square changes by f(1 - f) - 2k [(1 - e^(-f/k)) / (1 - e^(-1/k)) - f].
+    Within a phase, copies escape independently in a large pool, so each adds s(1 - s), s = e^(-age/k). The sum over all
+    ages is k/2. Between phases, let f = 0 first: a sample last inserted u epochs ago differs from the mean by c(u) - k,
+    where c is `limit_copies`, with the mean square (k/2) coth(1/2k) - k². In mid-round, [u < f] - f is subtracted from
+    this difference, and the mean square changes by f(1 - f) - 2k [(1 - e^(-f/k)) / (1 - e^(-1/k)) - f].
 
     >>> round(limit_count_spread(), 3), round(limit_count_spread(1, 0.25), 3)
     (0.582, 0.57)
@@ -164,7 +164,7 @@ def limit_count_spread(pool_epochs: float = 1.0, epoch_fraction: float = 0.0) ->
 
 
 def count_spread_independent(num_samples: int, batch_size: int, step: int) -> float:
-    """Return `count_spread` for independent draws: tB/N (1 - 1/N), that of a multinomial count. It grows for ever."""
+    """Return `count_spread` for independent draws: tB/N (1 - 1/N), as for multinomial counts. It grows for ever."""
     n, b = checks.sizes(num_samples, batch_size)
     return checks.step(step) * b / n * (1 - 1 / n)
 
@@ -175,7 +175,7 @@ def count_spread_independent(num_samples: int, batch_size: int, step: int) -> fl
 def expected_equal_pairs(num_samples: int, batch_size: int, step: int, *, pool_size: int | None = None) -> float:
     """Return the mean number of pairs of equal samples in the batch of `step`. Costs O(N + M).
 
-    The pool holds P pairs of copies of each sample (see `count_variance`); a draw takes both slots of a pair
+    The pool holds P pairs of copies of each sample on average (see `count_variance`). A draw takes both slots of a pair
     with probability B(B-1) / (M(M-1)).
 
     >>> expected_equal_pairs(5, 2, 0), round(expected_equal_pairs(5, 2, 1), 12)
@@ -191,7 +191,7 @@ def limit_equal_pairs(num_samples: int, batch_size: int, *, pool_size: int | Non
     """Return the limit of `expected_equal_pairs`, B(B-1)/2M / (e^(1/k) - 1): 0.29 B²/N if M = N.
 
     With x = e^(-1/k), a sample of phase u has e^(-2u/k) [1/(1-x)² - 1/(1-x²)] / 2 pairs of copies in the
-    pool; the mean over u is (k/2) x/(1-x). Take it N B(B-1)/M² times.
+    pool. The mean over u is (k/2) x/(1-x). Multiply it by N B(B-1)/M².
     """
     pool = _pool(num_samples, batch_size, pool_size)
     x_power = -pool.n / pool.m
@@ -212,8 +212,8 @@ def unseen_probability(
 ) -> Floats:
     """Return the probability that a sample is in none of the first `steps` batches.
 
-    All copies of it must escape all draws, and as long as they do, their number is certain. By the second
-    fact above, the copy written l-th (l = 0, 1, …) then contributes the factor (1 - B/(M-l))^age.
+    All its copies must escape all draws, and as long as they do, their number is certain. By the second fact above,
+    copy number l (l = 0, 1, …) then contributes the factor (1 - B/(M-l))^age.
 
     >>> unseen_probability(5, 2, 2).round(12)  # place 2 enters again too late to be drawn
     array([0.18, 0.18, 0.36, 0.36, 0.36])
@@ -225,10 +225,10 @@ def unseen_probability(
 def unseen_fraction(
     num_samples: int, batch_size: int, steps: int | None = None, *, pool_size: int | None = None
 ) -> float:
-    """Return the mean of `unseen_probability` over samples; `steps` None is an epoch, ceil(N/B).
+    """Return the mean of `unseen_probability` over samples; `steps=None` means an epoch, ceil(N/B).
 
-    The first epoch of M = N misses (1 - 1/e)/e = 23 %, not 28 % as later ones do: it begins with every sample
-    in the pool. Costs O(N + M).
+    With M = N, the first epoch misses (1 - 1/e)/e = 23 %, and later ones 28 %, because the first begins with every
+    sample in the pool. Costs O(N + M).
 
     >>> round(unseen_fraction(50_000, 64), 3), round(limit_unseen_fraction(), 3)
     (0.232, 0.279)
@@ -241,13 +241,13 @@ def unseen_fraction(
 def limit_unseen_fraction(pool_epochs: float = 1.0) -> float:
     """Return the fraction of samples that an effective epoch misses long after the start: 27.9 % for k = 1.
 
-    At its beginning a sample of phase u has copies of ages u + j, j = 0, 1, …; each is there with probability
-    e^(-(u+j)/k), and is then drawn in the epoch with probability 1 - e^(-1/k). The copy inserted in the epoch
-    must escape for u. So it is the integral over u of e^(-u/k) prod_j [1 - e^(-(u+j)/k) (1 - e^(-1/k))]: from
-    0 for k -> 0, as with reshuffling, to 1/e for k -> infinity, as with independent draws.
+    At its beginning a sample of phase u has copies of ages u + j, j = 0, 1, …. Each is still there with probability
+    e^(-(u+j)/k), and is then drawn in the epoch with probability 1 - e^(-1/k). The copy inserted in the epoch must
+    escape for u epochs. So the fraction is the integral over u of e^(-u/k) prod_j [1 - e^(-(u+j)/k) (1 - e^(-1/k))].
+    It rises from 0 for k -> 0, as with reshuffling, to 1/e for k -> infinity, as with independent draws.
     """
     k = checks.real("pool_epochs", pool_epochs, positive=True)
-    oldest = -_NEGLIGIBLE * k  # beyond it e^(-age/k) is below 1e-18: such phases and copies change nothing
+    oldest = -_NEGLIGIBLE * k  # beyond this age e^(-age/k) is below 1e-18
     width = min(1.0, oldest)
     u = width * (_NODES + 1) / 2
     log_unseen = -u / k
@@ -275,7 +275,7 @@ def unseen_fraction_batched(num_samples: int, batch_size: int, steps: int) -> fl
 
 
 def unseen_fraction_reshuffling(num_samples: int, batch_size: int, steps: int) -> float:
-    """Return the fraction that the first steps of training over epochs miss: 1 - steps B/N, and then 0."""
+    """Return the fraction that the first steps of training over epochs miss: 1 - steps B/N, but at least 0."""
     n, b = checks.dataset(num_samples, batch_size)
     return max(n - checks.step(steps, "steps") * b, 0) / n
 
@@ -297,16 +297,16 @@ class _Pool(NamedTuple):
         return np.arange(self.n, dtype=np.int64) if place is None else checks.integers("place", place, 0, self.n - 1)
 
     def chunks(self) -> Iterator[Int64Array]:
-        """Yield all places of the sequence, some at a time."""
+        """Yield all places of the sequence, in pieces."""
         for start in range(0, self.n, _CHUNK):
             yield np.arange(start, min(start + _CHUNK, self.n), dtype=np.int64)
 
     def ages(self, step: int, place: Int64Array, most: int) -> Iterator[tuple[NDArray[np.bool_], Int64Array]]:
-        """Yield whether each sample has a copy of a round, and its age, for the last `most` rounds, oldest first."""
+        """Yield (whether each sample has a copy of this round, its age) for the last `most` rounds, oldest first."""
         rounds, rest = divmod(self.written(step), self.n)
         distance = (rest - 1 - place) % self.n  # of the newest copy; the module's docstring calls it d
         for j in range(min(rounds, most - 1), -1, -1):
-            # (distance + jN) // B, with the part that may need more than 64 bits in Python's integers.
+            # (distance + jN) // B, where Python's integers compute the part that may need more than 64 bits.
             whole, part = divmod(j * self.n, self.b)
             age = np.minimum(whole + (distance + part) // self.b, step)
             yield (place < rest) | (j < rounds), age
@@ -321,7 +321,7 @@ def _moments(pool: _Pool, step: int, place: Int64Array) -> tuple[Floats, Floats]
     copies, pairs = np.zeros(place.shape), np.zeros(place.shape)
     last_age = np.full(place.shape, step, dtype=np.int64)
     for exists, age in pool.ages(step, place, most):
-        copies = copies * np.exp(one * (last_age - age))  # the older ones, when this one was written
+        copies = copies * np.exp(one * (last_age - age))  # older copies that were left when this one was written
         pairs += exists * np.exp(two * age) * copies
         copies = copies + exists
         last_age = age
@@ -338,12 +338,12 @@ def _unseen(pool: _Pool, steps: int, place: Int64Array) -> Floats:
         total += exists * escape * age
         earlier += exists
         if np.all(total <= _NEVER):
-            break  # far steps: it is 0, and the sequence may have gone round very often
+            break  # the probability is 0; at far steps, many more rounds may remain
     return np.exp(np.asarray(total))
 
 
 def _log_escape(slots: int, drawn: int) -> float:
-    """Return log(1 - drawn/slots): a given one of `slots` escapes a draw."""
+    """Return log(1 - drawn/slots), the log probability that a given slot escapes a draw."""
     return math.log1p(-drawn / slots) if slots > drawn else _NEVER
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replenish.checks import Floats
-from replenish.theory.noise_laws import EpochsNoise, Lines, NoiseLaw, dirichlet, harmonics_sum, line_sum
+from replenish.theory.noise_laws import EpochNoise, EpochsNoise, LineNoise, Lines, NoiseLaw, dirichlet, harmonics_sum
 
 MAX_LINES = 2**25  # a sequence has N/2 of them where B and N have no common factor
-_RESONANCE = 1e-5  # how near, in parts, two decays are taken as equal
+_RESONANCE = 1e-5  # decays that are relatively closer than this are taken as equal
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class PoolNoise(NoiseLaw):
 
         S = (1 - |phi|^2) + |phi|^2 S_sequence ,
 
-    white noise with a Lorentzian dip in which the sequence's own noise shows. Exactly, two copies in the pool at once
-    cannot lie in one slot: e^(iwd) |phi|^2 + q^d (psi - |phi|^2), psi being the law of the time from the draw of one to
-    that of the other if both are there. That changes the height of the first part, by a share of about 1/M.
+    white noise with a Lorentzian dip in which the sequence's own noise shows. But two copies in the pool at once cannot
+    lie in one slot. So they contribute e^(iwd) |phi|^2 + q^d (psi - |phi|^2), where psi is the characteristic function
+    of the time between their draws if both are there. That changes the height of the first part by about 1/M of it.
     """
 
     pool_size: int  # M
@@ -40,14 +40,14 @@ class PoolNoise(NoiseLaw):
         return self.batch_size / self.pool_size
 
     def continuous(self, frequencies: Floats) -> Floats:
-        """Return the white noise with its dip, and what the dip lets through of the sequence's."""
+        """Return the white noise with its dip, plus the sequence's noise in the dip."""
         rise = 2 * np.sin(np.pi * frequencies) ** 2  # 1 - cos w
         below = self.leave**2 + 2 * (1 - self.leave) * rise
         passed = self.leave**2 / below
         return self._height * rise / below + passed * self.sequence.continuous(frequencies)
 
     def lines(self) -> Lines:
-        """Return the sequence's lines as the dip lets them through."""
+        """Return the sequence's lines, weakened by the pool."""
         frequencies, powers = self.sequence.lines()
         below = self.leave**2 + 4 * (1 - self.leave) * np.sin(np.pi * frequencies) ** 2
         return frequencies, powers * self.leave**2 / below
@@ -60,7 +60,7 @@ class PoolNoise(NoiseLaw):
         own = self._height * decay / ((1 + stay) * (self.leave + stay * decay))
         if abs(decay - self.leave) >= _RESONANCE * self.leave:
             return own + self._passed_sum(decay)
-        # A decay like the pool's own: 0/0. The sum is smooth there, so a line through two near values will do.
+        # At the pool's own decay the formula is 0/0. The sum is smooth there, so interpolate between two near values.
         low, high = (self._passed_sum(self.leave * (1 + side * _RESONANCE)) for side in (-1, 1))
         return own + (low + high) / 2 + (high - low) / 2 * (decay - self.leave) / (self.leave * _RESONANCE)
 
@@ -70,7 +70,7 @@ class PoolNoise(NoiseLaw):
         return self.sequence.covariance_sum(self.leave).real
 
     def _passed_sum(self, decay: complex) -> complex:
-        """Return the sum for |phi|^2 S_sequence: p/(1+q) |phi|^2's own series q^|d| and r^|d|, in partial fractions."""
+        """Return the sum for |phi|^2 S_sequence, |phi|^2 being p/(1+q) times the transform of q^|d|."""
         stay, ratio = 1 - self.leave, 1 - decay
         of_pool = decay * (1 + ratio) * stay * self._met
         of_decay = self.leave * (1 + stay) * ratio * self.sequence.covariance_sum(decay)
@@ -78,31 +78,27 @@ class PoolNoise(NoiseLaw):
 
     @cached_property
     def _height(self) -> float:
-        """The factor of (1 - cos w) / (p^2 + 2q (1 - cos w)): 2q, except for the slots that exclude each other.
+        """The factor of (1 - cos w) / (p^2 + 2q (1 - cos w)): 2q, corrected for copies that cannot share a slot.
 
-        The pairs of copies in the pool at once are counted by the sequence's own sum, taken at the pool's decay.
+        The number of pairs of copies in the pool at once follows from the sequence's own sum at the pool's decay.
         """
         stay = 1 - self.leave
         if stay == 0:
             return 0.0
-        other = self.batch_size / (self.pool_size - 1)  # given that one slot escaped, another is drawn
+        other = self.batch_size / (self.pool_size - 1)  # the probability that a slot is drawn if a given other is not
         pairs = self._met / self.finite_size - 1 + self.share * (1 + stay) / self.leave
         excluded = 1 - other * (1 + stay) / (self.leave + stay * other)
         return self.finite_size * 2 * stay * (1 + pairs * excluded)
 
 
 @dataclass(frozen=True)
-class SequenceNoise(NoiseLaw):
-    """A fixed permutation that repeats for ever, B per step, across its seam: what refills the pool of SRS.
+class SequenceNoise(LineNoise):
+    """A fixed permutation that repeats without a gap, B per step: it refills the pool of SRS.
 
     With N', B' = N, B over their greatest common divisor, it has a line for m = 1 ... N'-1 at the frequency m B'/N',
     folded into [0, 1/2], of power B/(N-1) [sin(pi m B'/N') / (B' sin(pi m/N'))]^2 on average over permutations. The
     strong ones are the harmonics of the effective epoch. If B divides N, this is shuffle once.
     """
-
-    def continuous(self, frequencies: Floats) -> Floats:
-        """Return 0: there are lines only."""
-        return np.zeros_like(frequencies)
 
     def lines(self) -> Lines:
         """Return the lines, by frequency."""
@@ -130,12 +126,12 @@ class SequenceNoise(NoiseLaw):
         """Return the sum: in closed form if B divides N, else over the lines."""
         if self.num_samples % self.batch_size == 0:
             return self.finite_size * harmonics_sum(decay, self.num_samples // self.batch_size)
-        return line_sum(decay, self.lines())
+        return super().covariance_sum(decay)
 
 
 @dataclass(frozen=True)
-class GivenSequenceNoise(NoiseLaw):
-    """A fixed sequence whose samples have given numbers, rather than any: B per step, for ever.
+class GivenSequenceNoise(LineNoise):
+    """A fixed sequence, B per step, repeated for ever, with a known number for each sample.
 
     The batch means repeat after N / gcd(N, B) steps, and their Fourier series is the lines. Several columns of numbers
     are averaged. In data sorted by class, the lines at the first harmonics of the epoch are far above the average over
@@ -143,10 +139,6 @@ class GivenSequenceNoise(NoiseLaw):
     """
 
     values: NDArray[np.float64] = field(repr=False, compare=False)  # by position: (N, columns), mean 0, mean square 1
-
-    def continuous(self, frequencies: Floats) -> Floats:
-        """Return 0: there are lines only."""
-        return np.zeros_like(frequencies)
 
     def lines(self) -> Lines:
         """Return the lines, by frequency."""
@@ -162,51 +154,36 @@ class GivenSequenceNoise(NoiseLaw):
         powers[(number > 0) & (2 * number < period)] *= 2
         return number[1:] / period, powers[1:]
 
-    def covariance_sum(self, decay: complex) -> complex:
-        """Return the sum over the lines."""
-        return line_sum(decay, self.lines())
-
 
 @dataclass(frozen=True)
 class BatchMeanNoise(NoiseLaw):
-    """The means of B samples in a row of a stream whose noise is known sample by sample.
+    """Independent epochs that may end within a batch: a reshuffled sequence, B per step.
 
-    For what draws one sample at a time and is cut into batches afterwards: a shuffle buffer, a reshuffled sequence
-    whose epochs end within a batch. The mean of B in a row lets [sin(pi v B) / (B sin(pi v))]^2 of the power through at
-    v cycles per sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
+    This follows from the noise of single samples. The mean of B samples keeps [sin(pi v B) / (B sin(pi v))]^2 of the
+    power at v cycles per sample, and taking every B-th value folds the frequencies (f + l)/B, l = 0 ... B-1, onto f.
     """
 
-    single: NoiseLaw  # the law of the stream with batches of one sample
+    single: EpochNoise  # the law of the stream with batches of one sample
 
     def continuous(self, frequencies: Floats) -> Floats:
         """Return the folded spectrum."""
         result = np.zeros_like(frequencies)
         for part in range(self.batch_size):
             folded = (frequencies + part) / self.batch_size
-            result += self._transfer(folded) * self.single.continuous(folded)
+            kept = (dirichlet(np.pi * folded, self.batch_size) / self.batch_size) ** 2
+            result += kept * self.single.continuous(folded)
         return result
-
-    def lines(self) -> Lines:
-        """Return the folded lines, those that fall together as one."""
-        frequencies, powers = self.single.lines()
-        powers = self.batch_size * powers * self._transfer(frequencies)
-        folded = np.abs(frequencies * self.batch_size - np.round(frequencies * self.batch_size)).round(12)
-        distinct, which = np.unique(folded, return_inverse=True)
-        return distinct, np.bincount(which, weights=powers, minlength=len(distinct)).astype(np.float64)
-
-    def _transfer(self, frequencies: Floats) -> Floats:
-        return (dirichlet(np.pi * frequencies, self.batch_size) / self.batch_size) ** 2
 
 
 @dataclass(frozen=True)
 class BufferNoise(EpochsNoise):
     """Data read in one order for ever through a shuffle buffer of M that is emptied at the end of every epoch.
 
-    A sample's step within its epoch has its own law, the same in every epoch and independent of the others. With
-    phi_i(w) its characteristic function, S/S0 = N/(N-1) [1 - mean |phi_i|^2], and there are lines at m/T, T steps an
-    epoch, of power N/(N-1) mean |phi_i|^2 / T: between reshuffling, where all phi_i are the same and vanish there,
-    and shuffle once, where |phi_i| = 1. A sample that enters before draw e leaves at a geometric time, until N - M
-    draws are done; if it is still there, it leaves at one of the last M, uniformly.
+    A sample's step within its epoch has the same distribution in every epoch, and epochs are independent. With phi_i(w)
+    its characteristic function, S/S0 = N/(N-1) [1 - mean |phi_i|^2], and there are lines at m/T, T steps per epoch, of
+    power N/(N-1) mean |phi_i|^2 / T. This lies between reshuffling, where all phi_i are the same and vanish there, and
+    shuffle once, where |phi_i| = 1. A sample that enters before draw e leaves after a geometric number of draws. If it
+    is still there after N - M draws, it leaves at one of the last M draws, uniformly.
     """
 
     buffer_size: int  # M
@@ -226,8 +203,8 @@ class BufferNoise(EpochsNoise):
     def _passed(self, frequencies: Floats) -> Floats:
         """Return the mean of |phi_i|^2 over the samples.
 
-        phi of a sample that enters at draw e has, from its first step on, the terms a + h b with h = q^(draws of that
-        step left after e): so the samples of a step need only the means of h and h^2.
+        A sample that enters in a step has phi = a + h b, with a and b the same for all of that step, and h the
+        probability that it outlasts the step. So the samples of a step need only the sums of h and h^2.
         """
         n, b, m, q = self.num_samples, self.batch_size, self.buffer_size, 1 - 1 / self.buffer_size
         drained = n - m  # draws before the buffer is emptied
@@ -235,7 +212,7 @@ class BufferNoise(EpochsNoise):
         # The last m draws are equally likely: each step's share of them.
         last = np.array([min((s + 1) * b, n) - max(s * b, drained) for s in range(drained // b, self.steps)]) / m
         tail = sum(part * turn ** (drained // b + s) for s, part in enumerate(last.tolist()))
-        # One sample enters with the last draw before that, and all do if there is none.
+        # One sample enters at the last draw before these, or all M samples at the start if there is none.
         total = np.abs(tail) ** 2 * (1 if drained else m)
         # Backwards over the steps in which samples enter; `later` is phi of a sample still there when the step ends.
         later = tail

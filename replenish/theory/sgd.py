@@ -1,8 +1,8 @@
-"""What an order does to SGD: on a quadratic, the stationary variance of the weight.
+"""The effect of an order on SGD: on a quadratic, the stationary variance of the weight.
 
-With learning rate eta, curvature h and heavy-ball momentum beta the next weight is (1 + beta - step) w - beta w_before
-- eta x, where step = eta h and x is the noise. The variance depends on kappa = eta/(1 - beta) h N/B: curvature times
-effective learning rate, per epoch.
+With learning rate eta, curvature h and heavy-ball momentum beta, the next weight is (1 + beta - step) w - beta w_before
+- eta x, where step = eta h and x is the noise. The variance depends on kappa = eta/(1 - beta) h N/B, the curvature
+times the effective learning rate, per epoch.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from replenish.orders.sequenced_replacement import SequencedReplacement
 from replenish.theory.noise_laws import NoiseLaw
 from replenish.theory.order_laws import NoLawError, noise_law
 
-_DOUBLE_POLE = 1e-4  # how near, in parts, two poles are taken as this far apart
-_MOST_NUMBERS = 2**23  # at most, one column of N numbers per class; with more classes, only some are examined
+_DOUBLE_POLE = 1e-4  # poles that are relatively closer than this are treated as this far apart
+_MOST_NUMBERS = 2**23  # in all columns, one of N numbers per class; of more classes, only some are examined
 
 
 def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0, *, values: ArrayLike | None = None) -> Floats:
-    """Return the stationary variance of SGD's weight over that under independent draws.
+    """Return the stationary variance of SGD's weight, relative to independent draws.
 
-    The weight of a quadratic, averaged over all steps. A weight with poles r_1, r_2 (momentum has two) sees the
-    covariances of the noise through a_1 r_1^|d| + a_2 r_2^|d|, and each law sums these, in closed form or by the
+    This is for the weight of a quadratic, averaged over all steps. A weight with poles r_1, r_2 (momentum makes two)
+    weights the covariances of the noise by a_1 r_1^|d| + a_2 r_2^|d|. Each law sums these, in closed form or by the
     integral of its spectrum.
 
     Args:
         order: One of the library's orders with a law.
         kappa: Curvature times effective learning rate, per epoch: eta/(1 - momentum) h N/B.
         momentum: Heavy-ball momentum, as torch's SGD has it, in [0, 1).
-        values: For SRS with a fixed sequence, the number of each sample (a column or several) in place of the average
-            over all ways to hand them out. `sequence="identity"` over data sorted by class has more than the average.
+        values: For SRS with a fixed sequence: the number of each sample, in one column or several, to be used instead
+            of the average over all ways to assign numbers. `sequence="identity"` over data sorted by class has a larger
+            variance than the average.
 
     Raises:
         NoLawError: The order has no law in closed form.
@@ -56,10 +57,10 @@ def noise_variance(order: Order, kappa: ArrayLike, momentum: float = 0.0, *, val
 
 
 def sorted_data_warning(order: Order, labels: ArrayLike) -> str | None:
-    """Return a sentence where the noise of SRS is not the law's average, since its fixed sequence is sorted by class.
+    """Return a warning if the fixed sequence of SRS follows the classes, so that its noise is not the law's average.
 
-    It compares the variance of the weight at kappa = 1 for what differs between classes with the average over all
-    sequences. None means that they are alike to within a tenth, or that the order has no fixed sequence.
+    It compares the variance of the weight at kappa = 1 for differences between classes with the average over all
+    sequences. None means that the two agree to within a tenth, or that the order has no fixed sequence.
 
     Args:
         order: Any order.
@@ -85,9 +86,9 @@ differs between classes, not 0.50: take sequence="shuffled"
     distinct, classes = np.unique(array, return_inverse=True)
     if len(distinct) < 2:
         return None
-    looked_at = np.unique(np.linspace(0, len(distinct) - 1, max(1, _MOST_NUMBERS // len(classes))).round())
+    examined = np.unique(np.linspace(0, len(distinct) - 1, max(1, _MOST_NUMBERS // len(classes))).round())
     try:
-        columns = (classes[:, np.newaxis] == looked_at).astype(np.float64)
+        columns = (classes[:, np.newaxis] == examined).astype(np.float64)
         found, average = (float(noise_variance(order, 1.0, values=each)) for each in (columns, None))
     except NoLawError:
         return None
@@ -100,7 +101,7 @@ differs between classes, not 0.50: take sequence="shuffled"
 
 
 def equivalent_learning_rate(order: Order, other: Order, kappa: float, momentum: float = 0.0) -> float:
-    """Return the factor on `order`'s learning rate that gives it the variance of `other`.
+    """Return the factor for `order`'s learning rate that gives it the variance of `other`.
 
     Example:
         >>> from replenish import RandomReshuffling, SequencedReplacement
@@ -132,17 +133,17 @@ def equivalent_learning_rate(order: Order, other: Order, kappa: float, momentum:
 
 @dataclass(frozen=True)
 class OrdersDiffer:
-    """When SRS and reshuffling differ in a training, by the law of the noise.
+    """At which curvatures SRS and reshuffling differ in a training, according to the law of the noise.
 
     Attributes:
-        kappa_per_curvature: kappa is this times the curvature: effective learning rate times N/B.
+        kappa_per_curvature: kappa divided by the curvature: the effective learning rate times N/B.
         smallest_kappa: kappa of a direction whose only curvature is weight decay; 0 without weight decay.
         largest_difference: The most by which SRS's variance exceeds reshuffling's, as a share of independent draws'.
-        at_curvature: The curvature of the loss where that is.
+        at_curvature: The curvature of the loss at which the difference is largest.
         same_above: The curvature of the loss above which the difference is less than `noticeable`.
         noticeable: The smallest difference that counts, as a share of independent draws' variance.
         variance_ratio: SRS's variance over reshuffling's in the flattest direction, at `smallest_kappa`.
-        learning_rate_ratio: The factor on reshuffling's learning rate that would make up for it there.
+        learning_rate_ratio: The factor on reshuffling's learning rate that gives it SRS's variance there.
     """
 
     kappa_per_curvature: float
@@ -181,10 +182,10 @@ def when_orders_differ(
     *,
     noticeable: float = 0.05,
 ) -> OrdersDiffer:
-    """Say at which curvatures the order of the data can matter to a training, and by how much at most.
+    """Find the curvatures at which the order of the data can matter to a training, and by how much at most.
 
-    It compares SRS with a pool of all samples to reshuffling. A direction of curvature h has kappa = eta/(1 - beta) N/B
-    (h + weight decay); in sharp directions, at large kappa, all orders are alike.
+    It compares reshuffling with SRS with a pool of N slots. A direction of curvature h has kappa = eta/(1 - beta) N/B
+    (h + weight decay). In sharp directions, at large kappa, all orders are alike.
 
     Example:
         >>> paper = when_orders_differ(50_000, 64, learning_rate=0.1, momentum=0.9, weight_decay=5e-4)
@@ -228,7 +229,7 @@ def when_orders_differ(
 
 
 def _stable_step(law: NoiseLaw, kappa: float, momentum: float) -> float:
-    """Return learning rate times curvature, for SGD that is stable."""
+    """Return learning rate times curvature, or raise if SGD diverges."""
     step = kappa * (1 - momentum) * law.share
     if step >= 2 * (1 + momentum):
         raise ValueError(
@@ -239,16 +240,16 @@ def _stable_step(law: NoiseLaw, kappa: float, momentum: float) -> float:
 
 
 def _variance(law: NoiseLaw, step: float, momentum: float) -> float:
-    """Return the variance, in units that depend on neither the order nor the learning rate."""
+    """Return the variance in units that depend neither on the order nor on the learning rate."""
     white = step * (1 + momentum) / ((1 - momentum) * (2 * (1 + momentum) - step))
     return white * _variance_ratio(law, step, momentum)
 
 
 def _variance_ratio(law: NoiseLaw, step: float, momentum: float) -> float:
-    """Return the variance over that under white noise.
+    """Return the variance relative to white noise.
 
-    With r = 1 - u the poles solve u^2 - (1 - beta + step) u + step = 0. The weight under white noise is correlated over
-    d steps like a_1 r_1^|d| + a_2 r_2^|d|, which is 1 at d = 0 and 1 - step / (1 + beta) at d = 1; and the variance is
+    With r = 1 - u the poles solve u^2 - (1 - beta + step) u + step = 0. Under white noise, weights d steps apart have
+    the correlation a_1 r_1^|d| + a_2 r_2^|d|, which is 1 at d = 0 and 1 - step / (1 + beta) at d = 1. The variance is
     the sum over d of this times the covariance of the noise.
     """
     if momentum == 0:
@@ -260,7 +261,7 @@ def _variance_ratio(law: NoiseLaw, step: float, momentum: float) -> float:
         large, small = middle + apart, middle - apart
     else:
         large = middle + apart
-        small = step / large  # exact also where it is tiny
+        small = step / large  # exact even if it is tiny
     fall = step / (1 + momentum)
     weight = (large - fall) / (large - small)
     total = weight * law.covariance_sum(small) + (1 - weight) * law.covariance_sum(large)

@@ -135,7 +135,7 @@ def test_a_pool_found_anew_equals_forward_steps(pool_size: int) -> None:
         for step in range(block):
             forward.rows_at(step * forward._draws.steps_per_block)
         for start in (block, block - 1, max(0, block - 2), 0):  # from all slots wanted to none
-            assert (backward._found_anew(block, start) == forward._moved_to(block)).all()
+            assert (backward._find_positions(block, start) == forward._move_to(block)).all()
 
 
 def test_a_jump_costs_the_same_however_far(monkeypatch: pytest.MonkeyPatch) -> None:

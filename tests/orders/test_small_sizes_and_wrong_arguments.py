@@ -13,12 +13,10 @@ from replenish import (
     RandomReshuffling,
     RepeatedAugmentation,
     SequencedReplacement,
-    WeightedDraws,
     diagnostics,
     theory,
 )
-from replenish.draws import KeyedWords, Purpose
-from replenish.orders import order_from_config, padding_share, replacement, shard_opens
+from replenish.orders import order_from_config, padding_share, shard_opens
 
 
 def test_a_wrong_order_is_named() -> None:
@@ -79,24 +77,3 @@ def test_many_repeats_need_no_table() -> None:
     order = RepeatedAugmentation(100_000, 100_000, repeats=100_000)
     assert len(set(order.batch(0).tolist())) == 1
     assert len(set(RepeatedAugmentation(9, 5, repeats=9).batch(0).tolist())) == 1
-
-
-@pytest.mark.parametrize("order", [IndependentDraws(3, 4096), WeightedDraws(3, 4096, weights=[1, 2, 5])])
-def test_steps_of_a_large_block_are_drawn_alone(order: IndependentDraws, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = [batch.tolist() for batch in order.batches(0, 20)]
-    monkeypatch.setattr(replacement, "MOST_DRAWS_PER_BLOCK", 0)
-    alone = order.cursor()
-    for step in (19, 0, 7, 8, 3):
-        assert alone.rows_at(step)[1].tolist() == [expected[step]]
-
-
-@pytest.mark.parametrize("bound", [3, 7, 2**31 + 1, 2**32, 2**40 + 1])
-def test_draws_within_a_range_are_those_of_the_whole(bound: int) -> None:
-    for index in range(20):
-        words = KeyedWords(5, Purpose.INDEPENDENT).at(index)
-        whole = words.below(bound, 101).tolist()
-        for start, stop in [(0, 101), (3, 4), (40, 60), (51, 101), (50, 51), (7, 7)]:
-            part = words.at(index).below_within(bound, 101, start, stop)
-            assert part is None or part.tolist() == whole[start:stop]
-            if bound in (3, 7, 2**32):  # hardly ever rejected
-                assert part is not None
