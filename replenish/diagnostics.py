@@ -15,7 +15,6 @@ from replenish.measure.gaps import MeasuredGaps as MeasuredGaps
 from replenish.measure.gaps import visit_gaps as visit_gaps
 from replenish.measure.mixing import Mixing as Mixing
 from replenish.measure.mixing import measure_mixing as measure_mixing
-from replenish.measure.mixing import plot_mixing as plot_mixing
 from replenish.measure.mixing import residence_quantile as residence_quantile
 from replenish.measure.plots import plot as plot
 from replenish.measure.plots import plot_noise_spectra as plot_noise_spectra

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from itertools import chain, combinations, islice, pairwise
-from pathlib import Path
+from itertools import combinations, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,10 @@ from replenish import (
 )
 from replenish.diagnostics import (
     PARTS_PER_EPOCH,
-    Mixing,
     measure,
     measure_mixing,
     noise_spectrum,
     plot,
-    plot_mixing,
     plot_noise_spectra,
     plot_visit_gaps,
     residence_quantile,
@@ -333,32 +330,3 @@ def test_labels_may_be_strings_or_one_alone() -> None:
 def test_bad_input_of_mixing(arguments: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         measure_mixing(*arguments)
-
-
-def test_plot(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the plot needs matplotlib; the numbers do not")
-    found = measure_mixing(SORTED, 20, [400, 20, 4000])
-    figure = plot_mixing(found)
-    left, right = figure.axes
-    assert list(left.lines[0].get_xdata()) == [20, 400, 4000]
-    assert list(right.lines[0].get_ydata()) == [row.distance for row in sorted(found)]
-    assert right.lines[1].get_ydata()[0] == found[0].shuffled_distance
-    assert list(chain(left.get_xlabel(), right.get_xlabel()))
-    figure.savefig(tmp_path / "mixing.png")
-    assert (tmp_path / "mixing.png").stat().st_size > 1000
-    with pytest.raises(ValueError, match="measured should be what measure_mixing returned"):
-        plot_mixing([])
-
-
-def test_only_the_plot_needs_matplotlib() -> None:
-    code = """
-import sys
-sys.modules["matplotlib"] = None
-from replenish import diagnostics as mixing
-rows = mixing.measure_mixing([0] * 20 + [1] * 20, 4, [8])
-assert isinstance(rows[0], mixing.Mixing) and "torch" not in sys.modules
-mixing.plot_mixing(rows)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "plot_mixing needs matplotlib: pip install matplotlib" in done.stderr
-    assert Mixing._fields[0] == "pool_size"

@@ -1,4 +1,4 @@
-"""How well a pool of M slots mixes a stream: numbers and a picture for choosing `pool_size`.
+"""How well a pool of M slots mixes a stream: numbers for choosing `pool_size`.
 
 A step draws a slot with probability B/M, so an item stays Geometric(B/M) steps in the pool: M/B on average, in which M
 further items are read. The pool is thus a window that looks back over about the last M items, with exponentially
@@ -9,8 +9,8 @@ and hardly at all if they are longer. Then only a larger pool helps, or shards t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,6 @@ from replenish import checks
 from replenish.orders.epochs import RandomReshuffling
 from replenish.orders.protocol import Order
 from replenish.orders.sequenced_replacement import SequencedReplacement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Mixing(NamedTuple):
@@ -126,32 +123,3 @@ def _spread(order: Order, codes: npt.NDArray[np.intp], start: int, stop: int) ->
         distinct += int(np.count_nonzero(counts))
         distance += 0.5 * float(np.abs(counts / len(batch) - overall).sum())
     return distinct / (stop - start), distance / (stop - start)
-
-
-def plot_mixing(measured: Sequence[Mixing]) -> Figure:
-    """Plot the distinct labels and the distance that `measure_mixing` found over the pool size, with a full shuffle.
-
-    Needs matplotlib. The figure belongs to no window: `figure.savefig("mixing.png")` writes it.
-    """
-    if not measured:
-        raise ValueError("measured should be what measure_mixing returned, but it is empty")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plot_mixing needs matplotlib: pip install matplotlib") from error
-
-    rows = sorted(measured)
-    sizes = [row.pool_size for row in rows]
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    panels: list[tuple[Any, str, list[float], float]] = [
-        (left, "distinct labels in a batch", [row.labels for row in rows], rows[0].shuffled_labels),
-        (right, "distance of a batch from all data", [row.distance for row in rows], rows[0].shuffled_distance),
-    ]
-    for axes, title, values, shuffled in panels:
-        axes.plot(sizes, values, marker="o", label="pool of M slots")
-        axes.axhline(shuffled, linestyle="--", color="0.4", label="full shuffle")
-        axes.set(xscale="log", xlabel="pool size M (items)", title=title)
-        axes.set_ylim(bottom=0)
-        axes.legend()
-    return figure
