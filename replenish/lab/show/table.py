@@ -88,11 +88,11 @@ class Table:
         caption: str = "",
         *,
         notes: Sequence[str] = (),
-        words: Collection[int] = (0,),
+        text_columns: Collection[int] = (0,),
     ) -> Table:
-        """Return a table of rows; `notes` are beneath the headings, and the columns `words` hold no numbers."""
+        """Return a table of rows, with notes beneath the headings; `text_columns` are the columns without numbers."""
         columns = [
-            Column(head, itemgetter(place), note, numeric=place not in words)
+            Column(head, itemgetter(place), note, numeric=place not in text_columns)
             for place, (head, note) in enumerate(itertools.zip_longest(heads, notes, fillvalue=""))
         ]
         return cls(name, title, columns, [(str(row[0]), row) for row in rows], caption)
