@@ -166,7 +166,7 @@ def _noise(noise: Mapping[str, OrderNoise]) -> Figure:
     )
     caption = (
         "How much the mean of a batch varies, slowly (left) and fast (right). Noise that is slow against an epoch adds "
-        "up in flat directions of the loss. There reshuffling has the least, and replacement as much as elsewhere. SRS has a dip, "
-        "narrower for a larger pool, and small peaks at whole cycles, where its sequence repeats."
+        "up in flat directions of the loss. There reshuffling has the least, and replacement as much as elsewhere. SRS "
+        "has a dip, narrower for a larger pool, and small peaks at whole cycles, where its sequence repeats."
     )
     return Figure("spectrum", "Noise of the order", caption, (chart,))
