@@ -38,12 +38,12 @@ class Ratio:
     high: float
 
     def text(self, digits: int = 1, unit: str = "x") -> str:
-        """Return it as `2.0x (1.8 to 2.1)`."""
+        """Return the ratio as text, such as `2.0x (1.8 to 2.1)`."""
         return f"{self.median:.{digits}f}{unit} ({self.low:.{digits}f} to {self.high:.{digits}f})"
 
 
 def ratio(over: list[float], under: list[float]) -> Ratio:
-    """Return over / under, round by round: the two times of a round were measured one after the other.
+    """Return the median and the quartiles of over / under, from the times of each round.
 
     Example:
         >>> ratio([4.0, 6.0, 8.0], [2.0, 2.0, 2.0]).text()

@@ -84,11 +84,11 @@ class Verdict:
     """The verdict on two orders, with its numbers.
 
     Attributes:
-        outcome: What the first is against the second: better, worse, equivalent (within the margin) or undecided.
+        outcome: The first compared with the second: better, worse, equivalent (within the margin) or undecided.
         first: The name of the first.
         second: The name of the second.
         difference: First minus second, seed by seed, in the metric's unit.
-        interval: The interval of the mean difference that decides; None if there is none yet.
+        interval: The interval of the mean difference behind the outcome; None if there is none yet.
         sign: Better or worse if the interval excludes 0, whatever the margin; "" if it does not.
         rule: The rule that decided.
         adjusted_p: The p-value after Holm's method, if it was applied to several comparisons together.
@@ -158,7 +158,7 @@ class Verdict:
         return f"Undecided between {first} and {second}: {first} {found}{adjusted}."
 
     def _interval_text(self) -> str:
-        """Return the intervals that decide and the number of seeds, as text."""
+        """Return the intervals behind the verdict, and the number of seeds, as text."""
         n, rule = self.difference.n, self.rule
         intervals = [(self.interval, ", valid at every look" if rule.anytime else "")]
         if self.outcome == "equivalent" and rule.equivalence_coverage is not None:
@@ -217,7 +217,7 @@ def decide(
     """Return the verdict on a difference.
 
     - *equivalent*: the interval lies within the margin, and the adjusted p-value of equivalence, if given, is small
-      enough. A certain difference within the margin is equivalent too; `sign` still has its direction.
+      enough. A difference within the margin is equivalent even if its sign is certain; `sign` then has it.
     - *better* or *worse*: the interval excludes 0, and the adjusted p-value, if given, is below 0.05.
     - *undecided*: neither.
 

@@ -48,9 +48,9 @@ def compare_commands(
     """Run a command with several orders over several seeds, and report which is better.
 
     Every run works as with `replenish exec`. Its folder records its output, exit code, seconds and metric.
-    Runs that have ended are not repeated. They raise an error if the script, a module of the user's that it imports or
-    a file that the command names has changed since, or if they were started in another folder. The answer leaves out
-    the runs that fail or diverge, and names them.
+    Runs that have ended are not repeated. The comparison raises an error if the script, a module of the user's that it
+    imports or a file that the command names has changed since, or if they were started in another folder. The answer
+    leaves out the runs that fail or diverge, and names them.
 
     Args:
         command: The command, with {seed} where the script takes its seed. It may also contain {order}, and
@@ -67,7 +67,7 @@ def compare_commands(
         The answer, with the path of its page.
 
     Raises:
-        ChildProcessError: The first run failed, or most of them did.
+        ChildProcessError: The first run failed, or an order had two more failures than finished runs.
         ValueError: Something cannot be compared, or the budget is too small for a single pair of runs.
         KeyboardInterrupt: Stopped; runs that have ended are kept.
     """

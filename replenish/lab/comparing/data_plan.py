@@ -35,7 +35,7 @@ FEW_WRONG_IMAGES = 3
 def comparison_configs(
     data: Any, model: str | Callable[[], nn.Module], orders: Sequence[str], recipe: Mapping[str, Any]
 ) -> tuple[Dataset, list[RunConfig]]:
-    """Return the data, and a config for each order. The configs differ only in the order and where `recipe` says so.
+    """Return the data, and a config for each order. They differ in the order, and where `recipe` says so.
 
     The arguments are those of `replenish.lab.compare`. A field of `recipe` can be a mapping from orders to values.
 
@@ -100,7 +100,7 @@ def is_named(data: Any) -> bool:
 
 
 def _of_order(recipe: Mapping[str, Any], order: str, orders: Sequence[str]) -> dict[str, Any]:
-    """Return the recipe of one order: from a field's mapping its own value, or none if it is not in the mapping."""
+    """Return the recipe of one order. A mapping becomes the order's value, or is left out if it has none."""
     found = {}
     for name, value in recipe.items():
         if not isinstance(value, Mapping):

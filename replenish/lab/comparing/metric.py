@@ -15,7 +15,7 @@ LAST_LINES, LONGEST = 10, 400
 #: A number as programs print it. A hyphen after a word, as in val-0.93, is not its sign.
 NUMBER = re.compile(r"(?:(?<![\w.])[-+])?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 NO_NUMBER = r"(?<![A-Za-z])([-+]?(?:nan|inf(?:inity)?))(?![A-Za-z])"
-#: The brackets that open or close a group; it passes over those after a backslash and in a set.
+#: The brackets that open or close a group. Brackets after a backslash or in a set are skipped.
 _BRACKETS = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<group>\((?:\?P<|(?!\?)))|(?P<other>\()|(?P<close>\))", re.DOTALL
 )
@@ -83,7 +83,7 @@ class OutputMetric:
         """
         try:
             found = re.search(NO_NUMBER.join(self._around_group()), text, re.MULTILINE | re.IGNORECASE)
-        except re.error:  # such as a reference to the group
+        except re.error:  # such as an expression that refers back to the group
             return None
         return None if found is None else float(found.group(1))
 
@@ -214,7 +214,7 @@ def _whole_number(match: re.Match[str], folder: Path) -> str:
     line = text[begin : end if end >= 0 else len(text)]
     numbers = [found for found in NUMBER.finditer(line) if found.start() < stop - begin and start - begin < found.end()]
     before, after = line[: numbers[0].start()], line[numbers[0].end() :]
-    # A comma that the expression has next to its group separates two numbers.
+    # If the expression itself has a comma next to its group, that comma separates two numbers.
     ends_open, begins_open = match.end(1) == match.end(), match.start(1) == match.start()
     if (ends_open and re.match(r",\d", after)) or (begins_open and re.search(r"\d,$", before)):
         raise ValueError(

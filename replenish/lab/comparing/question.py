@@ -88,7 +88,7 @@ _SMALLER = re.compile(r"(?<![a-z])(loss|error|err|perplexity|ppl|mse|mae|rmse|nl
 
 
 def _first_seeds(count: int | None) -> tuple[int, ...]:
-    """Return the seeds for `until_decided`, given their largest number."""
+    """Return the seeds that `until_decided` may run."""
     count = MAX_SEEDS if count is None else checks.integer("max_seeds", count, minimum=1)
     if count < FEWEST_SEEDS:
         raise ValueError(f"max_seeds should be at least {FEWEST_SEEDS} to decide anything, but got {count}")

@@ -51,8 +51,8 @@ def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | 
     for name, value in (("num_samples", num_samples), ("pool_size", slots)):
         if value > MAX_SLOTS:
             raise ValueError(f"{name} should be at most {MAX_SLOTS} for a page, which shows them all, but got {value}")
-    # Each step stores the pool, and seven times a batch: slots, refill, positions, three batches and the queue, which
-    # is longer. The order itself rejects sizes below 1.
+    # Each step stores the pool, and seven lists as long as a batch: slots, refill, positions, three batches, and the
+    # queue, which is longer by QUEUE_AHEAD. The order itself rejects sizes below 1.
     largest = min(MAX_STEPS, MAX_NUMBERS // (max(1, slots) + 7 * max(1, batch_size) + QUEUE_AHEAD))
     if steps > largest:
         raise ValueError(

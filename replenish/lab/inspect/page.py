@@ -18,7 +18,7 @@ _LONGEST_GAP_SHOWN = 4
 
 
 def page(inspection: Inspection, command: str) -> str:
-    """Return the page as HTML that needs no other file. It shows the command, which repeats it."""
+    """Return the page as HTML that needs no other file. The command repeats the inspection."""
     order = inspection.order
     others = [name for name in inspection.found if name not in ("SRS", *COMPARED)]
     *first, last = [*COMPARED, *others]

@@ -1,4 +1,4 @@
-"""`inspect_orders`: SRS, reshuffling and replacement sampling measured, and the closed forms of SRS."""
+"""`inspect_orders`: measure SRS, reshuffling and replacement sampling, and compute the closed forms of SRS."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Inspection:
 
     @property
     def first_class(self) -> tuple[Floats, Floats]:
-        """The rates of the first class over an epoch, for sequences that are not shuffled and that are."""
+        """The rates of the first class over an epoch, with the sequence `identity` and with the shuffled one."""
         identity, shuffled = self.identity.classes, self.found["SRS"].classes
         assert identity is not None  # both were measured with labels
         assert shuffled is not None

@@ -121,7 +121,11 @@ def claims(groups: Mapping[str, Group]) -> list[Pair]:
 
 
 def order_pairs(orders: Mapping[str, Group]) -> list[Pair]:
-    """Return the pairs of a recipe: each SRS order with each other; without SRS, each with reshuffling or the first."""
+    """Return the pairs of a recipe's orders to compare.
+
+    Each SRS order is compared with each order that is not SRS. Without SRS, all are compared with reshuffling, or else
+    with the first.
+    """
     tried = [group for group in orders.values() if group.config.order == "srs"]
     others = [group for group in orders.values() if group.config.order != "srs"]
     if not tried:

@@ -77,7 +77,7 @@ def by_experiment(runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig
 
 
 def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
-    """Return the runs of each order for each recipe, sorted as `ORDER_NAMES`."""
+    """Return the runs of each recipe by order, sorted as `ORDER_NAMES`."""
     recipes: dict[RunConfig, dict[RunConfig, list[RunRecord]]] = {}
     for run in runs:
         config = run.config.with_seed(0)

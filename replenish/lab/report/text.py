@@ -49,7 +49,7 @@ def duration(seconds: float) -> str:
 
 
 def dataset_name(config: RunConfig) -> str:
-    """Return the dataset's name without the folders above it, which belong to one machine."""
+    """Return the dataset's name without its folders, which differ between machines."""
     plain = config.dataset.rstrip("/\\") or config.dataset
     return PureWindowsPath(PurePosixPath(plain).name).name or plain
 

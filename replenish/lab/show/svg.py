@@ -123,7 +123,7 @@ def _level_labels(chart: Chart, y: Axis) -> Iterator[str]:
 
 
 def _label_above(chart: Chart, height: float) -> bool:
-    """Return whether the label of a reference, at its right end, covers fewer lines above the reference than below."""
+    """Return whether to put a reference's label, at the right end, above it: it then covers fewer lines than below."""
     (left, right), (_, top, _) = chart.x_ends, chart.y_ends
     near = [
         value - height

@@ -126,7 +126,7 @@ class Table:
 def print_table(table: Table, console: Console) -> None:
     """Print a table with its caption on a terminal.
 
-    If the terminal is too narrow for all columns, the brief ones are shown, and a line names the others.
+    If the terminal is too narrow for all columns, it shows only the brief ones, and a line names the others.
     """
     from rich.measure import Measurement
     from rich.text import Text
