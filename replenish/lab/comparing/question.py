@@ -61,14 +61,8 @@ class Question:
             raise ValueError(f"max_seeds should be left out without until_decided; use seeds, but got {max_seeds}")
         #: The seeds to run; with `until_decided` not all of them may be needed.
         self.seeds = _first_seeds(max_seeds) if until_decided else _seeds(SEEDS if seeds is None else seeds)
-        self.rule = Rule(
-            margin,
-            higher_is_better,
-            anytime=until_decided,
-            comparisons=len(self.orders) - 1,
-            possible=possible,
-            unit=unit,
-        )
+        comparisons = len(self.orders) - 1
+        self.rule = Rule(margin, higher_is_better, until_decided, comparisons, possible, unit=unit)
         self.metric, self.field = metric, field
         self.ask_again = ask_again or f"until_decided=True, margin={'M' if margin is None else margin}"
 
