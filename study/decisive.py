@@ -10,7 +10,7 @@ from replenish.lab.experiments import decisive_configs
 from replenish.lab.experiments.costs import known_data
 from replenish.lab.experiments.published import STAGES, STOP_ABOVE
 from replenish.lab.paper import published_error
-from replenish.lab.report.grouping import Group, mixed
+from replenish.lab.report.grouping import Group, execution_differences
 from replenish.lab.runs import RunRecord
 from replenish.lab.statistics import Difference, paired_difference
 from replenish.lab.verdict import Rule, decide, signed
@@ -50,7 +50,7 @@ def settle(srs: Group, reshuffling: Group) -> Settled:
     """Return the outcome of the decisive experiment; only the stated seeds count."""
     errors = _errors(srs)
     difference = paired_difference(errors, _errors(reshuffling))
-    if differing := mixed(srs, reshuffling):
+    if differing := execution_differences(srs, reshuffling):
         found = ", ".join(f"{name} ({one} and {two})" for name, (one, two) in differing.items())
         return Settled("waiting", f"Not settled: the runs of a pair were not executed alike: {found}.", difference)
     if difference.n < PAIRS:

@@ -219,4 +219,4 @@ def _print(name: str, title: str, heads: Sequence[str], rows: Sequence[Sequence[
     from replenish.lab.show.table import Table, print_table
 
     words = [at for at, head in enumerate(heads) if head in ("class", "file")]
-    print_table(Table.of_rows(name, title, heads, rows, caption.strip(), words=words), output())
+    print_table(Table.of_rows(name, title, heads, rows, caption.strip(), text_columns=words), output())

@@ -16,7 +16,7 @@ def page(audits: Sequence[tuple[str, Audit]], others: Sequence[str], command: st
 
     Args:
         audits: The name of each loader, and its audit.
-        others: Lines on the loaders that were not audited.
+        others: Lines about the loaders that were not audited.
         command: The command that made the page.
     """
     findings = [finding for _, one in audits for finding in one.findings]

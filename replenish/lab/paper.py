@@ -1,6 +1,6 @@
 """What the paper prints: tables 1 to 3, and the one number that the text gives for figure 3.
 
-The names of networks, the experiments, the reports and the docs are made from these rows.
+Network names, experiments, reports and docs are built from these rows.
 
 Errors are in percent; None is a "-" or an empty cell. Rows have the names of the experiments that run them:
 `table2/<row>/<cifar10|cifar100>`, `table3/<row>`, `figure2/<line>`, `figure3/<line>`.
@@ -32,7 +32,7 @@ class _Row:
 
     @property
     def order(self) -> str:
-        """The order, by the name of the experiment."""
+        """The order, as the experiment's name implies it."""
         return "srs" if "srs" in self.name.split("/")[-1].split("-") else "reshuffling"
 
 
@@ -84,7 +84,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """Two experiments whose difference, first minus second, the paper draws a conclusion from."""
+    """Two experiments. The paper draws a conclusion from their difference, first minus second."""
 
     first: str
     second: str
@@ -92,7 +92,7 @@ class Claim:
     second_label: str
 
 
-#: The errors of "ours" are medians of so many runs (caption of table 2).
+#: The errors of "ours" are medians of this many runs (caption of table 2).
 MEDIAN_OF = 5
 
 TABLE1 = (

@@ -1,8 +1,8 @@
-"""The sampler's speed beside torch's own, as ratios of times that were measured next to each other.
+"""The speed of the sampler and of torch's own, as ratios of times that were measured one after the other.
 
-The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. Peer and product alternate in one
-process, so that a busy machine slows both. An epoch is timed whole, with everything that happens between `iter()` and
-its first batch; "with building" adds the sampler's constructor, which a training calls once.
+The baseline is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. It alternates with the
+sampler in one process, so that a busy machine slows both. The time of an epoch includes everything between `iter()` and
+its first batch. "With building" adds the sampler's constructor, which a training calls once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from replenish import SequencedReplacement, checks
 if TYPE_CHECKING:
     from torch.utils.data import BatchSampler
 
-# The ways to go through an epoch, as `one_epoch` names them, and what they are called in a table.
+# The ways to iterate over an epoch, by their names in `one_epoch`, with their labels in a table.
 WAYS = {
     "torch": "torch, BatchSampler(RandomSampler)",
     "lists": "SRS, lists",
@@ -31,19 +31,19 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Ratio:
-    """The median of the ratios of many rounds, and their quartiles."""
+    """The median and the quartiles of the ratios of many rounds."""
 
     low: float
     median: float
     high: float
 
     def text(self, digits: int = 1, unit: str = "x") -> str:
-        """Return it as `2.0x (1.8 to 2.1)`."""
+        """Return the ratio as text, such as `2.0x (1.8 to 2.1)`."""
         return f"{self.median:.{digits}f}{unit} ({self.low:.{digits}f} to {self.high:.{digits}f})"
 
 
 def ratio(over: list[float], under: list[float]) -> Ratio:
-    """Return over / under, round by round: both of a round were measured next to each other.
+    """Return the median and the quartiles of over / under, from the times of each round.
 
     Example:
         >>> ratio([4.0, 6.0, 8.0], [2.0, 2.0, 2.0]).text()
@@ -56,8 +56,8 @@ def ratio(over: list[float], under: list[float]) -> Ratio:
 
 def seconds(run: Callable[[], object]) -> float:
     """Return how long a call takes."""
-    gc.collect()  # cheap if what was there at the start is frozen: a walk through it would empty the caches
-    gc.disable()  # a collection in the middle would be counted to whoever happens to run
+    gc.collect()  # cheap if older objects are frozen; visiting them would empty the caches
+    gc.disable()  # a collection during the call would count as its time
     try:
         start = time.perf_counter()
         run()
@@ -67,7 +67,7 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def alternately(rounds: int, **runs: Callable[[], object]) -> dict[str, list[float]]:
-    """Time each of `runs` in turn, `rounds` times over, after one round that does not count."""
+    """Time each of `runs` in turn for a number of rounds, after a warm-up round."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
@@ -78,20 +78,20 @@ def alternately(rounds: int, **runs: Callable[[], object]) -> dict[str, list[flo
 
 
 def exhaust(batches: Iterable[object]) -> None:
-    """Go through all batches."""
+    """Iterate over all batches."""
     for _ in batches:
         pass
 
 
 def torch_batches(num_samples: int, batch_size: int) -> BatchSampler:
-    """Return the peer."""
+    """Return the baseline."""
     from torch.utils.data import BatchSampler, RandomSampler
 
     return BatchSampler(RandomSampler(range(num_samples)), batch_size, drop_last=False)
 
 
 def one_epoch(num_samples: int, batch_size: int, rounds: int) -> dict[str, Callable[[], object]]:
-    """Return the `WAYS` to go through the first epoch; samplers that are not to be built are built here."""
+    """Return the `WAYS` to iterate over the first epoch. Samplers whose building is not timed are built here."""
     from replenish.torch import SRSBatchSampler
 
     order = SequencedReplacement(num_samples, batch_size)
@@ -108,7 +108,7 @@ def one_epoch(num_samples: int, batch_size: int, rounds: int) -> dict[str, Calla
 
 
 def measure_epochs(num_samples: int, batch_size: int, rounds: int) -> dict[str, list[float]]:
-    """Return the seconds that an epoch took, for each of the `WAYS` and of the rounds: two or more, for quartiles."""
+    """Return the seconds of an epoch in each round, by the names of `WAYS`. Quartiles need two rounds or more."""
     checks.integer("n", num_samples, minimum=1)
     checks.integer("batch_size", batch_size, minimum=1, maximum=num_samples)
     checks.integer("rounds", rounds, minimum=2)

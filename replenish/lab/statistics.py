@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 COVERAGE = 0.95
-#: The range of an error in percent, and the range of a number about which nothing is known.
+#: The range of an error in percent, and the range of a number without known limits.
 PERCENT, ANY = (0.0, 100.0), (-math.inf, math.inf)
-#: A spread below this share of the numbers themselves is the rounding of floating-point subtraction.
+#: A spread below this share of the numbers is only the rounding error of their subtraction.
 _NO_SPREAD = 1e-12
 
 
@@ -73,7 +73,7 @@ class Difference:
         return self.around(float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error, coverage, possible)
 
     def around(self, half: float, coverage: float, possible: tuple[float, float]) -> Interval:
-        """Return the interval of half that width, cut where values in the range `possible` cannot differ by more."""
+        """Return the mean plus and minus `half`, cut where values in the range `possible` cannot differ by more."""
         assert self.mean is not None
         widest = possible[1] - possible[0]
         return Interval(max(self.mean - half, -widest), min(self.mean + half, widest), coverage)
@@ -84,7 +84,7 @@ class Difference:
         return None if self.mean is None or not self.error else min(1.0, 2 * self.p_above(abs(self.mean)))
 
     def p_above(self, distance: float) -> float:
-        """Return the p-value of Student's one-sided test at a `distance`, in the unit of the mean, from the null."""
+        """Return the p-value of Student's one-sided test for a mean at this `distance` from the null."""
         from scipy.special import stdtr
 
         assert self.error
@@ -137,14 +137,14 @@ def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -
 
 
 def anytime_half_width(n: int, deviation: float, level: float = 1 - COVERAGE) -> float:
-    """Return half the width of an interval of a mean difference that may be looked at after every seed.
+    """Return half the width of an interval for a mean difference that you may look at after every seed.
 
-    With probability 1 - level the intervals of *all* n from 2 on contain the mean together, if the differences are
-    normal with any variance. They are the values m that a test martingale does not refute: the ratio of the likelihood
-    of the t statistic when the mean is off by a normal multiple (with variance 1) of the standard deviation to
-    that when it is m. Under m the ratio is a martingale that starts at 1, so that it ever reaches 1/level with
-    probability at most level (Ville's inequality; Lai, "On confidence sequences", Ann. Statist. 4 (1976), began with
-    such mixtures). Solved for m, with nu = n - 1 and r = n + 1:
+    If the differences are normal, with any variance, the intervals for *all* n from 2 on contain the mean together with
+    probability 1 - level. An interval holds the values m that a test martingale does not reject. The martingale is a
+    ratio of two likelihoods of the t statistic: for a mean that differs from m by a normal multiple (variance 1) of the
+    standard deviation, and for the mean m. Under m it starts at 1, so it ever reaches 1/level with probability at most
+    level (Ville's inequality; Lai introduced such mixtures in "On confidence sequences", Ann. Statist. 4, 1976). Solved
+    for m, with nu = n - 1 and r = n + 1:
 
         half-width = s sqrt(nu (c - 1) / (n (1 - c / r))),   c = (sqrt(r) / level)^(2 / n),   infinite if c >= r.
 

@@ -1,9 +1,8 @@
-"""The one verdict on two orders: better, worse, equivalent within a margin, or undecided.
+"""The verdict on two orders: better, worse, equivalent within a margin, or undecided.
 
-`decide(difference, rule)` judges every comparison of this project: those of `compare`, of `report` and of the study.
-With a number of seeds fixed beforehand the verdict rests on Student's interval. Where one looks after every seed and
-stops as soon as there is a verdict, it rests on an interval that is valid at all looks together
-(`anytime_half_width`).
+`decide(difference, rule)` judges every comparison of `compare`, `report` and the study. If the number of seeds is fixed
+beforehand, the verdict uses Student's interval. If you look after every seed and stop at a verdict, it uses an interval
+that is valid at all looks together (`anytime_half_width`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from replenish.measure.shuffle.effects import holm
 Outcome = Literal["better", "worse", "equivalent", "undecided"]
 #: A p-value below this is significant.
 SIGNIFICANT = 0.05
-#: With fewer seeds nothing is decided, since two differences say next to nothing about their spread.
+#: With fewer seeds every verdict is undecided, since two differences say next to nothing about their spread.
 FEWEST_SEEDS = 3
 #: A difference that needs more seeds than this is too small to be worth deciding.
 MOST_SEEDS = 1000
@@ -28,16 +27,16 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class Rule:
-    """How differences are judged.
+    """How `decide` judges a difference.
 
     Attributes:
         margin: The largest difference that does not matter, in the metric's unit. Without one nothing is equivalent.
         higher_is_better: Whether larger values are better, as for accuracy.
-        anytime: Whether one looks after every seed and stops when there is a verdict.
-        comparisons: How many verdicts are looked at together. The intervals are widened so that all hold with 95 %.
+        anytime: Whether you look after every seed and stop at a verdict.
+        comparisons: How many verdicts you read together. Wider intervals make them all hold together with 95 %.
         possible: The least and the greatest possible value of the metric; no interval goes farther.
-        equivalence_coverage: The coverage of the interval that has to lie within the margin; None for that of the
-            interval that decides between better and worse. 0.9 makes it two one-sided tests at 5 %.
+        equivalence_coverage: The coverage of the interval that must lie within the margin. None uses the interval that
+            decides between better and worse; 0.9 amounts to two one-sided tests at 5 %.
         unit: The unit of differences, such as points.
     """
 
@@ -61,11 +60,11 @@ class Rule:
 
     @property
     def level(self) -> float:
-        """The probability with which one interval may miss."""
+        """The probability that one interval misses."""
         return (1 - COVERAGE) / self.comparisons
 
     def interval(self, difference: Difference, coverage: float | None = None) -> Interval | None:
-        """Return the interval that a verdict rests on; None for too few pairs, or without a spread."""
+        """Return the interval for a verdict; None for too few pairs, or if the differences have no spread."""
         coverage = 1 - self.level if coverage is None else coverage
         if difference.n < FEWEST_SEEDS or not difference.error:
             return None
@@ -82,17 +81,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided about two orders.
+    """The verdict on two orders, with its numbers.
 
     Attributes:
-        outcome: The first against the second: better, worse, equivalent (within the margin) or undecided.
+        outcome: The first compared with the second: better, worse, equivalent (within the margin) or undecided.
         first: The name of the first.
         second: The name of the second.
         difference: First minus second, seed by seed, in the metric's unit.
-        interval: The interval of the mean difference that the outcome rests on; None if there is none yet.
+        interval: The interval of the mean difference behind the outcome; None if there is none yet.
         sign: Better or worse if the interval excludes 0, whatever the margin; "" if it does not.
-        rule: How it was decided.
-        adjusted_p: The p-value after Holm's method, where several comparisons are judged together by it.
+        rule: The rule that decided.
+        adjusted_p: The p-value after Holm's method, if it was applied to several comparisons together.
         together: How many comparisons are judged together.
     """
 
@@ -108,10 +107,10 @@ class Verdict:
 
     @property
     def seeds_needed(self) -> int | None:
-        """How many seeds in all would decide if mean and spread stay as they are.
+        """The total number of seeds that would decide, if mean and spread stay as they are.
 
-        None if it is decided, or if more than `MOST_SEEDS` would be needed. None also for a rule that allows one look
-        only: adding seeds until it decides would too often claim a difference where there is none.
+        None if the verdict is decided, or needs more than `MOST_SEEDS`. Also None for a rule that allows only one look:
+        adding seeds until it decides would too often claim a difference where there is none.
         """
         found, rule = self.difference, self.rule
         if self.outcome != "undecided" or not rule.anytime or found.mean is None or not found.deviation:
@@ -125,7 +124,7 @@ class Verdict:
 
     @property
     def warning(self) -> str | None:
-        """What makes the numbers doubtful, if anything."""
+        """A reason to doubt the numbers; None without one."""
         n, pair = self.difference.n, f"{self.first} and {self.second}"
         if 0 < n < FEWEST_SEEDS:
             pairs = "a single pair of runs decides" if n == 1 else f"{n} pairs of runs decide"
@@ -138,14 +137,14 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words, with its numbers."""
+        """The verdict as a sentence, with its numbers."""
         first, second, mean, rule = self.first, self.second, self.difference.mean, self.rule
         if mean is None:
             return f"Undecided between {first} and {second}: no seed has ended with both."
         unit = f" {rule.unit}" if rule.unit else ""
         sign, size = self.number(mean)[0], self.number(mean)[1:]
-        apart = "level on average" if sign == "0" else f"{size}{unit} {'higher' if mean > 0 else 'lower'}"
-        found = f"{apart} ({self._interval_words()})"
+        distance = "level on average" if sign == "0" else f"{size}{unit} {'higher' if mean > 0 else 'lower'}"
+        found = f"{distance} ({self._interval_text()})"
         if self.outcome == "equivalent":
             return f"{first} and {second} are equivalent within {rule.margin:g}{unit}: {first} {found}."
         if self.outcome != "undecided":
@@ -158,8 +157,8 @@ class Verdict:
             )
         return f"Undecided between {first} and {second}: {first} {found}{adjusted}."
 
-    def _interval_words(self) -> str:
-        """Return the intervals that the verdict rests on, and how many seeds."""
+    def _interval_text(self) -> str:
+        """Return the intervals behind the verdict, and the number of seeds, as text."""
         n, rule = self.difference.n, self.rule
         intervals = [(self.interval, ", valid at every look" if rule.anytime else "")]
         if self.outcome == "equivalent" and rule.equivalence_coverage is not None:
@@ -172,7 +171,7 @@ class Verdict:
         return ", ".join([*parts, f"n = {n} seed{'s' if n > 1 else ''}, paired"])
 
     def number(self, value: float | None) -> str:
-        """Return a difference as it is printed, in the rule's unit."""
+        """Return a difference as text, in the rule's unit."""
         return signed(value, self.rule.unit)
 
     @property
@@ -217,17 +216,16 @@ def decide(
 ) -> Verdict:
     """Return the verdict on a difference.
 
-    - *equivalent*: the interval lies within the margin, and the adjusted p-value of that, if there is one, is small
-      enough. A difference that is certain but smaller than what matters is
-      equivalent too, and `sign` still says which way it goes.
-    - *better* or *worse*: the interval excludes 0, and the adjusted p-value, if there is one, is below 0.05.
+    - *equivalent*: the interval lies within the margin, and the adjusted p-value of equivalence, if given, is small
+      enough. A difference within the margin is equivalent even if its sign is certain; `sign` then has it.
+    - *better* or *worse*: the interval excludes 0, and the adjusted p-value, if given, is below 0.05.
     - *undecided*: neither.
 
     Args:
-        difference: First minus second, as of `paired_difference`.
-        rule: How it is judged; by default a lower value is better, and there is no margin.
+        difference: First minus second, as `paired_difference` returns it.
+        rule: The rule; by default lower values are better, and there is no margin.
         names: The names of the two.
-        adjusted_p: The p-value after Holm's method, if several comparisons are judged together by it.
+        adjusted_p: The p-value after Holm's method, if it was applied to several comparisons together.
         adjusted_equivalence_p: The p-value of equivalence after Holm's method.
         together: How many comparisons are judged together.
 
@@ -256,10 +254,10 @@ def decide(
 def decide_together(
     differences: Sequence[Difference], rules: Sequence[Rule], names: Sequence[tuple[str, str]]
 ) -> list[Verdict]:
-    """Return the verdicts on differences that are looked at together, with p-values adjusted by Holm's method.
+    """Return the verdicts on differences that you read together, with p-values adjusted by Holm's method.
 
-    The tests of a difference and those of equivalence are two families. A rule that widens its intervals for several
-    comparisons, or for several looks, needs no other adjustment.
+    Tests of a difference and tests of equivalence are separate families. A rule that already widens its intervals, for
+    several comparisons or several looks, gets no further adjustment.
     """
     judged = [decide(*each) for each in zip(differences, rules, names, strict=True)]
     tested = [place for place, each in enumerate(judged) if each.interval is not None]
@@ -285,7 +283,7 @@ def _equivalence_p(difference: Difference, rule: Rule) -> float | None:
 
 
 def _adjusted(p_values: Mapping[int, float | None]) -> dict[int, float]:
-    """Return the p-values that there are, by place, after Holm's method."""
+    """Return the p-values after Holm's method, by place; a p-value of None is left out."""
     known = {place: p_value for place, p_value in p_values.items() if p_value is not None}
     return dict(zip(known, holm(known.values()), strict=True))
 

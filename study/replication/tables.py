@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 
-from replenish.lab.report.text import duration, p_words, percent
+from replenish.lab.report.text import duration, p_text, percent
 from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import Difference
 from replenish.lab.verdict import signed
@@ -64,7 +64,7 @@ def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
 
     def p_value(judged: Judged) -> str:
         effect = log_losses[judged.comparison.name]
-        return p_words(effect.p_value) if effect is not None and judged.complete else NOTHING
+        return p_text(effect.p_value) if effect is not None and judged.complete else NOTHING
 
     columns = (
         Column("comparison", lambda judged: judged.comparison.label, numeric=False),
@@ -130,7 +130,7 @@ def _loss(effect: Difference) -> str:
 
 
 def _p(judged: Judged, value: float | None) -> str:
-    return p_words(value) if judged.judged else NOTHING
+    return p_text(value) if judged.judged else NOTHING
 
 
 def _largest_clean(arm: ArmRuns) -> str:

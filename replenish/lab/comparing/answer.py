@@ -21,14 +21,14 @@ class Answer:
     Attributes:
         question: What was asked.
         values: The metric by order and seed.
-        verdicts: Each of the other orders against the first.
-        stopped: Why there are fewer seeds than asked for, if there are.
-        besides: Further numbers by their names, then by order and seed; they decide nothing.
-        warnings: What makes the numbers doubtful; printed before anything else.
-        proofs: What the loaders of the first run of each order did: order, seed and outcome of each loader. This
-            record shows that the orders were used.
+        verdicts: The verdict on each of the other orders against the first.
+        stopped: Why the comparison ended early; None if it did not.
+        besides: Further numbers by name, order and seed; they decide nothing.
+        warnings: Reasons to doubt the numbers; they are printed first.
+        proofs: The order, seed and outcome of each loader in the first run of each order. They show that the orders
+            were used.
         diverged: How many trainings ended without a finite metric.
-        page: Where the answer is written as a page; None if it is not.
+        page: The path of the answer's page; None if it has none.
     """
 
     question: Question
@@ -42,19 +42,19 @@ class Answer:
     page: Path | None = None
 
     def mean(self, order: str) -> Estimate | None:
-        """Return the mean of the metric over the seeds, with an interval within what is possible; None without any."""
+        """Return the mean of the metric over the seeds, with its interval; None without a value."""
         found = self.values[order]
         return mean_with_interval(found.values(), self.question.rule.possible) if found else None
 
     def means_besides(self, what: str) -> dict[str, float]:
-        """Return the mean over the seeds of one of the further numbers, by order, with four digits."""
+        """Return the means over the seeds of one of the further numbers, by order, with four digits."""
         found = {order: self.besides[what].get(order, {}) for order in self.question.orders}
         means = {order: math.fsum(by_seed.values()) / len(by_seed) for order, by_seed in found.items() if by_seed}
         return {order: float(f"{mean:.4g}") for order, mean in means.items()}
 
     @property
     def advice(self) -> str:
-        """What would decide what is undecided; "" if all is decided, or if the numbers have no spread."""
+        """What to do about undecided verdicts; "" if all are decided, or if the numbers have no spread."""
         rule = self.question.rule
         undecided = [each for each in self.verdicts if each.outcome == "undecided" and each.difference.error != 0]
         if not undecided:
@@ -79,17 +79,17 @@ class Answer:
 
     @property
     def next_command(self) -> str:
-        """The command or the call of the `advice`, if it has one."""
+        """The command or call that the `advice` announces; "" if it announces none."""
         return self.question.ask_again if self.advice.endswith(":") else ""
 
     @property
     def assumption(self) -> str:
-        """What the intervals assume, and how rare a failure could have gone unseen; "" without an interval."""
+        """What the intervals assume, and how frequent an unseen failure can be; "" without an interval."""
         known = [verdict.difference.n for verdict in self.verdicts if verdict.interval is not None]
         if not known:
             return ""
         n = min(known)
-        unseen = 1 - (1 - COVERAGE) ** (1 / n)  # the share of failures that leaves n runs without one in 1 of 20 cases
+        unseen = 1 - (1 - COVERAGE) ** (1 / n)  # failures this frequent spare all n runs in 1 of 20 cases
         rule, together = self.question.rule, ""
         if rule.comparisons > 1:
             together = f" Each covers {100 * (1 - rule.level):.3g} %, so that all {rule.comparisons} hold with 95 %."
@@ -100,13 +100,13 @@ class Answer:
         )
 
     def lines(self) -> list[str]:
-        """Return the answer for people: verdicts in words, then what would help, the numbers and what they assume."""
+        """Return the answer as text: verdicts, advice, numbers, and what the intervals assume."""
         found = [*self._sentences(), *filter(None, [self.advice, self.next_command and f"    {self.next_command}"])]
         width = max(map(len, self.question.orders))
         for order in self.question.orders:
             by_seed = self.values[order]
             listed = ", ".join(self.number(by_seed[seed]) for seed in sorted(by_seed))
-            found.append(f"{order:{width}}  {self._mean_words(order)}  by seed: {listed or 'none'}")
+            found.append(f"{order:{width}}  {self._mean_text(order)}  by seed: {listed or 'none'}")
         for verdict in self.verdicts:
             if verdict.difference.n > 1:
                 listed = ", ".join(verdict.number(each) for each in verdict.difference.differences)
@@ -118,10 +118,10 @@ class Answer:
         return [*found, *filter(None, [self.assumption]), *([f"Page: {self.page}"] if self.page else [])]
 
     def number(self, value: float) -> str:
-        """Return a value of the metric as terminal and page print it: two decimals for points, else six digits."""
+        """Return a value of the metric as text: two decimals for points, else six digits."""
         return f"{value:.2f}" if self.question.rule.unit == "points" else digits(value)
 
-    def _mean_words(self, order: str) -> str:
+    def _mean_text(self, order: str) -> str:
         mean = self.mean(order)
         if mean is None:
             return "no run"
@@ -131,7 +131,7 @@ class Answer:
         return f"mean {self.number(mean.value)} (95 % interval {ends})"
 
     def _sentences(self) -> list[str]:
-        """Return the verdicts in words, and why there are no more seeds."""
+        """Return the verdicts as sentences, and why the comparison ended early."""
         stopped = [f"Stopped: {self.stopped}."] if self.stopped else []
         return [*(verdict.sentence for verdict in self.verdicts), *stopped]
 
@@ -143,7 +143,7 @@ class Answer:
         rows = [
             (
                 order,
-                self._mean_words(order),
+                self._mean_text(order),
                 *(self.number(self.values[order][seed]) if seed in self.values[order] else "" for seed in seeds),
             )
             for order in self.question.orders
@@ -170,9 +170,9 @@ class Answer:
             "advice": self.advice,
             "next": self.next_command,
             "assumption": self.assumption,
-            "values": _plain(self.values),
+            "values": _by_order(self.values),
             "loaders": [list(proof) for proof in self.proofs],
-            "besides": {what: _plain(values) for what, values in self.besides.items()},
+            "besides": {what: _by_order(values) for what, values in self.besides.items()},
             "diverged": self.diverged,
             "page": None if self.page is None else str(self.page),
         }
@@ -186,34 +186,33 @@ def make_answer(
     proofs: Sequence[tuple[str, int, str]] = (),
     page: Path | None = None,
 ) -> Answer:
-    """Return the verdicts on how trainings ended, with what is doubtful about them."""
+    """Return the answer from the outcomes of a comparison's trainings."""
     question, values = outcomes.question, outcomes.values
     verdicts = question.verdicts(values)
-    doubts = [*question.warnings(), *outcomes.warnings(), *warnings]
+    every_warning = [*question.warnings(), *outcomes.warnings(), *warnings]
     if equal := [order for order in values if len(values[order]) > 1 == len(set(values[order].values()))]:
-        doubts.append(
+        every_warning.append(
             f"all seeds gave the same value with {' and with '.join(equal)}: the training may not use its seed "
             f"and its order, or the metric may be saturated or too coarse"
         )
-    doubts += [verdict.warning for verdict in verdicts if verdict.warning]
-    kept = {order: dict(found) for order, found in values.items()}
+    every_warning += [verdict.warning for verdict in verdicts if verdict.warning]
     return Answer(
-        question,
-        kept,
-        verdicts,
-        outcomes.stopped,
-        besides or {},
-        tuple(dict.fromkeys(doubts)),
-        tuple(proofs),
-        len(outcomes.diverged),
-        page,
+        question=question,
+        values={order: dict(found) for order, found in values.items()},
+        verdicts=verdicts,
+        stopped=outcomes.stopped,
+        besides=besides or {},
+        warnings=tuple(dict.fromkeys(every_warning)),
+        proofs=tuple(proofs),
+        diverged=len(outcomes.diverged),
+        page=page,
     )
 
 
-def _plain(values: Values) -> dict[str, dict[str, float]]:
+def _by_order(values: Values) -> dict[str, dict[str, float]]:
     return {order: {str(seed): value for seed, value in found.items()} for order, found in values.items()}
 
 
 def digits(value: float) -> str:
-    """Return a value as a terminal and a page both print it."""
+    """Return a value with six digits and a typographic minus sign."""
     return f"{value:.6g}".replace("-", "−")  # noqa: RUF001

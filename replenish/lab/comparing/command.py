@@ -1,4 +1,4 @@
-"""`compare_commands`: which order is better in a script of the user's, which stays as it is."""
+"""`compare_commands`: which order is better in a user's script, which needs no change."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from replenish.lab.stopping import OutOfTimeError, Stopped, handling, raise_stop
 from replenish.orders.building import check_fittable, is_file, read_order
 
 PAGE = "report.html"
-#: Words that only a shell understands.
+#: Operators that only a shell understands.
 SHELL_ONLY = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"))
 
 
 class FailedError(Exception):
-    """A run failed in a way that others will too."""
+    """Runs failed, and the others would probably fail too."""
 
 
 def compare_commands(
@@ -45,36 +45,36 @@ def compare_commands(
 ) -> Answer:
     """Run a command with several orders over several seeds, and report which is better.
 
-    Every run is made as by `replenish exec`, in its own folder with its output, exit code, seconds and metric.
-    Runs that have ended are not run again. They are refused if the script, a module of the user's that it imports or a
-    file that the command names has changed since, or if they were started in another folder. A run that fails or
-    diverges does not lose the others: the answer names it.
+    Every run works as with `replenish exec`. Its folder records its output, exit code, seconds and metric.
+    Runs that have ended are not repeated. The comparison raises an error if the script, a module of the user's that it
+    imports or a file that the command names has changed since, or if they were started in another folder. The answer
+    leaves out the runs that fail or diverge, and names them.
 
     Args:
-        command: The command, with {seed} where the script takes its seed. {order} and {folder}, the run's own folder,
-            may be in it too. `python` in front is the Python that runs this.
-        metric: How a run's number is found.
-        question: Which orders and seeds, and by which rule.
-        execution: Where the runs are executed. Its budget ends the runs that are under way; its hardware is not used,
-            since the script decides what it runs on.
+        command: The command, with {seed} where the script takes its seed. It may also contain {order}, and
+            {folder} for the run's own folder. A first word `python` is the Python that runs this.
+        metric: Where a run's number is found.
+        question: The orders, the seeds and the rule.
+        execution: Where the runs are executed. A spent budget ends the current runs. Its hardware is not used, since
+            the script decides what it uses.
         check: Whether to repeat one run with another {seed} and the same order, which shows whether the script uses
             its seed.
-        tell: Called with a line for every run that has ended.
+        tell: Called with a line for every run that has ended, and for every warning.
 
     Returns:
         The answer, with the path of its page.
 
     Raises:
-        ChildProcessError: The first run failed, or most of them did.
+        ChildProcessError: The first run failed, or an order had two more failures than finished runs.
         ValueError: Something cannot be compared, or the budget is too small for a single pair of runs.
-        KeyboardInterrupt: Stopped; what has ended is kept.
+        KeyboardInterrupt: Stopped; runs that have ended are kept.
     """
     execution = execution or Execution()
     for order in question.orders:
         check_fittable(order, {})
     _check(command, metric, execution.parallel)
     home = execution.runs / f"command-{hashlib.sha256(command.encode()).hexdigest()[:8]}"
-    # A closed terminal ends the runs too, unless it is ignored: `nohup` does that.
+    # Closing the terminal ends the runs too, unless the signal is ignored, as under `nohup`.
     ends = [signal.SIGTERM, *([signal.SIGHUP] if os.name == "posix" else [])]
     ends = [number for number in ends if signal.getsignal(number) is not signal.SIG_IGN]
     with held(home, "compares this command"), handling(raise_stopped, *ends):
@@ -110,7 +110,7 @@ def _check(command: str, metric: Metric, parallel: int) -> None:
 
 
 class _Comparison:
-    """The runs of one comparison and how they ended."""
+    """The runs of one comparison, and their outcomes."""
 
     def __init__(
         self,
@@ -135,13 +135,13 @@ class _Comparison:
             for name in [_folder_name(order)]
             for seed in question.seeds
         }
-        #: The first run, and the same with the next {seed}: it is the same run however many seeds there are.
+        #: The first run, and its repetition with the next {seed}; neither depends on the number of seeds.
         self._first = self._jobs[question.orders[0], question.seeds[0]]
         folder = home / "seed-check" / f"{_folder_name(self._first.order)}-seed{self._first.seed}-as-next"
         self._again = dataclasses.replace(self._first, folder=folder, script_seed=self._first.seed + 1)
 
     def run(self, check_seed: bool) -> None:
-        """Execute what has not ended."""
+        """Execute the runs that have not ended."""
         waiting = [self._again] if check_seed else []
 
         def run_round(seeds: Sequence[int]) -> None:
@@ -181,7 +181,7 @@ class _Comparison:
         launch(left, self.execution.parallel, watch, self._deadline)
 
     def _add(self, job: CommandJob, result: dict[str, Any], how: str) -> None:
-        """Add how a run ended, and tell it."""
+        """Record and report the outcome of a run."""
         failed = result["status"] == "failed"
         name = f"{job.order}, seed {job.seed}"
         if job is self._again:
@@ -202,7 +202,7 @@ class _Comparison:
             self._compare_repeated()
 
     def _compare_repeated(self) -> None:
-        """Compare the first run with the one that has the same order and another {seed}, when both have ended."""
+        """Warn if the first run and its repetition with another {seed} have ended with the same number."""
         first, again = (job.result() or {} for job in (self._first, self._again))
         if first.get("status") == again.get("status") == "finished" and first["value"] == again["value"]:
             warning = (
@@ -214,7 +214,7 @@ class _Comparison:
             self.tell(f"Warning: {warning}.")
 
     def answer(self) -> Answer:
-        """Return the answer, if the runs can be compared."""
+        """Return the answer; raise if the runs cannot be compared."""
         records = {job: job.outcome() or {} for job in self.done}
         loaders = {job: RunRecords(tuple(record["loaders"])) for job, record in records.items()}
         pairs = self.outcomes.pairs()
@@ -239,7 +239,7 @@ class _Comparison:
 
 
 def _folder_name(order: str) -> str:
-    """Return the name of the folder of an order's runs; that of a config file changes with its content."""
+    """Return the name of the folder of an order's runs; for a config file it depends on the file's content."""
     if not is_file(order):
         return order
     config = json.dumps(read_order(order).config(), sort_keys=True)
@@ -247,7 +247,7 @@ def _folder_name(order: str) -> str:
 
 
 def _leftovers(by_job: dict[CommandJob, list[str]]) -> list[str]:
-    """Return a warning of files that other runs have left where a run may have resumed from them."""
+    """Return a warning if a run may have resumed from files that other runs left."""
     found = [(job, path) for job, paths in by_job.items() for path in paths]
     if not found:
         return []
@@ -261,7 +261,7 @@ def _leftovers(by_job: dict[CommandJob, list[str]]) -> list[str]:
 
 
 def _check_alike(loaders: dict[CommandJob, RunRecords]) -> None:
-    """Refuse runs of one seed whose loaders differ in more than the order."""
+    """Raise if the runs of one seed have loaders that differ in more than the order."""
     by_seed: dict[int, dict[str, list[tuple[int, ...]]]] = {}
     for job, records in loaders.items():
         by_seed.setdefault(job.seed, {})[job.order] = records.sizes()

@@ -1,4 +1,4 @@
-"""One run of a command with an order: a job whose folder has its output, exit code, time, loaders and metric."""
+"""One run of a command with an order, as a job. Its folder has the output, exit code, time, loaders and metric."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from replenish.orders.building import is_file
 
 OUTCOME, LOADERS = "outcome.json", "loaders"
 SECONDS_BETWEEN_LOOKS = 0.05
-#: How long a command that is asked to end may take.
+#: How long a command may take to end after SIGTERM.
 SECONDS_TO_END = 10.0
 _APART = "keep those runs apart, with another folder for runs, or remove them"
 
@@ -49,14 +49,14 @@ def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
 
 @dataclass(frozen=True)
 class CommandJob:
-    """A command, with {seed} and perhaps {order} and {folder} in it, with one order, one seed and one folder.
+    """One run of a command, with one order, one seed and one folder.
 
     Attributes:
-        command: The command.
+        command: The command, which contains {seed} and perhaps {order} and {folder}.
         order: The order of its loaders.
         seed: The seed of the order, and of the script.
         folder: Where the run is recorded.
-        metric: How the run's number is found.
+        metric: Where the run's number is found.
         since: When the first run of the comparison began, by the clock of the folder's disk; None if not known.
         script_seed: The value of {seed}, if it is not the order's seed.
     """
@@ -71,12 +71,12 @@ class CommandJob:
 
     @property
     def name(self) -> str:
-        """The run, for messages."""
+        """The name of the run in messages."""
         return f"the run of {self.order} with seed {self.seed}"
 
     @property
     def placeholders(self) -> dict[str, str]:
-        """The values of the words in braces."""
+        """The values of {seed}, {order} and {folder}."""
         seed = self.seed if self.script_seed is None else self.script_seed
         return {"seed": str(seed), "order": self.order, "folder": str(self.folder)}
 
@@ -90,11 +90,11 @@ class CommandJob:
         return {}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with the module that makes the job of them again."""
+        """Return plain values for JSON, with the module whose `job_from` reads them."""
         return {"module": __name__, **dataclasses.asdict(self), "folder": str(self.folder)}
 
     def outcome(self) -> dict[str, Any] | None:
-        """Return what is recorded of the run; None if it has not ended."""
+        """Return the run's record; None if the run has not ended."""
         path = self.folder / OUTCOME
         if not path.exists():
             return None
@@ -112,7 +112,7 @@ class CommandJob:
         if fault := self._fault(outcome):
             return {"status": "failed", "message": fault}
         measured = outcome["metric"]
-        if measured is None or measured["described"] != self.metric.described:  # the expression is another one now
+        if measured is None or measured["described"] != self.metric.described:  # the metric has changed since
             try:
                 measured = self._measure(None)
             except ValueError as error:
@@ -121,14 +121,14 @@ class CommandJob:
         return {"status": status, "value": measured["value"], "seconds": outcome["seconds"]}
 
     def ended(self) -> dict[str, Any] | None:
-        """Return how the run ended. The record of a command that failed is removed, so that it is run again."""
+        """Return how the run ended. If the command failed, remove the record instead, to run it again."""
         outcome = self.outcome()
         if outcome is not None and self._fault(outcome):
             (self.folder / OUTCOME).unlink()
         return self.result()
 
     def check_sources(self) -> None:
-        """Refuse a run that has ended if what it ran has changed since: it could not be paired with new runs."""
+        """Raise if the files of a run that has ended have changed since: it cannot be paired with new runs."""
         outcome = self.outcome() or {}
         if (before := outcome.get("started_in", os.getcwd())) != os.getcwd():
             raise ValueError(
@@ -139,7 +139,7 @@ class CommandJob:
             raise ValueError(f"{self.folder} holds a run from before {changed[0]} was changed; {_APART}")
 
     def check_pair(self, other: CommandJob) -> None:
-        """Refuse two runs that have ended if something was changed between them."""
+        """Raise if a file was changed between two runs that have ended."""
         own, its = ((job.outcome() or {}).get("sources", {}) for job in (self, other))
         if differing := differing_sources(its, own):
             raise ValueError(
@@ -148,11 +148,11 @@ class CommandJob:
             )
 
     def run(self, watch: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
-        """Run the command to its end here and now, record it, and return how it ended.
+        """Run the command to its end here and now, record the run, and return how it ended.
 
         Raises:
             ValueError: The command does not begin with a program.
-            KeyboardInterrupt: Stopped by a signal, or by what `watch` raises; the command's processes are ended.
+            KeyboardInterrupt: Stopped by a signal; this ends the command's processes, as does an error of `watch`.
         """
         if self.folder.exists():  # of a run that failed or was stopped
             shutil.rmtree(self.folder)
@@ -161,7 +161,7 @@ class CommandJob:
         now = records.stat().st_mtime
         all_runs = str(self.folder.absolute().parents[2])
         leftovers = [] if self.since is None else find_leftovers(os.getcwd(), self.since, now, ignored=all_runs)
-        # The script may change the working folder.
+        # An absolute path, since the script may change the working folder.
         order = os.path.abspath(self.order) if is_file(self.order) else self.order
         request = OrderRequest(order, self.seed, str(records))
         words = [filled(word, self.placeholders) for word in split_command(self.command)]
@@ -194,7 +194,7 @@ class CommandJob:
         return result
 
     def _measure(self, begun: float | None) -> dict[str, Any]:
-        """Return the metric of the run as it is recorded: its value is None if the run diverged."""
+        """Return the metric as the run's record has it, with the value None if the run diverged."""
         value = self.metric.read(self.folder, self.placeholders, begun)
         return {"described": self.metric.described, "value": value if math.isfinite(value) else None}
 
@@ -218,7 +218,7 @@ class CommandJob:
         return process.returncode
 
     def _fault(self, outcome: dict[str, Any]) -> str:
-        """Return what is wrong with a run that has ended, with the last lines that it printed; "" if nothing is."""
+        """Return why a run that has ended failed, with the last lines that it printed; "" if it did not fail."""
         exit_code = outcome["exit_code"]
         if exit_code != 0:
             how = f"exit code {exit_code}" if exit_code > 0 else f"signal {signal.Signals(-exit_code).name}"
@@ -241,14 +241,14 @@ def job_from(values: dict[str, Any]) -> CommandJob:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it has started: first by SIGTERM, then by SIGKILL."""
+    """End a process and the processes that it has started, by SIGTERM and then by SIGKILL."""
     if process.poll() is not None:
         return
     if os.name == "posix":
         _send(process, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(SECONDS_TO_END)
-        _send(process, signal.SIGKILL)  # also to those that have not ended with it
+        _send(process, signal.SIGKILL)  # for processes that are still running
     else:
         process.kill()
     process.wait()

@@ -22,14 +22,14 @@ from replenish.lab.machine import first_process
 from replenish.lab.report.figures import curves
 from replenish.lab.report.findings import FIELD
 from replenish.lab.report.grouping import Group
-from replenish.lab.report.text import dataset_name, recipe_words
+from replenish.lab.report.text import dataset_name, recipe_text
 from replenish.lab.runs import folder_of, read_run
 from replenish.lab.statistics import PERCENT
 
 if TYPE_CHECKING:
     from torch import nn
 
-#: What can decide: its field in a run's result, its name for people, its unit and its range.
+#: The metrics that can decide: the field in a run's result, the displayed name, the unit and the range.
 METRICS: dict[str, dict[str, Any]] = {
     "error": {"field": FIELD, "metric": "Test error (%)", "unit": "points", "possible": PERCENT},
     "balanced-error": {
@@ -40,8 +40,7 @@ METRICS: dict[str, dict[str, Any]] = {
     },
     "loss": {"field": "test_loss", "metric": "Test loss", "possible": (0.0, math.inf)},
 }
-#: Shown beside the metric, by field of the results. Only the online loss also depends on the order where the weights do
-#: not.
+#: Further numbers, with their fields in a run's result. The online loss depends on the order even at equal weights.
 BESIDES = {
     "Training loss, online": "train_loss",
     "Training loss, clean": "clean_loss",
@@ -67,32 +66,32 @@ def compare(
     watch: WatchJobs | None = None,
     **recipe: Any,
 ) -> Answer:
-    """Train one network with several orders over several seeds, and say which is better.
+    """Train one network with several orders over several seeds, and report which is better.
 
-    Runs of one seed have the same initial weights, so differences are taken seed by seed. Runs that are finished are
-    not run again.
+    Runs of one seed have the same initial weights, so differences are taken seed by seed. Finished runs are not
+    repeated.
 
     Args:
-        data: A dataset's name, a folder of images, an npz; or data of your own in memory, as
-            `replenish.lab.data.as_dataset` takes them: arrays, torch datasets, Hugging Face's.
-        model: A network's name; the place of one's code, `module:function`, `torchvision:resnet18` or `timm:resnet18`;
-            or a function that makes one of your own with fresh weights.
+        data: A dataset's name, a folder of images, or an `.npz` file; or data in memory, as
+            `replenish.lab.data.as_dataset` accepts them: arrays, torch datasets, Hugging Face datasets.
+        model: A network's name; a place to import it from, such as `module:function`, `torchvision:resnet18` or
+            `timm:resnet18`; or a function that returns a network with fresh weights.
         orders: Names of orders; each of the others is compared with the first. See `replenish.lab.config.ORDER_NAMES`.
-        seeds: How many (the first so many; 5 by default), or which.
-        metric: What decides, on the test images after the last epoch: "error", "balanced-error" (every class counts
-            alike) or "loss".
-        margin: What difference would not matter, in the metric's unit.
-        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
-        max_seeds: With `until_decided`, how many seeds at most; 40 by default.
-        budget: Seconds in all; no seed is begun that would not end in time, going by those before.
-        runs: The folder that the runs' folders are in.
-        hardware: What each run is executed on.
-        parallel: How many runs at once, each in its own process; 1 for a network or data of your own in memory, which
-            are in this process.
-        watch: Told of what happens; by default a display, where there is a terminal or a notebook.
-        **recipe: Any other field of `RunConfig`, such as `epochs`, `batch_size`, `learning_rate`, `image_size`; for
-            one that differs between orders, a dict such as `learning_rate={"srs": 0.2, "reshuffling": 0.1}`. By default
-            40 effective epochs of the paper's recipe, with crops padded by an eighth of the image.
+        seeds: A number of seeds, which are then 0, 1, 2, ... (5 by default), or the seeds themselves.
+        metric: The metric that decides, on the test images after the last epoch: "error", "balanced-error" (every
+            class counts equally) or "loss".
+        margin: The largest difference that does not matter, in the metric's unit.
+        until_decided: Whether to look after every seed and stop once it is decided. Leave out `seeds` then.
+        max_seeds: The most seeds to run with `until_decided`; 40 by default.
+        budget: Seconds for all runs. A seed starts only if it would end in time, judging by those before.
+        runs: The folder for the runs' folders.
+        hardware: The hardware of each run.
+        parallel: How many runs at once, each in its own process. Only 1 can train a network or data that are in this
+            process's memory.
+        watch: Called with the events of the runs; by default a display in a terminal or a notebook.
+        **recipe: Any other field of `RunConfig`, such as `epochs`, `batch_size`, `learning_rate`, `image_size`. A dict
+            such as `learning_rate={"srs": 0.2, "reshuffling": 0.1}` has a value for each order. The default is 40
+            effective epochs of the paper's recipe, with crops padded by an eighth of the image.
 
     Returns:
         The answer, with its verdicts, the metric by order and seed, and the path of its page of curves and every seed.
@@ -127,9 +126,9 @@ def lab_question(
 
 
 class PlannedComparison:
-    """A comparison that has been checked and not yet run, so that it can be announced. Nothing is written.
+    """A comparison that has been checked but not yet run, with a config per order and a job per order and seed.
 
-    It has a config for each order and a job for each order and seed.
+    Planning writes no file, so a command can announce the comparison first.
 
     Args:
         data: The data, as `compare` takes them.
@@ -171,7 +170,7 @@ class PlannedComparison:
             raise ValueError(f"budget should be left out for runs of several processes, but got {execution.budget:g} s")
 
     def run(self, watch: WatchJobs) -> Answer:
-        """Execute what is not finished, and return what was found."""
+        """Execute the runs that have not ended, and return the answer."""
         question, execution, outcomes = self.question, self.execution, Outcomes(self.question)
 
         def run_round(seeds: Sequence[int]) -> None:
@@ -203,10 +202,10 @@ class PlannedComparison:
         return answer
 
     def _write_page(self, answer: Answer, groups: Mapping[str, Group]) -> None:
-        recipes = list(dict.fromkeys(recipe_words(config) for config in self.configs))
+        recipes = list(dict.fromkeys(recipe_text(config) for config in self.configs))
         differ_in = "the order of their data only"
         if len(recipes) > 1:
-            recipes = [f"{config.order}: {recipe_words(config)}" for config in self.configs]
+            recipes = [f"{config.order}: {recipe_text(config)}" for config in self.configs]
             differ_in = "the order of their data and in the recipe of each order"
         write_page(
             answer,
@@ -223,7 +222,7 @@ class PlannedComparison:
         return Group(config.order, config, records)
 
     def _page_name(self) -> str:
-        """Return a file name that other comparisons in the same folder do not have."""
+        """Return a file name that identifies this comparison within its folder."""
         digest = hashlib.sha256("\n".join(config.slug for config in self.configs).encode()).hexdigest()[:8]
         data = re.sub(r"[^A-Za-z0-9._-]+", "_", self.dataset.name)
         metric = "" if self.question.field == FIELD else f"-{self.question.field}"

@@ -13,20 +13,20 @@ from replenish.lab.config import RunConfig
 from replenish.lab.data import Dataset, as_dataset, load, reduce
 from replenish.lab.data.augment import MAX_PAD
 from replenish.lab.jobs import Job
-from replenish.lab.report.findings import Pair, mixed_words
+from replenish.lab.report.findings import execution_text
 from replenish.lab.report.grouping import Group
 
 if TYPE_CHECKING:
     from torch import nn
 
-#: The order that everybody uses, the paper's, and the one that the paper compares it with.
+#: The usual order, the paper's order, and the one that the paper compares it with.
 ORDERS = ("reshuffling", "srs", "replacement")
-#: The default network: minutes on a CPU, and batch norm after the addition, as in the paper.
+#: The default network trains in minutes on a CPU, and has batch norm after the addition, as in the paper.
 MODEL = "wrn-10-1"
 EPOCHS = 40
 #: With fewer test images one image is more than half a point.
 FEW_TEST_IMAGES = 200
-#: A network whose error is above this share of a guess's has learnt next to nothing.
+#: A network has learnt next to nothing if its error is above this share of the error of guessing.
 UNTRAINED = 0.9
 #: With fewer wrong images the orders have nothing left to differ in.
 FEW_WRONG_IMAGES = 3
@@ -35,9 +35,9 @@ FEW_WRONG_IMAGES = 3
 def comparison_configs(
     data: Any, model: str | Callable[[], nn.Module], orders: Sequence[str], recipe: Mapping[str, Any]
 ) -> tuple[Dataset, list[RunConfig]]:
-    """Return the data, and a config for each order. The configs differ in the order only, unless asked otherwise.
+    """Return the data, and a config for each order. They differ in the order, and where `recipe` says so.
 
-    The arguments are those of `replenish.lab.compare`. A field can have a mapping with a value for each order.
+    The arguments are those of `replenish.lab.compare`. A field of `recipe` can be a mapping from orders to values.
 
     Raises:
         TypeError: A field of `recipe` is not one of `RunConfig`.
@@ -71,12 +71,12 @@ def comparison_configs(
                 f"drop_last should be True where batch_size={config.batch_size} does not divide the {images} images, "
                 f"since some orders would end every epoch on a batch of {rest} and others not, but got False"
             )
-        config.build_order(images, dataset.train_labels)  # fails here, and not after other orders have been trained
+        config.build_order(images, dataset.train_labels)  # raises here, before any order is trained
     return dataset, configs
 
 
 def check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
-    """Refuse runs that ended on other data of the same name, or on other hardware than asked for now."""
+    """Raise if a run that has ended used other data of the same name, or other hardware than asked for now."""
     for job in jobs:
         if (result := job.result()) is None:
             continue
@@ -84,7 +84,7 @@ def check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
             raise ValueError(
                 f"{job.folder} holds a run on other data: {dataset.name} has changed since; keep those runs apart"
             )
-        # Batch norm sees only a process's share, and other kernels round differently: such runs cannot be paired.
+        # Such runs cannot be paired: batch norm sees only a process's share, and other kernels round differently.
         asked = {**job.hardware.to_dict(), "processes": job.hardware.devices * job.hardware.num_nodes}
         for name in ("processes", "threads", "compile"):
             if (used := result["hardware"].get(name, asked[name])) != asked[name]:
@@ -95,12 +95,12 @@ def check_ended(jobs: Sequence[Job], dataset: Dataset) -> None:
 
 
 def is_named(data: Any) -> bool:
-    """Tell whether data have a name or a path, by which another process can read them."""
+    """Return whether data have a name or a path, so that another process can read them."""
     return isinstance(data, (str, os.PathLike))
 
 
 def _of_order(recipe: Mapping[str, Any], order: str, orders: Sequence[str]) -> dict[str, Any]:
-    """Return the recipe of one order: where a field has a mapping, that order's value, or else the field's default."""
+    """Return the recipe of one order. A mapping becomes the order's value, or is left out if it has none."""
     found = {}
     for name, value in recipe.items():
         if not isinstance(value, Mapping):
@@ -115,7 +115,7 @@ def _of_order(recipe: Mapping[str, Any], order: str, orders: Sequence[str]) -> d
 
 
 def _refuse_without_effect(recipe: Mapping[str, Any], configs: Sequence[RunConfig]) -> None:
-    """Refuse a field that has no effect in any of the trainings."""
+    """Raise if a field has no effect in any of the trainings."""
     if "momentum" in recipe and all(config.optimizer != "sgd" for config in configs):
         raise ValueError(f"momentum should be left out with the optimizer 'adamw', but got {recipe['momentum']}")
     if "decay_factor" in recipe and not any(config.decays for config in configs):
@@ -132,12 +132,12 @@ def _read(data: Any, recipe: Mapping[str, Any]) -> tuple[Dataset, str]:
     if is_named(data):
         return load(data, **cut), os.fspath(data)
     whole = as_dataset(data, image_size=cut["image_size"])
-    # The fingerprint keeps other data of the same name apart.
+    # The fingerprint distinguishes data of the same name.
     return reduce(whole, **cut), f"{whole.name}@{whole.fingerprint[:8]}"
 
 
 def _with_network(config: RunConfig, dataset: Dataset) -> RunConfig:
-    """Return a config with the name of its network, or raise if the network does not fit the data."""
+    """Return the config, with a digest in the name of a user's own network; raise if the network does not fit."""
     from replenish.lab.models.network_digest import network_digest
     from replenish.lab.models.own_network import is_own
     from replenish.lab.training import named_model
@@ -149,7 +149,7 @@ def _with_network(config: RunConfig, dataset: Dataset) -> RunConfig:
 
 
 def _model_name(model: str | Callable[[], nn.Module]) -> str:
-    """Return a network's name; the name of a user's own network changes with the network."""
+    """Return a network's name. The name of a user's own network changes when the network does."""
     if isinstance(model, str):
         from replenish.lab.models import entry
         from replenish.lab.models.own_network import is_own
@@ -171,7 +171,7 @@ def _model_name(model: str | Callable[[], nn.Module]) -> str:
 
 
 def warnings_about(dataset: Dataset, groups: Mapping[str, Group]) -> Iterator[str]:
-    """Yield what makes the runs doubtful; the first group is the one that the others are compared with."""
+    """Yield warnings about the runs; the first group is the one that the others are compared with."""
     images = len(dataset.test_labels)
     if images < FEW_TEST_IMAGES:
         yield (
@@ -192,5 +192,5 @@ def warnings_about(dataset: Dataset, groups: Mapping[str, Group]) -> Iterator[st
         )
     baseline, *others = groups.values()
     for group in others:
-        if differing := mixed_words(Pair(group, baseline)):
+        if differing := execution_text(group, baseline):
             yield differing.removesuffix(".")

@@ -39,31 +39,31 @@ def compare_trainings(
     possible: tuple[float, float] = ANY,
     page: str | os.PathLike[str] | None = None,
 ) -> Answer:
-    """Train with several orders over several seeds, and say which is better.
+    """Train with several orders over several seeds, and report which is better.
 
-    Every batch is full: where `batch_size` does not divide `num_samples`, the short batch that some orders would end an
-    epoch on is dropped, so that all see equally many samples. All orders of a seed are trained before the next seed.
+    Every batch is full: if `batch_size` does not divide `num_samples`, the short batch at the end of an epoch is
+    dropped, so that all orders see equally many samples. All orders of a seed are trained before the next seed.
     Seed everything except the order of the data with `seed`. Then the trainings of one seed differ in the order only,
     and their differences are taken seed by seed.
 
-    A training that raises an error or returns NaN does not lose the others: the answer leaves it out and names its
-    order and seed. An interrupt (Ctrl-C) leaves what has ended on the page, if there is one.
+    The answer leaves out a training that raises an error or returns NaN, and names its order and seed. After an
+    interrupt (Ctrl-C) the page, if there is one, has the trainings that ended before.
 
     Args:
         train: Called as `train(order, seed)`, it trains with the order's batches and returns a number, or several by
             name. Give the order to `OrderBatchSampler`, or iterate `order.batches()`.
-        num_samples: How many samples the training data have.
-        batch_size: How many make a batch, over all processes.
+        num_samples: The number of training samples.
+        batch_size: The size of a batch, over all processes.
         orders: Names of orders; each of the others is compared with the first.
-        seeds: How many (the first so many; 5 by default), or which.
+        seeds: A number of seeds, which are then 0, 1, 2, ... (5 by default), or the seeds themselves.
         metric: Which number decides, if `train` returns several.
-        higher_is_better: Whether more of it is better, as with an accuracy.
-        margin: What difference would not matter, in the metric's unit.
-        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
-        max_seeds: With `until_decided`, how many seeds at most; 40 by default.
-        budget: Seconds in all; no seed is begun that would not end in time, going by those before.
+        higher_is_better: Whether larger values are better, as for accuracy.
+        margin: The largest difference that does not matter, in the metric's unit.
+        until_decided: Whether to look after every seed and stop once it is decided. Leave out `seeds` then.
+        max_seeds: The most seeds to run with `until_decided`; 40 by default.
+        budget: Seconds for all trainings. A seed starts only if it would end in time, judging by those before.
         possible: The least and the greatest value that the metric can have.
-        page: Where to write the answer as a page, with every seed and the intervals; ends in `.html`.
+        page: A path ending in `.html`, for a page with the answer, every seed and the intervals.
 
     Returns:
         The answer, with its verdicts, the values by order and seed, and lines to print.
@@ -86,13 +86,13 @@ def compare_trainings(
     )
     if budget is not None:
         checks.real("budget", budget, positive=True)
-    if page is not None:
-        check_place("page", Path(page), ".html")
+    path = None if page is None else Path(page)
+    if path is not None:
+        check_place("page", path, ".html")
     for order in question.orders:
         _order(order, num_samples, batch_size, 0)  # an order that does not fit fails before the first training
-    path = None if page is None else Path(page)
-    trainings = _Trainings(train, metric, Outcomes(question), num_samples, batch_size, path)
-    outcomes = trainings.outcomes
+    outcomes = Outcomes(question)
+    trainings = _Trainings(train, metric, outcomes, num_samples, batch_size, path)
     try:
         outcomes.run_until_decided(trainings.run, budget=budget)
     except BaseException:
@@ -105,7 +105,7 @@ def compare_trainings(
 
 @dataclass
 class _Trainings:
-    """The trainings of one comparison, how they ended, and their further numbers by name, order and seed."""
+    """The trainings of one comparison, their outcomes, and their further numbers by name, order and seed."""
 
     train: Training
     metric: str | None
@@ -137,7 +137,7 @@ class _Trainings:
                     self.besides.setdefault(str(name), {}).setdefault(order, {})[seed] = float(value)
 
     def answer(self) -> Answer:
-        """Return the answer over what has ended, and write its page if there is to be one."""
+        """Return the answer from the trainings that have ended, and write its page if one was asked for."""
         answer = make_answer(self.outcomes, besides=self.besides, page=self.page)
         if self.page is not None:
             write_page(answer, "A training function of your own")
@@ -145,7 +145,7 @@ class _Trainings:
 
 
 def _order(name: str, num_samples: int, batch_size: int, seed: int) -> Order:
-    """Return an order whose batches are all full: a short one, which not all orders have, is dropped."""
+    """Return an order without short batches, since not all orders have them."""
     check_fittable(name, {})
     order = build_order(name, num_samples, batch_size, seed=seed)
     if num_samples % batch_size == 0 or batch_size > num_samples:

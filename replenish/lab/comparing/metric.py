@@ -1,4 +1,4 @@
-"""The number that a command's run is judged by: what an expression finds in its output, or a key of a JSON file."""
+"""The metric of a command's run: a regular expression's match in its output, or a key of a JSON file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 from replenish.lab.comparing.question import checked_metric
 
-#: How many lines of the end of an output a message repeats, and how many characters of a line or a value.
+#: How many of the last lines of an output a message quotes, and how many characters of a line or a value.
 LAST_LINES, LONGEST = 10, 400
 #: A number as programs print it. A hyphen after a word, as in val-0.93, is not its sign.
 NUMBER = re.compile(r"(?:(?<![\w.])[-+])?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 NO_NUMBER = r"(?<![A-Za-z])([-+]?(?:nan|inf(?:inity)?))(?![A-Za-z])"
-#: What can open or close a group of an expression. Brackets after a backslash or in a set do not.
+#: The brackets that open or close a group. Brackets after a backslash or in a set are skipped.
 _BRACKETS = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|(?P<group>\((?:\?P<|(?!\?)))|(?P<other>\()|(?P<close>\))", re.DOTALL
 )
@@ -27,7 +27,7 @@ class OutputMetric:
 
     Attributes:
         pattern: The expression; its first group is the number.
-        label: The metric's name, if not the text before the group.
+        label: The metric's name; by default the text before the group.
     """
 
     pattern: str
@@ -51,7 +51,7 @@ class OutputMetric:
 
     @property
     def name(self) -> str:
-        """The label, or the plain text before the group, for people."""
+        """The label, or else the plain text before the group."""
         before = re.sub(r"\\s[*+?]?| [*+?]", " ", self._around_group()[0])
         plain = re.split(r"\\[A-Za-z][*+?]?|(?<!\\)[\[\](){}|^$*+?]", before)[-1]
         return self.label or re.sub(r"\\(.)", r"\1", plain).strip(" :=,\"'\t") or "metric"
@@ -60,7 +60,7 @@ class OutputMetric:
         """Return the number of the last match in the output of a run that has ended.
 
         Raises:
-            ValueError: There is none, or it is not a number.
+            ValueError: Nothing matches, or the match is not a number.
         """
         texts = [(folder / name).read_text(errors="replace") for name in ("stdout.txt", "stderr.txt")]
         for text in texts:
@@ -77,18 +77,18 @@ class OutputMetric:
         )
 
     def _no_number(self, text: str) -> float | None:
-        """Return the nan or inf that is where the number should be; None if there is none.
+        """Return the nan or inf in the place of the number; None if there is none.
 
-        An expression for digits does not match these. So the number of an earlier epoch would be taken for the last.
+        An expression for digits does not match nan or inf, so an earlier epoch's number would pass for the last one.
         """
         try:
             found = re.search(NO_NUMBER.join(self._around_group()), text, re.MULTILINE | re.IGNORECASE)
-        except re.error:  # such as a reference to the group
+        except re.error:  # such as an expression that refers back to the group
             return None
         return None if found is None else float(found.group(1))
 
     def _around_group(self) -> tuple[str, str]:
-        """Return what the expression has before and after its first group."""
+        """Return the parts of the expression before and after its first group."""
         depth, start, outside = 0, 0, -1
         for bracket in _BRACKETS.finditer(self.pattern):
             if bracket.lastgroup == "close":
@@ -107,9 +107,9 @@ class JsonMetric:
     """A key in a JSON file that the command writes.
 
     Attributes:
-        path: The file; {seed}, {order} and {folder} in it are those of the run.
-        key: The key; dots lead into objects within.
-        label: The metric's name, if not the key.
+        path: The file's path, in which {seed}, {order} and {folder} stand for the run's values.
+        key: The key; dots separate the keys of nested objects.
+        label: The metric's name; by default the key.
     """
 
     path: str
@@ -133,7 +133,7 @@ class JsonMetric:
 
     @property
     def name(self) -> str:
-        """The label, or the key, for people."""
+        """The label, or else the key."""
         return self.label or self.key
 
     @property
@@ -147,10 +147,10 @@ class JsonMetric:
         Args:
             folder: The run's folder.
             placeholders: The values of {seed}, {order} and {folder} in this run.
-            begun: When the run was started, in seconds since the epoch, if it has just ended.
+            begun: When the run was started, in seconds since 1970; None if it ended in an earlier comparison.
 
         Raises:
-            ValueError: There is none, or it is not a number.
+            ValueError: The file or the key is missing, or the value is not a number.
         """
         path = Path(filled(self.path, placeholders))
         if not path.is_file():
@@ -158,7 +158,7 @@ class JsonMetric:
                 f"the metric should be in {path}, but the run in {folder} did not write it; its output ends:\n"
                 f"{last_lines(folder)}"
             )
-        # File systems keep times less exactly than clocks.
+        # Allow 2 s, since file systems record times less exactly than clocks.
         if "{folder}" not in self.path and (begun is None or path.stat().st_mtime < begun - 2):
             raise ValueError(f"the metric should be in {path}, but that file is not of the run in {folder}")
         try:
@@ -175,23 +175,23 @@ class JsonMetric:
         return checked_metric(value, f"{self.key} in {path}")
 
 
-#: How a run's number is found.
+#: Where a run's number is found.
 Metric: TypeAlias = OutputMetric | JsonMetric
 
 
 def filled(text: str, placeholders: dict[str, str]) -> str:
-    """Return a text with its placeholders filled; other braces stay."""
+    """Return a text with its placeholders filled in, and other braces as they are."""
     for name, value in placeholders.items():
         text = text.replace(f"{{{name}}}", value)
     return text
 
 
 def last_lines(folder: Path, *names: str) -> str:
-    """Return the end of what a run printed: by default of standard error, if there is any, else of standard output."""
+    """Return the last lines that a run printed, by default to standard error, or else to standard output."""
     for name in names or ("stderr.txt", "stdout.txt"):
         path = folder / name
         text = path.read_bytes().decode(errors="replace") if path.exists() else ""
-        # As a terminal shows it in the end: progress bars write over what they wrote.
+        # As a terminal shows it: progress bars overwrite their line.
         lines = [line.rstrip().rpartition("\r")[2] for line in text.rstrip().split("\n")]
         if lines := [line for line in lines if line]:
             return "\n".join(f"    {line:.{LONGEST}}" for line in lines[-LAST_LINES:])
@@ -199,10 +199,10 @@ def last_lines(folder: Path, *names: str) -> str:
 
 
 def _whole_number(match: re.Match[str], folder: Path) -> str:
-    """Return the number that a group lies in: all of "8.754e-06", where the expression took only "8.754".
+    """Return the whole number around a group's match: "8.754e-06" if the expression matched only "8.754".
 
     Raises:
-        ValueError: It is a part of something that is not one number, such as 1,234.
+        ValueError: The match is a part of something that is not one number, such as 1,234.
     """
     text, (start, stop) = match.string, match.span(1)
     if start < 0:
@@ -214,7 +214,7 @@ def _whole_number(match: re.Match[str], folder: Path) -> str:
     line = text[begin : end if end >= 0 else len(text)]
     numbers = [found for found in NUMBER.finditer(line) if found.start() < stop - begin and start - begin < found.end()]
     before, after = line[: numbers[0].start()], line[numbers[0].end() :]
-    # A comma that the expression itself has beside its group separates two numbers.
+    # If the expression itself has a comma next to its group, that comma separates two numbers.
     ends_open, begins_open = match.end(1) == match.end(), match.start(1) == match.start()
     if (ends_open and re.match(r",\d", after)) or (begins_open and re.search(r"\d,$", before)):
         raise ValueError(

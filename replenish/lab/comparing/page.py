@@ -1,4 +1,4 @@
-"""What a comparison leaves: a page, a card to show to others, and a record in JSON with every look that was taken."""
+"""The files of a comparison: a page, a card to share, and a JSON record with every look at the results."""
 
 from __future__ import annotations
 
@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Picture
 
-#: The size of the card in pixels: that of a link's preview.
+#: The size of the card in pixels, which fits a link's preview.
 WIDTH, HEIGHT = 1200, 630
-INK, SOFT, HAIR, FAINT, SHEET, ACCENT = (
-    COLOURS[name][0] for name in ("ink", "soft", "hair", "faint", "sheet", "accent")
-)
+INK, SOFT, HAIR, FAINT, SHEET = (COLOURS[name][0] for name in ("ink", "soft", "hair", "faint", "sheet"))
 
 
 def write_page(
@@ -50,9 +48,9 @@ def write_page(
     figures: Sequence[Figure | None] = (),
     differ_in: str = "the order of their data only",
 ) -> None:
-    """Write an answer as its page: the verdicts, every seed, and then what was run.
+    """Write the page of an answer: the verdicts, every seed, and then what was run.
 
-    A card as a PNG is written beside it, if there is a pair of runs to show.
+    If there is a pair of runs to show, also write a card: a PNG with the same name.
     """
     path = answer.page
     assert path is not None
@@ -96,7 +94,7 @@ def write_page(
 
 
 def _seeds_table(answer: Answer) -> Table:
-    """Return the value of every run by seed, and the differences."""
+    """Return the table of every run's value by seed, and of the differences."""
     columns = {
         order: {seed: answer.number(value) for seed, value in found.items()} for order, found in answer.values.items()
     }
@@ -109,7 +107,7 @@ def _seeds_table(answer: Answer) -> Table:
 
 
 def _orders_table(answer: Answer) -> Table:
-    """Return the means by order."""
+    """Return the table of means by order."""
     besides = {what: answer.means_besides(what) for what in answer.besides}
     rows: list[tuple[str | Cell, ...]] = []
     for order in answer.question.orders:
@@ -125,14 +123,14 @@ def _orders_table(answer: Answer) -> Table:
 
 
 def _proofs_table(answer: Answer) -> Table:
-    """Return what the loaders of the first run of each order did."""
+    """Return the table of what the loaders of the first run of each order did."""
     caption = "What the first run of each order did to its loaders: the record that the orders were used."
     rows = [(order, str(seed), outcome) for order, seed, outcome in answer.proofs]
-    return Table.of_rows("loaders", "The loaders", ["Order", "Seed", "Loader"], rows, caption, words=(0, 2))
+    return Table.of_rows("loaders", "The loaders", ["Order", "Seed", "Loader"], rows, caption, text_columns=(0, 2))
 
 
 def write_record(answer: Answer, **more: Any) -> None:
-    """Write an answer as JSON beside its page, with all looks that were taken so far."""
+    """Write an answer as JSON next to its page, with all looks so far."""
     assert answer.page is not None
     path = answer.page.with_suffix(".json")
     seeds = sorted({seed for verdict in answer.verdicts for seed in verdict.difference.seeds})
@@ -145,8 +143,8 @@ def write_record(answer: Answer, **more: Any) -> None:
 def optional_stopping(question: Question, seeds: Sequence[int], page: Path) -> list[str]:
     """Return a warning if an earlier answer about the same runs looked at other seeds.
 
-    Student's interval is for one look. Whoever looks, adds a seed and looks again finds a difference that is not there
-    more often than in one of twenty comparisons.
+    Student's interval is for one look. If you look, add a seed and look again, you find a difference that is not there
+    in more than one of twenty comparisons.
     """
     looks = [] if question.rule.anytime else _looks(page.with_suffix(".json"))
     others = [look["seeds"] for look in looks if look["seeds"] != sorted(seeds)]
@@ -163,7 +161,7 @@ def _looks(path: Path) -> list[dict[str, Any]]:
     try:
         looks = json.loads(path.read_text())["looks"]
         return [{"seeds": list(look["seeds"]), "anytime": bool(look["anytime"])} for look in looks]
-    except (OSError, ValueError, TypeError, KeyError):  # not there, or of another program
+    except (OSError, ValueError, TypeError, KeyError):  # missing, or from another program
         return []
 
 
@@ -175,7 +173,7 @@ def card_png(answer: Answer, title: str) -> bytes:
 
 
 def draw_card(answer: Answer, title: str) -> Picture:
-    """Draw the card: the first verdict in words, its interval with named sides, and every seed's pair."""
+    """Draw the card: the first verdict as a sentence, its interval with named sides, and every seed's pair."""
     from matplotlib.figure import Figure
 
     verdict, others = answer.verdicts[0], len(answer.verdicts) - 1
@@ -209,11 +207,11 @@ def _draw_interval(axis: Axes, verdict: Verdict) -> None:
     axis.text(0, -0.16, f"← {left} better", transform=across, size=12, color=SOFT)
     axis.text(1, -0.16, f"{right} better →", transform=across, size=12, color=SOFT, ha="right")
     axis.text(0.5, -0.16, rule.unit, transform=across, size=12, color=SOFT, ha="center")
-    _plain(axis)
+    _style_axis(axis)
 
 
 def _draw_pairs(axis: Axes, verdict: Verdict, answer: Answer) -> None:
-    """Draw the values of the pairs, a line for each seed."""
+    """Draw the values of the pairs, with a line for each seed."""
     orders = (verdict.second, verdict.first)
     for seed in verdict.difference.seeds:
         values = [answer.values[order][seed] for order in orders]
@@ -224,10 +222,10 @@ def _draw_pairs(axis: Axes, verdict: Verdict, answer: Answer) -> None:
     axis.set_xticks((0, 1), orders, size=12, color=INK)
     axis.set_title(answer.question.metric, size=12, color=SOFT, loc="left")
     axis.grid(axis="y", color=HAIR, linewidth=0.8)
-    _plain(axis)
+    _style_axis(axis)
 
 
-def _plain(axis: Axes) -> None:
+def _style_axis(axis: Axes) -> None:
     for side in ("top", "right", "left"):
         axis.spines[side].set_visible(False)
     axis.spines["bottom"].set_color(HAIR)

@@ -1,4 +1,4 @@
-"""A question about orders, and how the trainings for it ended."""
+"""A question about orders, and the outcomes of the trainings that answer it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from replenish.lab.verdict import FEWEST_SEEDS, Rule, Verdict, decide
 
 #: The metric by order and seed.
 Values = Mapping[str, Mapping[int, float]]
-#: How many seeds, and how many at most with a look after every seed.
+#: The default number of seeds, and the default limit with `until_decided`.
 SEEDS, MAX_SEEDS = 5, 40
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class Question:
-    """Which of some orders is better.
+    """Which of several orders is better, and the rule that decides it.
 
     Args:
         orders: Names of orders; each of the others is compared with the first.
-        seeds: How many (the first so many; 5 by default), or which.
-        margin: What difference would not matter, in the metric's unit.
-        until_decided: Whether to look after every seed and stop when it is decided; `seeds` is then left out.
-        max_seeds: With `until_decided`, how many seeds at most; 40 by default.
+        seeds: A number of seeds, which are then 0, 1, 2, ... (5 by default), or the seeds themselves.
+        margin: The largest difference that does not matter, in the metric's unit.
+        until_decided: Whether to look after every seed and stop once it is decided. Leave out `seeds` then.
+        max_seeds: The most seeds to run with `until_decided`; 40 by default.
         higher_is_better: Whether larger values are better, as for accuracy.
         possible: The least and the greatest value that the metric can have.
-        metric: The metric's name, for people.
+        metric: The metric's name, as it is displayed.
         unit: The unit of differences, such as points.
-        field: The field of a run's result that holds the metric; "" where it is read elsewhere.
-        ask_again: The command or the call that asks again and looks after every seed, for an undecided answer.
+        field: The field of a run's result that holds the metric; "" if the metric is read elsewhere.
+        ask_again: The command or call to recommend after an undecided answer; it looks after every seed.
     """
 
     def __init__(
@@ -59,9 +59,10 @@ class Question:
             raise ValueError(f"seeds should be left out with until_decided; use max_seeds for a limit, but got {seeds}")
         if not until_decided and max_seeds is not None:
             raise ValueError(f"max_seeds should be left out without until_decided; use seeds, but got {max_seeds}")
-        #: The seeds; where the rule allows for a look after every seed, the most that are run.
+        #: The seeds to run; with `until_decided` not all of them may be needed.
         self.seeds = _first_seeds(max_seeds) if until_decided else _seeds(SEEDS if seeds is None else seeds)
-        self.rule = Rule(margin, higher_is_better, until_decided, len(self.orders) - 1, possible, unit=unit)
+        comparisons = len(self.orders) - 1
+        self.rule = Rule(margin, higher_is_better, until_decided, comparisons, possible, unit=unit)
         self.metric, self.field = metric, field
         self.ask_again = ask_again or f"until_decided=True, margin={'M' if margin is None else margin}"
 
@@ -75,20 +76,20 @@ class Question:
         return [f"a {better} {self.metric} was taken as better; if that is wrong, ask again {flag} higher_is_better"]
 
     def verdicts(self, values: Values) -> tuple[Verdict, ...]:
-        """Return what the values so far decide, each of the other orders against the first."""
+        """Return the verdicts on the values so far: each of the other orders against the first."""
         baseline, *others = self.orders
         return tuple(
             decide(paired_difference(values[order], values[baseline]), self.rule, (order, baseline)) for order in others
         )
 
 
-#: Names of metrics by the direction that is usually meant.
+#: Names of metrics for which larger values are usually better, and for which smaller ones are.
 _LARGER = re.compile(r"(?<![a-z])(acc|accuracy|auc|auroc|f1|bleu|rouge|map|iou|reward|recall)(?![a-z])", re.IGNORECASE)
 _SMALLER = re.compile(r"(?<![a-z])(loss|error|err|perplexity|ppl|mse|mae|rmse|nll)(?![a-z])", re.IGNORECASE)
 
 
 def _first_seeds(count: int | None) -> tuple[int, ...]:
-    """Return the seeds of a question that is asked until it is decided."""
+    """Return the seeds that `until_decided` may run."""
     count = MAX_SEEDS if count is None else checks.integer("max_seeds", count, minimum=1)
     if count < FEWEST_SEEDS:
         raise ValueError(f"max_seeds should be at least {FEWEST_SEEDS} to decide anything, but got {count}")
@@ -96,7 +97,7 @@ def _first_seeds(count: int | None) -> tuple[int, ...]:
 
 
 def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the first so many seeds, or these."""
+    """Return the first seeds for a number of seeds, else the given seeds."""
     if not isinstance(seeds, Iterable):
         return tuple(range(checks.integer("seeds", seeds, minimum=1)))
     found = tuple(checks.seed(seed) for seed in seeds)
@@ -114,10 +115,10 @@ def checked_metric(value: object, name: str) -> float:
 
 
 class Outcomes:
-    """How the trainings of a comparison ended: a value each, or diverged, or failed.
+    """The outcome of each training of a comparison: a value, diverged, or failed.
 
-    A training that fails does not end the others, with two exceptions: nothing has finished yet, or its order has
-    failed twice more often than it finished. Then the fault is not in one seed.
+    After a failure the others continue, with two exceptions: no training has finished yet, or the order has at least
+    two more failures than finished trainings. Then the seed is unlikely to be the cause.
     """
 
     def __init__(self, question: Question) -> None:
@@ -125,11 +126,11 @@ class Outcomes:
         self.values: dict[str, dict[int, float]] = {order: {} for order in question.orders}
         self.diverged: list[tuple[str, int]] = []
         self.failed: dict[tuple[str, int], str] = {}
-        #: Why there are fewer seeds than asked for, if there are.
+        #: Why the comparison ended early, such as a spent budget; else None.
         self.stopped: str | None = None
 
     def add(self, order: str, seed: int, value: float | None) -> None:
-        """Record how a training ended; it diverged if the value is None or not finite."""
+        """Record a training's value; None or a value that is not finite means that it diverged."""
         low, high = self.question.rule.possible
         if value is None or not math.isfinite(value):
             self.diverged.append((order, seed))
@@ -142,7 +143,7 @@ class Outcomes:
             )
 
     def fail(self, order: str, seed: int, message: str) -> bool:
-        """Record a failure, and return whether the others should be run."""
+        """Record a failure, and return whether to run the others."""
         self.failed[order, seed] = message
         finished = len(self.values[order]) + sum(each == order for each, _ in self.diverged)
         failures = sum(each == order for each, _ in self.failed)
@@ -150,11 +151,11 @@ class Outcomes:
         return not nothing and failures < finished + 2
 
     def pairs(self) -> set[int]:
-        """Return the seeds that all orders have a value for."""
+        """Return the seeds for which all orders have a value."""
         return set.intersection(*(set(by_seed) for by_seed in self.values.values()))
 
     def warnings(self) -> list[str]:
-        """Return a sentence on the trainings that have no value."""
+        """Return sentences about the trainings without a value."""
         found = []
         if self.diverged:
             listed = []
@@ -174,10 +175,11 @@ class Outcomes:
     def run_until_decided(
         self, run: Callable[[Sequence[int]], None], *, parallel: int = 1, budget: float | None = None
     ) -> None:
-        """Run seeds until the question is answered, the budget is spent, or all have been run.
+        """Run seeds until the question is decided, the budget is spent or no seed is left.
 
-        `run` runs all orders of some seeds, as many together as keep all of `parallel` busy, and adds to these
-        outcomes. With a budget, in seconds, a round begins only if one as long as the longest before would end in time.
+        `run` trains with all orders for the seeds that it gets, and adds their outcomes here. If the rule looks after
+        every seed, or if there is a budget, the seeds come in rounds of just enough to keep `parallel` trainings busy.
+        A round starts only if the budget, in seconds, has time for one as long as the longest before.
 
         Raises:
             ValueError: The first round took more than the budget, or no training ended with a value.

@@ -15,8 +15,8 @@ MAX_NUMBERS = 1_000_000
 
 #: The orders of the noise page.
 SHOWN = ("srs", "reshuffling", "replacement", "independent", "shuffle-once", "flip-flop")
-# Of a slider: its id, label, smallest, largest, step and first value. The first three are indices into lists in the
-# script, the others powers of ten.
+# The sliders: id, label, smallest, largest, step and first value. The values of the first three are indices into lists
+# in the script, the others are exponents of ten.
 _SLIDERS = (
     ("n", "Samples, N", 0, 9, 1, 5),
     ("b", "Batch size, B", 0, 9, 1, 5),
@@ -51,8 +51,8 @@ def check_sizes(num_samples: int, batch_size: int, steps: int, pool_size: int | 
     for name, value in (("num_samples", num_samples), ("pool_size", slots)):
         if value > MAX_SLOTS:
             raise ValueError(f"{name} should be at most {MAX_SLOTS} for a page, which shows them all, but got {value}")
-    # Each step has the pool; the slots, the refill, its positions and three batches; and the queue. The order itself
-    # refuses sizes below 1.
+    # Each step stores the pool, and seven lists as long as a batch: slots, refill, positions, three batches, and the
+    # queue, which is longer by QUEUE_AHEAD. The order itself rejects sizes below 1.
     largest = min(MAX_STEPS, MAX_NUMBERS // (max(1, slots) + 7 * max(1, batch_size) + QUEUE_AHEAD))
     if steps > largest:
         raise ValueError(

@@ -12,13 +12,13 @@ from replenish.draws import Int64Array
 from replenish.measure.trace import ORDERS, Step, Trace
 
 DRAWN, REFILLED, QUIET = "bold black on yellow", "bold black on green", "dim"
-# Of a pool that takes more lines than this, only the slots drawn are shown.
+# If a pool takes more lines than this, only the slots drawn are shown.
 MAX_POOL_LINES = 4
 INDENT = 9  # "  batch  "
 
 
 def show(trace: Trace, console: Console) -> None:
-    """Print every step of a trace, and at the end how the three orders compare.
+    """Print every step of a trace, and then a comparison of the three orders.
 
     Example:
         >>> from replenish.measure.trace import compute_trace
@@ -83,7 +83,7 @@ class _View:
         self._console.print(table)
 
     def _slots_around(self, drawn: Sequence[int]) -> list[int | None]:
-        """Return the slots drawn, in order, with None where others are left out."""
+        """Return the drawn slots, sorted, with None wherever slots are left out."""
         columns: list[int | None] = []
         last = -1
         for slot in sorted(drawn):
@@ -92,7 +92,7 @@ class _View:
         return columns if last == self._trace.pool_size - 1 else [*columns, None]
 
     def _cell(self, content: object, style: str = "", around: str = "  ") -> Text:
-        """Return a sample as it is printed: `[3]` is drawn, `<3>` comes from the queue."""
+        """Return a sample as text: `[3]` is drawn, `<3>` comes from the queue."""
         return Text(f"{around[0]}{content}{around[1]}".center(self._digits + 2), style)
 
     def _print_pool(

@@ -1,4 +1,4 @@
-"""An inspection as a page: charts, tables, and the command that makes it again."""
+"""An inspection as a page: charts, tables, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from replenish.lab.inspect.tables import lowest_to_highest, tables
 from replenish.lab.show import Chart, Figure, Page, Reference, Section, Series
 from replenish.lab.show.page import page_html
 
-# Longer gaps are rare, and would press the others together.
+# Longer gaps are rare, and would squeeze the others.
 _LONGEST_GAP_SHOWN = 4
 
 
 def page(inspection: Inspection, command: str) -> str:
-    """Return the page as HTML that needs no other file; the command makes it again."""
+    """Return the page as HTML that needs no other file. The command repeats the inspection."""
     order = inspection.order
     others = [name for name in inspection.found if name not in ("SRS", *COMPARED)]
     *first, last = [*COMPARED, *others]
@@ -60,7 +60,7 @@ def figures(inspection: Inspection) -> tuple[Figure, ...]:
 
 
 def _values(values: Iterable[float]) -> list[float | None]:
-    """Return plain numbers, and None for what is not a number."""
+    """Return plain numbers, with None for NaN."""
     return [None if np.isnan(value) else float(value) for value in values]
 
 
@@ -70,7 +70,7 @@ def _coverage(inspection: Inspection) -> Figure:
     series += [
         Series(f"{name}, in no epoch so far", epochs, _values(100 * each.never_seen), like=name, thin=True)
         for name, each in found.items()
-        if name != "reshuffling"  # it is 0, as the line above
+        if name != "reshuffling"  # it is 0, like the line before
     ]
     unseen = {name: 100 * float(each.unseen[-1]) for name, each in found.items()}
     never = {name: 100 * float(each.never_seen[-1]) for name, each in found.items()}
@@ -110,7 +110,7 @@ def _counts(inspection: Inspection) -> Figure:
 def _classes(inspection: Inspection) -> Figure:
     identity, shuffled = inspection.first_class
     x, (high, low) = (np.arange(PARTS_PER_EPOCH) / PARTS_PER_EPOCH).tolist(), inspection.laws.swing
-    # A small pool swings far more than a class that is not a single sample can follow.
+    # With a small pool a single sample swings far more than its class, and would squeeze the chart.
     levels = [Reference(low, f"{low:.2f}: a sample just before its refill")]
     if high < 1.5 * float(np.nanmax(identity)):
         levels.append(Reference(high, f"{high:.2f}: a sample just refilled"))
@@ -134,10 +134,10 @@ def _gaps(noise: Mapping[str, OrderNoise], epochs: int) -> Figure:
     x = (np.arange(number) / PARTS_PER_EPOCH).tolist()
     series, laws = [], []
     for name, one in noise.items():
-        # Part i has the gaps of more than edges[i] steps and at most edges[i + 1].
+        # Part i counts the gaps of more than edges[i] steps, up to edges[i + 1].
         edges = -(-np.arange(number + 1.0) * one.order.steps_per_epoch // PARTS_PER_EPOCH) - 1
         edges[0] = 0
-        # Parts with one step more or less than others must not look like more gaps or fewer.
+        # Some parts have one step more than others, which must not look like more gaps.
         steps = np.diff(edges)
         steps[steps == 0] = np.nan
         scale = 100 * one.order.steps_per_epoch / PARTS_PER_EPOCH / steps
@@ -166,7 +166,7 @@ def _noise(noise: Mapping[str, OrderNoise]) -> Figure:
     )
     caption = (
         "How much the mean of a batch varies, slowly (left) and fast (right). Noise that is slow against an epoch adds "
-        "up in flat directions of the loss. There reshuffling has least and replacement all of it. SRS has a dip, "
-        "narrower for a larger pool, and small peaks at whole cycles, where its sequence repeats."
+        "up in flat directions of the loss. There reshuffling has the least, and replacement as much as elsewhere. SRS "
+        "has a dip, narrower for a larger pool, and small peaks at whole cycles, where its sequence repeats."
     )
     return Figure("spectrum", "Noise of the order", caption, (chart,))

@@ -1,4 +1,4 @@
-"""`inspect_orders`: SRS, reshuffling and replacement sampling measured beside the closed forms of SRS."""
+"""`inspect_orders`: measure SRS, reshuffling and replacement sampling, and compute the closed forms of SRS."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from replenish.orders.cursor import CursorOrder
 
 T = TypeVar("T")
 DEFAULT_CLASSES = 10
-#: What SRS is compared with.
+#: The orders that SRS is compared with.
 COMPARED = ("reshuffling", "replacement")
-#: How much the spectra may cost, in time and in memory.
+#: Limits to the time and the memory for the spectra.
 _MOST_DRAWS, _MOST_VALUES = 2**24, 2**26
 _FEWEST_STEPS, _BANDS = 8, 24
 #: How many draws the shuffle battery judges.
 _JUDGED_DRAWS = 2**18
-#: A copy that is still in the pool with a smaller probability is taken to be gone.
+#: A copy counts as gone if the probability that the pool still holds it is smaller.
 _NEGLIGIBLE = 1e-12
 
 
@@ -35,17 +35,17 @@ _NEGLIGIBLE = 1e-12
 class Laws:
     """The closed forms of SRS, by `replenish.theory`.
 
-    "In the limit" is long after the start and for small steps.
+    "In the limit" means long after the start and for small steps.
 
     Attributes:
         unseen_first: The share of the samples that the first epoch leaves out, exactly.
-        unseen: The share that an epoch leaves out in the limit.
-        never_seen: The share that no epoch has, exactly.
+        unseen: The share that an epoch leaves out, in the limit.
+        never_seen: The share that all epochs leave out, exactly.
         count_spread: The variance over samples of the draws in all epochs, exactly.
         equal_pairs: Pairs of equal samples in a batch, in the limit.
         swing: The most and the fewest copies of a sample over an epoch as multiples of the mean, in the limit.
-        class_rates: The rate of class 0 over the parts of an epoch in the limit, for sorted data that are refilled in
-            their order.
+        class_rates: The rate of class 0 in the parts of an epoch, in the limit, for sorted data that are refilled in
+            their own order.
         class_spread: `ClassMeasurement.spread` for the same data.
     """
 
@@ -78,7 +78,7 @@ class OrderNoise:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect_orders` found."""
+    """The results of `inspect_orders`."""
 
     order: SequencedReplacement  # SRS with its default sequence; the other orders have its sizes and seed
     epochs: int  # how many effective epochs were run
@@ -91,7 +91,7 @@ class Inspection:
 
     @property
     def first_class(self) -> tuple[Floats, Floats]:
-        """The rates of the first class over an epoch: data refilled in their own order, and shuffled."""
+        """The rates of the first class over an epoch, with the sequence `identity` and with the shuffled one."""
         identity, shuffled = self.identity.classes, self.found["SRS"].classes
         assert identity is not None  # both were measured with labels
         assert shuffled is not None
@@ -109,7 +109,7 @@ def inspect_orders(
     other: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Inspection:
-    """Run SRS and what it is compared with for some effective epochs, and compute the closed forms.
+    """Measure SRS and the orders that it is compared with over some effective epochs, and compute the closed forms.
 
     Args:
         num_samples: The number of samples N, sorted by class.
@@ -118,7 +118,7 @@ def inspect_orders(
         epochs: How many effective epochs to run.
         classes: How many equal classes the data have; by default 10, or N if that is less.
         seed: The seed of all orders.
-        other: One more of `replenish.orders.registry.ORDERS` to measure.
+        other: Another of `replenish.orders.registry.ORDERS` to measure.
         options: The options of `other`.
 
     Example:
@@ -152,7 +152,7 @@ def inspect_orders(
 
 
 def _settled_step(order: SequencedReplacement) -> int:
-    """Return a step at which nothing of the first pool is left and the sequence begins anew."""
+    """Return a step at which nothing is left of the first pool, and the sequence starts again."""
     n, b, m = order.num_samples, order.batch_size, order.pool_size
     lifetime = 1 if b == m else math.ceil(math.log(_NEGLIGIBLE) / math.log1p(-b / m))
     rounds = -(-(m + lifetime * b) // n)
@@ -182,7 +182,7 @@ def _laws(order: SequencedReplacement, epochs: int, classes: int) -> Laws:
 
 
 def _measure_noise(orders: Mapping[str, CursorOrder], starts: Mapping[str, int], epochs: int) -> dict[str, OrderNoise]:
-    """Measure the noise and the gaps of each order, from a step at which it has settled."""
+    """Measure the noise and the gaps of each order, from its step in `starts` or else from 0."""
     first = next(iter(orders.values()))
     epochs = min(epochs, _MOST_DRAWS // first.num_samples)
     if first.num_samples < 2 or epochs * first.steps_per_epoch < _FEWEST_STEPS:
@@ -204,7 +204,7 @@ def _measure_noise(orders: Mapping[str, CursorOrder], starts: Mapping[str, int],
 
 
 def _known(law: Callable[..., T], *arguments: Any) -> T | None:
-    """Return a law, or None where there is none in closed form."""
+    """Return the value of a law, or None if the law does not exist in closed form."""
     try:
         return law(*arguments)
     except theory.NoLawError:

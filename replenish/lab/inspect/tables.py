@@ -1,4 +1,4 @@
-"""The tables of `replenish inspect`: the closed forms of SRS beside what was measured."""
+"""The tables of `replenish inspect`: the closed forms of SRS next to the measurements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CORRELATIONS = ("successive batches", "drift", "epochs", "seeds")
 
 
 def tables(inspection: Inspection) -> tuple[Table, ...]:
-    """Return all tables, as the terminal and the page show them."""
+    """Return all tables, for the terminal and the page."""
     found = [draws_table(inspection), class_table(inspection)]
     found += [_noise_table(inspection.noise)] if inspection.noise else []
     found += [_shuffle_table(inspection.shuffles)] if inspection.shuffles else []
@@ -37,7 +37,7 @@ def _table(
 
 
 def draws_table(inspection: Inspection) -> Table:
-    """Return what each order draws."""
+    """Return the table of what each order draws."""
     laws, epochs = inspection.laws, inspection.epochs
     in_all = "1 epoch" if epochs == 1 else f"{epochs} epochs"
 
@@ -64,7 +64,7 @@ def draws_table(inspection: Inspection) -> Table:
 
 
 def class_table(inspection: Inspection) -> Table:
-    """Return how the classes of a sorted dataset are spread."""
+    """Return the table of how the classes of a sorted dataset are spread."""
     laws, found = inspection.laws, dict(inspection.found)
     every = {"SRS identity": inspection.identity, "SRS shuffled": found.pop("SRS"), **found}
     classes = [each.classes for each in every.values() if each.classes is not None]  # all were measured with labels
@@ -87,7 +87,7 @@ def class_table(inspection: Inspection) -> Table:
 
 
 def _noise_table(noise: Mapping[str, OrderNoise]) -> Table:
-    """Return the spectra and the gaps, each measured beside its law."""
+    """Return the table of spectra and gaps: each measurement with its law."""
     orders = list(noise.values())
     ends = orders[0].cycles[0], orders[0].cycles[-1]
     wanted = [ends[0], *(each for each in _CYCLES if ends[0] < each < ends[1]), ends[1]]
@@ -115,7 +115,7 @@ def _nearest(cycles: list[float], wanted: float) -> int:
 
 
 def _noise_near(one: OrderNoise, cycles: float) -> str:
-    band = _nearest(one.cycles, cycles)  # orders whose epochs have other numbers of steps have other bands
+    band = _nearest(one.cycles, cycles)  # orders with another number of steps per epoch have other bands
     return f"{one.spectrum.density[band]:.3f} ({'no law' if one.law is None else f'{one.law[band]:.3f}'})"
 
 
@@ -125,7 +125,7 @@ def _gap_variance(one: OrderNoise) -> str:
 
 
 def _gap_share(one: OrderNoise, epochs: float, *, longer: bool = False) -> str:
-    """Return the share of gaps that are at most as long, or longer: as measured, and by the law."""
+    """Return the share of gaps up to a length, or of longer ones: as measured, and by the law."""
 
     def share(gaps: MeasuredGaps | theory.GapLaw) -> str:
         survives = float(gaps.survival(epochs))
@@ -135,7 +135,7 @@ def _gap_share(one: OrderNoise, epochs: float, *, longer: bool = False) -> str:
 
 
 def _shuffle_table(shuffles: Mapping[str, ShuffleQuality]) -> Table:
-    """Return the findings of the shuffle battery: effects, and levels where they are not ok."""
+    """Return the table of the shuffle battery: effects, and levels if they are not ok."""
     names = dict.fromkeys(each.name for quality in shuffles.values() for each in quality.findings)
     rows = [(name, *(_effect(quality, name) for quality in shuffles.values())) for name in names]
     caption = (
@@ -168,13 +168,13 @@ def shown_epochs(epochs: int) -> list[int]:
 
 
 def lowest_to_highest(rates: Floats) -> str:
-    """Return the range of the rates that are known, in words."""
+    """Return the range of the known rates as text."""
     known = rates[~np.isnan(rates)]
     return f"{known.min():.2f} to {known.max():.2f}"
 
 
 def _percent(part: float) -> str:
-    # Two digits after the point would call a sample in a million none.
+    # Two decimals would show one sample in a million as 0.
     return f"{100 * part:.1g} %" if 1e-9 < part < 5e-5 else f"{100 * part:.2f} %"
 
 

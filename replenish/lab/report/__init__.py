@@ -1,4 +1,4 @@
-"""The report: one self-contained page, and the same as Markdown, made from run folders alone."""
+"""The report: one self-contained page and the same as Markdown, made only from run folders."""
 
 from replenish.lab.report.grouping import by_experiment
 from replenish.lab.report.report import experiments_section, report_page, write_report

@@ -1,4 +1,4 @@
-"""Figures 2 and 3 and the curves of any runs, over effective epochs; and the errors of every seed."""
+"""The paper's figures 2 and 3, the curves of any runs over effective epochs, and the errors of every seed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _CAPTION = (
     "mark where the learning rate drops."
 )
 
-#: One panel each, by the name in the metrics: its label and decimals. Those that no run has are left out.
+#: The panels: name in the metrics, label and decimals. A quantity that no run has gets no panel.
 QUANTITIES = {"train_loss": ("Training loss", 3), "test_error": ("Test error (%)", 2)}
 
 
 def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) -> Figure | None:
-    """Return a figure of the paper over the lines that have runs, or None if none has."""
+    """Return a figure of the paper with the lines that have runs, or None if none has."""
     lines = {label: groups[name] for name, label in figure.lines if name in groups}
     missing = [label for name, label in figure.lines if name not in groups]
     remark = f" No runs yet of: {', '.join(missing)}." if missing else ""
@@ -31,7 +31,7 @@ def paper_figure(figure: paper.Figure, groups: Mapping[str, Group], scale: str) 
 def curves(
     lines: Mapping[str, Group], *, name: str, title: str = "Training loss and test error", remark: str = ""
 ) -> Figure | None:
-    """Return the curves of some groups by their labels, or None if no finished run has an epoch to show."""
+    """Return the curves of groups by label, or None if no finished run has metrics."""
     lines = {label: group for label, group in lines.items() if any(run.metrics for run in group.finished)}
     metrics = [line for group in lines.values() for run in group.finished for line in run.metrics]
     charts = tuple(
@@ -79,7 +79,7 @@ def _series(quantity: str, label: str, group: Group) -> Series:
 
 
 def seeds_figure(orders: Mapping[str, Group], name: str, remark: str = "") -> Figure | None:
-    """Return the test error of every seed by order, the runs of one seed joined; None for fewer than two orders."""
+    """Return a figure of every seed's test error by order; None if fewer than two orders have errors."""
     kept = {label: group.errors for label, group in orders.items() if group.errors}
     caption = "Test error at the last epoch; a line joins the runs of one seed, which share their initial weights."
     looks = {label: orders[label].config.order for label in kept}

@@ -1,7 +1,7 @@
 """The verdicts of a report: which groups of runs are compared, and by which rule.
 
-A comparison writes its rule beside its page (`compare-*.json`). A folder of runs can state one for all runs below it in
-`rule.json`, such as `{"margin": 0.5, "equivalence_coverage": 0.9}`.
+A comparison writes its rule next to its page (`compare-*.json`). For other runs, `rule.json` in a folder states the
+rule of all runs below it, such as `{"margin": 0.5, "equivalence_coverage": 0.9}`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from replenish.lab import paper
-from replenish.lab.report.grouping import Group, mixed
+from replenish.lab.report.grouping import Group, execution_differences
 from replenish.lab.report.text import dataset_name
 from replenish.lab.show import Finding
 from replenish.lab.statistics import PERCENT, paired_difference
@@ -48,7 +48,7 @@ class Rules:
 
 
 def read_rules(directory: str | os.PathLike[str]) -> Rules:
-    """Return the rules that are stated below a directory.
+    """Return the rules that files below a directory state.
 
     Raises:
         ValueError: A file does not state a rule.
@@ -91,7 +91,7 @@ def _rule(path: Path, values: Any) -> Rule:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two groups to compare, and the paper's difference if it has one; `about` if the paper gives it as "about"."""
+    """Two groups to compare, and the paper's difference if it reports one; `about` if it says "about"."""
 
     first: Group
     second: Group
@@ -100,7 +100,7 @@ class Pair:
 
 
 def claims(groups: Mapping[str, Group]) -> list[Pair]:
-    """Return the paper's claims for which both sides have runs; each pair of groups once."""
+    """Return the paper's claims for which both sides have runs, without repeated pairs."""
     pairs: list[Pair] = []
     seen = set()
     for claim in paper.CLAIMS:
@@ -121,7 +121,11 @@ def claims(groups: Mapping[str, Group]) -> list[Pair]:
 
 
 def order_pairs(orders: Mapping[str, Group]) -> list[Pair]:
-    """Return each SRS order of a recipe against each other order; without SRS, all against reshuffling or the first."""
+    """Return the pairs of a recipe's orders to compare.
+
+    Each SRS order is compared with each order that is not SRS. Without SRS, all are compared with reshuffling, or else
+    with the first.
+    """
     tried = [group for group in orders.values() if group.config.order == "srs"]
     others = [group for group in orders.values() if group.config.order != "srs"]
     if not tried:
@@ -150,7 +154,7 @@ def findings(
         Finding(
             name=f"{prefix}-{number}",
             verdict=verdict,
-            remark=" ".join(filter(None, [_doubt(verdict), _left_out(pair), mixed_words(pair)])),
+            remark=_remark(pair, verdict),
             paper=pair.paper,
             paper_sentence=_paper_sentence(pair, verdict, comparable),
             order=pair.first.config.order,
@@ -159,12 +163,13 @@ def findings(
     )
 
 
-def _doubt(verdict: Verdict) -> str:
-    return f"{verdict.warning[0].upper()}{verdict.warning[1:]}." if verdict.warning else ""
+def _remark(pair: Pair, verdict: Verdict) -> str:
+    warning = f"{verdict.warning[0].upper()}{verdict.warning[1:]}." if verdict.warning else ""
+    return " ".join(filter(None, [warning, _left_out(pair), execution_text(pair.first, pair.second)]))
 
 
 def _left_out(pair: Pair) -> str:
-    """Return a sentence on the runs of a pair that have no error, or ""."""
+    """Return a sentence on the runs of a pair without an error, or ""."""
     parts = [
         f"{count} {status} of {group.label}"
         for group in (pair.first, pair.second)
@@ -174,9 +179,9 @@ def _left_out(pair: Pair) -> str:
     return f"Not in these numbers: {', '.join(parts)}." if parts else ""
 
 
-def mixed_words(pair: Pair) -> str:
-    """Return a sentence on how the two sides of a pair were executed differently, or ""."""
-    parts = [f"{name} ({one} and {two})" for name, (one, two) in mixed(pair.first, pair.second).items()]
+def execution_text(first: Group, second: Group) -> str:
+    """Return a sentence on how the runs of two groups were executed differently, or ""."""
+    parts = [f"{name} ({one} and {two})" for name, (one, two) in execution_differences(first, second).items()]
     return f"The two sides were not executed alike: they differ in {', '.join(parts)}." if parts else ""
 
 

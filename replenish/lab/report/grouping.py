@@ -42,8 +42,8 @@ class Group:
 def without_repeats(runs: Iterable[RunRecord]) -> tuple[list[RunRecord], list[str]]:
     """Return every run once, and a sentence on each folder that repeats another.
 
-    Two folders with equal configs are one run: counted twice it would pass for a second seed. A finished run is kept
-    rather than another, else the first path.
+    Two folders with equal configs hold the same run, which must not count as two seeds. Finished runs are preferred to
+    others, and then the first path.
     """
     kept: dict[RunConfig, RunRecord] = {}
     remarks = []
@@ -68,7 +68,7 @@ def by_experiment(runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig
     groups = {}
     for name, config in experiments.items():
         plain = config.with_seed(0)
-        # The first records are of epochs that end on a short batch; they count where there are no others.
+        # The first records have epochs that end on a short batch. They count only if there are no others.
         for made in (plain, dataclasses.replace(plain, drop_last=False)):
             if made in by_config:
                 groups[name] = Group(name, made, _by_seed(by_config[made]))
@@ -77,7 +77,7 @@ def by_experiment(runs: Sequence[RunRecord], experiments: Mapping[str, RunConfig
 
 
 def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
-    """Return, for each recipe, the runs of each order, in the sequence of `ORDER_NAMES`."""
+    """Return the runs of each recipe by order, sorted as `ORDER_NAMES`."""
     recipes: dict[RunConfig, dict[RunConfig, list[RunRecord]]] = {}
     for run in runs:
         config = run.config.with_seed(0)
@@ -92,7 +92,7 @@ def by_recipe(runs: Sequence[RunRecord]) -> list[dict[str, Group]]:
 
 
 def order_name(config: RunConfig) -> str:
-    """Return a short name of the order, with what differs from the paper.
+    """Return a short name of the order, with the options that differ from the paper's.
 
     Example:
         >>> order_name(RunConfig(order="srs", pool_size=100)), order_name(RunConfig(order="reshuffling"))
@@ -106,22 +106,22 @@ def order_name(config: RunConfig) -> str:
     return ", ".join(parts)
 
 
-def mixed(first: Group, second: Group) -> dict[str, tuple[Any, Any]]:
-    """Return how the runs of equal seeds of two groups were executed differently: a pair of values by name."""
+def execution_differences(first: Group, second: Group) -> dict[str, tuple[Any, Any]]:
+    """Return the settings in which runs with equal seeds were executed differently, each with its two values."""
     found: dict[str, tuple[Any, Any]] = {}
     others = {run.config.seed: run for run in second.finished}
     for run in first.finished:
         if run.config.seed not in others:
             continue
-        one, two = _executed(run), _executed(others[run.config.seed])
+        one, two = _execution(run), _execution(others[run.config.seed])
         for name in one.keys() & two.keys():
             if one[name] != two[name]:
                 found.setdefault(name, (one[name], two[name]))
     return dict(sorted(found.items()))
 
 
-def _executed(run: RunRecord) -> dict[str, Any]:
-    """Return what is recorded about a run's execution that can change its result."""
+def _execution(run: RunRecord) -> dict[str, Any]:
+    """Return the recorded settings of a run's execution that can change its result."""
     hardware, versions = run.told("hardware") or {}, run.told("versions") or {}
     names = ("processes", "device", "threads", "compile", "precision")
     found = {name: hardware[name] for name in names if name in hardware}

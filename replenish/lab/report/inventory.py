@@ -1,4 +1,4 @@
-"""What was run, on which machines and how long, and the runs that a reader must know of."""
+"""What was run, on which machines and for how long, and notices about runs that did not finish."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SURROUNDINGS = ("machine", "hardware", "versions")
 
 
 def facts(runs: Sequence[RunRecord]) -> tuple[Fact, ...]:
-    """Return the few numbers that say how much was run."""
+    """Return the numbers at the top of a report: how much was run."""
     counts = Counter(run.status for run in runs)
     found = [Fact(f"{counts['finished']:,} of {len(runs):,}", "runs finished")]
     found += [Fact(f"{counts[status]:,}", status) for status in ("diverged", "unfinished") if counts[status]]
@@ -25,7 +25,7 @@ def facts(runs: Sequence[RunRecord]) -> tuple[Fact, ...]:
 
 
 def notices(runs: Sequence[RunRecord], repeats: Sequence[str]) -> tuple[Notice, ...]:
-    """Return the runs that diverged, that have not ended, and that are in two folders."""
+    """Return notices about the runs that diverged, have not ended, or are in two folders."""
     found = {
         "Diverged: counted as diverged, in no mean": [_diverged(run) for run in runs if run.status == "diverged"],
         "Not finished yet: in no number below": [

@@ -1,4 +1,4 @@
-"""The two files of a report, made from run folders: its sections, and the page of them."""
+"""Build the sections of a report from run folders, and write it as a page and as Markdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from replenish.lab.report.findings import Rules, claims, findings, order_pairs, 
 from replenish.lab.report.grouping import Group, by_experiment, by_recipe, without_repeats
 from replenish.lab.report.inventory import facts, inventory, notices
 from replenish.lab.report.tables import FULL_SCALE, difference_cell, orders_table, paper_tables
-from replenish.lab.report.text import data_words, p_words, recipe_titles, recipe_words
+from replenish.lab.report.text import data_text, p_text, recipe_text, recipe_titles
 from replenish.lab.runs import RunRecord, read_runs
 from replenish.lab.show import Cell, Column, Figure, Page, Section, Table
 from replenish.lab.show.markdown import page_markdown
@@ -47,13 +47,14 @@ def write_report(
 
     Args:
         directory: Where the runs are.
-        out: The page's path, ending in `.html`; the Markdown goes beside it. None for `report.html` in `directory`.
+        out: The page's path, ending in `.html`; the Markdown gets the same name with `.md`. By default `report.html` in
+            `directory`.
         experiments: The configs of the paper's experiments, by scale and name. A run belongs to every experiment with
-            its config, whatever the seed; the other runs are compared by recipe.
+            its config, for any seed. The other runs are compared by recipe.
 
     Raises:
         OSError: Something cannot be read or written.
-        ValueError: There are no runs, a file of theirs is garbled, or `out` does not end in `.html`.
+        ValueError: There are no runs, one of their files is garbled, or `out` does not end in `.html`.
     """
     page = Path(directory) / PAGE_NAME if out is None else Path(out)
     if page.suffix != ".html":
@@ -71,7 +72,7 @@ def write_report(
 
 
 def report_page(runs: Sequence[RunRecord], experiments: Experiments, rules: Rules | None = None) -> Page:
-    """Return the content of a report of some runs. It depends on nothing else, and not on their order."""
+    """Return the content of a report. It depends only on the runs, the experiments and the rules."""
     kept, repeats = without_repeats(runs)
     sections: list[Section] = []
     of_experiments: set[RunConfig] = set()
@@ -107,7 +108,7 @@ def experiments_section(scale: str, groups: Mapping[str, Group], rules: Rules | 
     return Section(
         name=f"scale-{scale}",
         title=f"The paper's experiments at the scale {scale}",
-        paragraphs=_scale_words(scale, groups),
+        paragraphs=_scale_text(scale, groups),
         findings=made,
         blocks=tuple(block for block in blocks if block is not None),
     )
@@ -124,7 +125,7 @@ def _paper_figures(groups: Mapping[str, Group], scale: str) -> Iterator[Figure |
 
 
 def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
-    """Return every seed of the rows of table 3 that have runs, under names that are short enough for an axis."""
+    """Return a figure of every seed of table 3's rows, with names that are short enough for an axis."""
     rows = {
         f"{row.method.removeprefix('WRN-')}, {row.batch_size}, {row.schedule[0]}": groups[row.name]
         for row in paper.TABLE3
@@ -134,7 +135,7 @@ def _table3_seeds(groups: Mapping[str, Group], scale: str) -> Figure | None:
 
 
 def verdicts_section(sections: Sequence[Section]) -> Section:
-    """Return the section that opens a report: the verdict with the most seeds, and a table of all."""
+    """Return the first section of a report: the verdict with the most seeds, and a table of all verdicts."""
     found = [finding for section in sections for finding in section.findings]
     titles = {finding.name: section.title for section in sections for finding in section.findings}
     most = max(found, key=lambda finding: finding.verdict.difference.n)
@@ -148,8 +149,8 @@ def verdicts_section(sections: Sequence[Section]) -> Section:
             lambda f: difference_cell(f.verdict.difference, f.verdict.interval),
             "first minus second, points",
         ),
-        Column("p", lambda f: p_words(f.verdict.difference.p_value), "paired t-test"),
-        Column("p, Holm", lambda f: p_words(f.verdict.adjusted_p), "with the other rows of these runs"),
+        Column("p", lambda f: p_text(f.verdict.difference.p_value), "paired t-test"),
+        Column("p, Holm", lambda f: p_text(f.verdict.adjusted_p), "with the other rows of these runs"),
     ]
     if any(finding.paper is not None for finding in found):
         columns.append(Column("Paper", lambda f: signed(f.paper), "points"))
@@ -174,15 +175,15 @@ def orders_section(orders: Mapping[str, Group], name: str, title: str, rules: Ru
     return Section(
         name=name,
         title=title,
-        paragraphs=(recipe_words(config),),
+        paragraphs=(recipe_text(config),),
         findings=made,
         blocks=tuple(block for block in blocks if block is not None),
     )
 
 
-def _scale_words(scale: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
+def _scale_text(scale: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
     configs = [group.config for group in groups.values()]
-    data = "; ".join(sorted({data_words(config) for config in configs}))
+    data = "; ".join(sorted({data_text(config) for config in configs}))
     networks = ", ".join(sorted({config.model for config in configs}))
     epochs = ", ".join(str(count) for count in sorted({config.epochs for config in configs}))
     setting = f"Data: {data}. Networks: {networks}. Effective epochs: {epochs}."
@@ -196,5 +197,5 @@ def _scale_words(scale: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
     return (
         setting,
         "This is not the paper's scale: data, networks or epochs are smaller, so our errors cannot be set against the "
-        "paper's. Differences between rows can, and they speak for this scale alone.",
+        "paper's. Differences between rows can, and they hold for this scale only.",
     )

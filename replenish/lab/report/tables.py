@@ -10,12 +10,12 @@ from replenish.lab import paper
 from replenish.lab.config import RunConfig
 from replenish.lab.paper import published_error
 from replenish.lab.report.grouping import Group
-from replenish.lab.report.text import dataset_name, duration, percent, schedule_words, span
+from replenish.lab.report.text import dataset_name, duration, percent, schedule_text, span
 from replenish.lab.show import NOTHING, Cell, Column, Table
 from replenish.lab.statistics import COVERAGE, PERCENT, Difference, Interval, mean_with_interval, paired_difference
 from replenish.lab.verdict import signed
 
-#: The only scale whose errors can be set against the paper's.
+#: The only scale whose errors can be compared with the paper's.
 FULL_SCALE = "full"
 #: A row of the paper's tables: (experiment, row, data, the experiment that it is compared with).
 PaperRow = tuple[str, Any, str, str]
@@ -33,7 +33,7 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
     Table 2 is left out if all its runs are in table 3 too.
     """
     full = scale == FULL_SCALE
-    scale_words = "" if full else f"; ours at the scale {scale}, so only differences within the table compare"
+    scale_note = "" if full else f"; ours at the scale {scale}, so only differences within the table compare"
     tables = (
         (
             "Table 3: WRN and WRN-SRS with different configurations",
@@ -49,7 +49,7 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
         ),
     )
     shown: set[RunConfig] = set()
-    for title, rows, shown_columns, said in tables:
+    for title, rows, columns, caption in tables:
         kept = entries(rows, groups, full)
         new = {entry.group.config for entry in kept} - shown
         shown |= new
@@ -57,10 +57,10 @@ def paper_tables(groups: Mapping[str, Group], scale: str) -> Iterator[Table]:
             yield Table(
                 f"{scale}-{rows[0][0].split('/')[0]}",
                 title,
-                shown_columns,
+                columns,
                 [(entry.name, entry) for entry in kept],
                 caption=(
-                    f"Test error in percent; {said}{scale_words}. The paper's errors are medians of five runs, ours "
+                    f"Test error in percent; {caption}{scale_note}. The paper's errors are medians of five runs, ours "
                     "means."
                 ),
                 remarks=list(_rows_without_runs(rows, groups)),
@@ -76,7 +76,7 @@ def orders_table(orders: Mapping[str, Group], name: str) -> Table:
 
 
 def entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: bool = False) -> list[Entry]:
-    """Return the subjects of the paper's rows that have runs."""
+    """Return an entry for each of the paper's rows that has runs."""
     found: dict[tuple[str, RunConfig], Entry] = {}
     for name, row, data, against in rows:
         if name in groups:
@@ -89,7 +89,7 @@ def entries(rows: Sequence[PaperRow], groups: Mapping[str, Group], comparable: b
 
 
 def _rows_without_runs(rows: Sequence[PaperRow], groups: Mapping[str, Group]) -> Iterator[str]:
-    """Yield which rows have no runs, for the data that have some."""
+    """Yield a sentence on the rows without runs for each dataset that has some runs."""
     names: dict[str, list[str]] = {data: [] for name, _, data, _ in rows if name in groups}
     for name, row, data, _ in rows:
         if name not in groups and data in names:
@@ -101,15 +101,15 @@ def _rows_without_runs(rows: Sequence[PaperRow], groups: Mapping[str, Group]) ->
 
 @dataclass(frozen=True)
 class Entry:
-    """The subject of a row: an experiment or an order, and its runs."""
+    """The subject of a row: an experiment and its runs."""
 
-    name: str  # the name of the experiment or of the order
+    name: str  # the name of the experiment
     group: Group
-    row: Any = None  # its row in the paper's table
-    data: str = ""  # the paper's name of its data
-    against: str = ""  # the name of the experiment that it is compared with
-    reference: Group | None = None  # the runs of that experiment; None if it is this one
-    comparable: bool = False  # whether the runs are at the paper's own scale
+    row: Any  # its row in the paper's table
+    data: str  # the paper's name of its data
+    against: str  # the name of the experiment that it is compared with
+    reference: Group | None  # the runs of that experiment; None if it is this one
+    comparable: bool  # whether the runs are at the paper's own scale
 
     @property
     def printed(self) -> float | None:
@@ -117,7 +117,7 @@ class Entry:
         return published_error(self.name)
 
     def paper_difference(self, without: str = NOTHING) -> str:
-        """Return the paper's error minus the paper's error of what it is compared with."""
+        """Return the paper's error minus its error for the experiment that this one is compared with."""
         other = published_error(self.against)
         if self.printed is None or other is None or self.name == self.against:
             return without
@@ -125,7 +125,7 @@ class Entry:
 
 
 def error_cell(group: Group) -> Cell:
-    """Return the mean test error, n, the interval, and the runs that are not in it."""
+    """Return the mean test error, n, the interval, and the number of runs that are left out."""
     missing = [f"{count} {status}" for status in ("diverged", "unfinished") if (count := group.count(status))]
     if not group.errors:
         return Cell(NOTHING, ("n = 0", *missing))
@@ -134,7 +134,7 @@ def error_cell(group: Group) -> Cell:
 
 
 def difference(entry: Entry) -> Cell:
-    """Return the mean paired difference to the experiment compared with, with n and its 95 % interval."""
+    """Return the mean paired difference from the reference, with n and its 95 % interval."""
     if entry.reference is None:
         return Cell(NOTHING)
     found = paired_difference(entry.group.errors, entry.reference.errors)
@@ -167,7 +167,7 @@ def data(entry: Entry) -> Cell:
 def schedule(entry: Entry) -> Cell:
     """Return the paper's decays, and ours where they differ."""
     printed, config = entry.row.schedule, entry.group.config
-    notes = () if config.decays == tuple(map(float, printed)) else (f"here {schedule_words(config)}",)
+    notes = () if config.decays == tuple(map(float, printed)) else (f"here {schedule_text(config)}",)
     return Cell(f"({', '.join(map(str, printed))})", notes)
 
 
@@ -191,14 +191,13 @@ TABLE3_COLUMNS = (
     Column("LR schedule", schedule, numeric=False),
     Column("Decay", lambda e: f"{e.row.decay:g}"),
 )
-OURS = Column("Ours", lambda e: error_cell(e.group), "mean at the last epoch, n, 95 % interval")
 
 
 def results(minus: str) -> tuple[Column, ...]:
-    """Return what the paper and our runs say about a row; `minus` names the row that is subtracted."""
+    """Return the columns of the paper's errors and ours; `minus` names the row that is subtracted."""
     return (
         Column("Paper", lambda e: percent(e.printed), "error, %"),
-        OURS,
+        Column("Ours", lambda e: error_cell(e.group), "mean at the last epoch, n, 95 % interval"),
         Column("Paper", lambda e: e.paper_difference(), group=f"Minus {minus}"),
         Column("Ours", difference, "mean of pairs, n, 95 % interval", group=f"Minus {minus}"),
     )

@@ -11,7 +11,7 @@ from replenish.lab.config import RunConfig
 from replenish.lab.show import NOTHING
 from replenish.lab.statistics import Interval
 
-#: The fields of a config that are not in the title of a recipe, or have a place of their own there; and all others.
+#: The config fields that a recipe's title leaves out or always shows, and the fields that it shows if they are unusual.
 _NOT_IN_TITLES = {"dataset", "model", "order", "pool_size", "sequence", "seed", "test_every", "clean_every", "held_out"}
 _TITLE_FIELDS = [field.name for field in dataclasses.fields(RunConfig) if field.name not in _NOT_IN_TITLES]
 
@@ -22,11 +22,11 @@ def percent(value: float | None) -> str:
 
 
 def span(interval: Interval | None) -> str:
-    """Return an interval."""
+    """Return an interval as text."""
     return "no interval" if interval is None else f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def p_words(value: float | None) -> str:
+def p_text(value: float | None) -> str:
     """Return a p-value with three decimals."""
     if value is None:
         return NOTHING
@@ -49,16 +49,16 @@ def duration(seconds: float) -> str:
 
 
 def dataset_name(config: RunConfig) -> str:
-    """Return the dataset's name without the folders above it, which are of a machine and not of the data."""
+    """Return the dataset's name without its folders, which differ between machines."""
     plain = config.dataset.rstrip("/\\") or config.dataset
     return PureWindowsPath(PurePosixPath(plain).name).name or plain
 
 
-def data_words(config: RunConfig) -> str:
-    """Return what a config trains on.
+def data_text(config: RunConfig) -> str:
+    """Return the data of a config as text.
 
     Example:
-        >>> data_words(RunConfig(dataset="cifar100", images_per_class=50, image_size=16))
+        >>> data_text(RunConfig(dataset="cifar100", images_per_class=50, image_size=16))
         'cifar100, 50 images per class, reduced to 16 x 16 pixels'
     """
     parts = [dataset_name(config)]
@@ -69,11 +69,11 @@ def data_words(config: RunConfig) -> str:
     return ", ".join(parts)
 
 
-def schedule_words(config: RunConfig) -> str:
+def schedule_text(config: RunConfig) -> str:
     """Return the epochs at which the learning rate drops, or the schedule if there are none.
 
     Example:
-        >>> schedule_words(RunConfig(epochs=40)), schedule_words(RunConfig(epochs=40, schedule="cosine"))
+        >>> schedule_text(RunConfig(epochs=40)), schedule_text(RunConfig(epochs=40, schedule="cosine"))
         ('24, 30, 35 of 40', 'a cosine over 40')
     """
     if config.schedule == "cosine":
@@ -82,17 +82,17 @@ def schedule_words(config: RunConfig) -> str:
     return f"{drops} of {config.epochs}" if drops else f"a constant rate over {config.epochs}"
 
 
-def recipe_words(config: RunConfig) -> str:
+def recipe_text(config: RunConfig) -> str:
     """Return a recipe in a sentence.
 
     Example:
-        >>> recipe_words(RunConfig(dataset="digits", model="wrn-10-1", epochs=40, pad=0, flip=False))
+        >>> recipe_text(RunConfig(dataset="digits", model="wrn-10-1", epochs=40, pad=0, flip=False))
         'Data: digits. Network: wrn-10-1. Batches of 64, 40 effective epochs, learning rate 0.1, times 0.1 at \
 24, 30, 35 of 40; momentum 0.9, weight decay 0.0005; images neither cropped nor mirrored; precision 32-true.'
     """
     return (
-        f"Data: {data_words(config)}. Network: {config.model}. Batches of {config.batch_size}, {config.epochs} "
-        f"effective epochs, {_rate_words(config)}; {_optimizer_words(config)}; {_augmented_words(config)}; "
+        f"Data: {data_text(config)}. Network: {config.model}. Batches of {config.batch_size}, {config.epochs} "
+        f"effective epochs, {_learning_rate_text(config)}; {_optimizer_text(config)}; {_augmentation_text(config)}; "
         f"precision {config.precision}."
     )
 
@@ -118,7 +118,7 @@ def recipe_titles(configs: Sequence[RunConfig]) -> list[str]:
             if value not in usual[name]
         ]
         titles.append(": ".join(filter(None, [f"{dataset_name(config)}, {config.model}", ", ".join(unusual)])))
-    # Recipes whose titles are equal are told apart by the digest of their config.
+    # Recipes with equal titles get the digest of their config.
     repeated = {title for title, count in Counter(titles).items() if count > 1}
     return [
         f"{title} ({config.slug.rpartition('-')[2]})" if title in repeated else title
@@ -134,25 +134,25 @@ def _value_text(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _augmented_words(config: RunConfig) -> str:
+def _augmentation_text(config: RunConfig) -> str:
     mirrored = "mirrored at every second visit" if config.alternating_flip else "mirrored"
     images = [f"padded by {config.pad} and cropped"] if config.pad else []
     images += [mirrored] if config.flip else []
     return f"images {' and '.join(images)}" if images else "images neither cropped nor mirrored"
 
 
-def _rate_words(config: RunConfig) -> str:
+def _learning_rate_text(config: RunConfig) -> str:
     if config.schedule == "cosine":
         course = "down to 0 along a cosine"
     else:
-        course = f"times {config.decay_factor:g} at {schedule_words(config)}" if config.decays else "constant"
+        course = f"times {config.decay_factor:g} at {schedule_text(config)}" if config.decays else "constant"
     rise = f" after a linear warm-up of {config.warm_up_epochs:g} effective epochs" if config.warm_up_epochs else ""
     return f"learning rate {config.learning_rate:g}{rise}, {course}"
 
 
-def _optimizer_words(config: RunConfig) -> str:
+def _optimizer_text(config: RunConfig) -> str:
     momentum = f"{'Nesterov momentum' if config.nesterov else 'momentum'} {config.momentum:g}"
-    words = ["AdamW" if config.optimizer == "adamw" else momentum, f"weight decay {config.weight_decay:g}"]
-    words += [f"label smoothing {config.label_smoothing:g}"] if config.label_smoothing else []
-    words += [f"dropout {config.dropout:g}"] if config.dropout is not None else []
-    return ", ".join(words)
+    parts = ["AdamW" if config.optimizer == "adamw" else momentum, f"weight decay {config.weight_decay:g}"]
+    parts += [f"label smoothing {config.label_smoothing:g}"] if config.label_smoothing else []
+    parts += [f"dropout {config.dropout:g}"] if config.dropout is not None else []
+    return ", ".join(parts)

@@ -111,7 +111,7 @@ class Series:
     # a line between points, without a place in the legend.
     kind: Kind = "line"
     order: str = ""  # the data order, which decides colour and mark; "" for other things
-    like: str = ""  # the name of another series that it shares its look with
+    like: str = ""  # the name of another series whose look it shares
     note: str = ""  # a smaller line in the legend
     thin: bool = False  # whether it is secondary, and drawn thinner
     whiskers: bool = False  # whether low and high are drawn as a vertical line at each x instead of a band
@@ -159,7 +159,7 @@ class Chart:
 
     @property
     def step_width(self) -> float:
-        """How wide a value of a series of steps is; 0 without such a series."""
+        """The width of one value of a `steps` series; 0 without such a series."""
         for series in self.series:
             if series.kind == "steps":
                 return float(series.x[1] - series.x[0]) if len(series.x) > 1 else 1.0
@@ -176,8 +176,8 @@ class Chart:
         first, last = min(every), max(every) + self.step_width
         if self.log:
             return float(first / 1.1), float(last * 1.1)
-        air = 0.0 if self.step_width else (last - first) / 40 or 0.5
-        return float(first - air), float(last + air)
+        margin = 0.0 if self.step_width else (last - first) / 40 or 0.5
+        return float(first - margin), float(last + margin)
 
     @property
     def y_ends(self) -> tuple[float, float, float]:
@@ -195,7 +195,7 @@ class Chart:
 
     @property
     def looks(self) -> dict[str, tuple[Look | None, int]]:
-        """The look of every series by name (None for laws and joins), and which of `DASHES` it has."""
+        """The look of every series by name (None for laws and joins), and the index of its dashes in `DASHES`."""
         looks: dict[str, tuple[Look | None, int]] = {}
         used: dict[int, int] = {}
         free = 0
@@ -223,7 +223,7 @@ class Figure:
 
     @property
     def legend(self) -> list[Series]:
-        """The series that the legend names; all closed forms look alike, and share an entry."""
+        """The series in the legend; all closed forms look alike and share an entry."""
         named = [series for series in self.charts[0].series if series.kind != "join"]
         laws = [series for series in named if series.kind == "law"]
         if len(laws) < 2:

@@ -14,7 +14,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#&~!])")
 
 
 def page_markdown(page: Page, other: str) -> str:
-    """Return the page as Markdown, escaped; `other` is the file name of the HTML page, which has the figures."""
+    """Return the page as escaped Markdown; `other` is the file name of the HTML page, which has the figures."""
     return "\n".join(_lines(page, other.replace(" ", "%20"))) + "\n"
 
 
@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return text as inline code that is valid in a table, whatever backticks it holds."""
+    """Return text as inline code that is valid in a table, even if the text has backticks."""
     plain = " ".join(text.split()).replace("|", "\\|")
     longest = max((len(run) for run in re.findall("`+", plain)), default=0)
     fence, pad = "`" * (longest + 1), " " if longest else ""
@@ -37,7 +37,7 @@ def code(text: str) -> str:
 
 
 def table_lines(table: Table) -> Iterator[str]:
-    """Yield the lines of a table, and its remarks beneath it."""
+    """Yield the lines of a table and of the remarks beneath it."""
     yield _row(_head(column) for column in table.columns)
     yield _row("---:" if column.numeric else "---" for column in table.columns)
     for row in table.rows:

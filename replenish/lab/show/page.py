@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: On a phone, tables with at most this many rows become cards if they have more than numbers; others scroll.
 _MOST_CARDS = 16
-#: A cell with more characters is a sentence, and has the whole width of its card.
+#: A cell with more characters is a sentence, and takes the whole width of its card.
 _LONG = 40
 #: Tables with at most this many columns and rows, and no sentences, are half as wide as the page.
 _MOST_HALF = 4, 12
@@ -25,7 +25,7 @@ _MOST_HALF = 4, 12
 
 @dataclass(frozen=True)
 class Fact:
-    """One of the few numbers at the top of a page: its value and what it is."""
+    """One of the few numbers at the top of a page: its value and its label."""
 
     value: str
     label: str
@@ -41,7 +41,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page under a heading. `code` is a command to copy; a folded section opens with a click."""
+    """A part of a page under a heading. `code` is a command to copy. A click opens a folded section."""
 
     name: str
     title: str
@@ -66,12 +66,12 @@ class Page:
 
 
 def page_html(page: Page, other: str = "") -> str:
-    """Return the page as HTML, escaped; `other` is the file name of the same page as Markdown."""
+    """Return the page as escaped HTML; `other` is the file name of the same page as Markdown."""
     return environment().get_template("page.html").render(page=page, other=other)
 
 
 def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ()) -> Environment:
-    """Return the templates of a package, which can extend this package's; CSS classes colour the given orders."""
+    """Return the templates of a package, which can extend the ones here, with a CSS class for each given order."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -86,7 +86,7 @@ def environment(package: str = "replenish.lab.show", orders: Sequence[str] = ())
     made.globals.update(
         # Styles and scripts are inserted as they are: their braces are not template syntax.
         raw=lambda name: Markup(made.loader.get_source(made, name)[0]) if made.loader else "",
-        # The pictures have escaped their text.
+        # These functions escape their text.
         chart_svg=lambda chart, figure: Markup(chart_svg(chart, figure)),
         forest=lambda finding, reach: Markup(finding_svg(finding, reach)),
         swatch=lambda figure, series: Markup(swatch(figure, series)),
@@ -122,7 +122,7 @@ def palette_css(orders: Sequence[str] = ()) -> str:
     light, dark = (f":root{{{each}}}" for each in grounds)
     rules = [f".h{index}{{--h:var(--h{index});color:var(--h)}}" for index in range(len(HUES))]
     rules += [f".d{index} .line{{stroke-dasharray:{dash}}}" for index, dash in enumerate(DASHES) if dash]
-    # Lines of one order differ in their shade of its colour, beside their dashes.
+    # Lines of one order differ in shade, in addition to their dashes.
     rules.append(".d1,.d3{color:color-mix(in srgb,var(--h) 55%,var(--ink))}")
     rules.append(".d2{color:color-mix(in srgb,var(--h) 65%,var(--soft))}")
     rules += [f".{order}{{--colour:var(--h{look_of(order).hue})}}" for order in orders]
@@ -146,5 +146,5 @@ def _chart_data(chart: Chart) -> dict[str, Any]:
 
 
 def unbroken(sentence: str) -> str:
-    """Return a sentence whose "95 %" and "n = 5" are not broken over two lines."""
+    """Return a sentence with non-breaking spaces in "95 %" and "n = 5"."""
     return re.sub(r"(?<=\d) (?=%)|(?<=\bn) (?==)|(?<==) (?=\d)", "\u00a0", sentence)

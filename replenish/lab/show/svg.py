@@ -13,15 +13,15 @@ WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 54, 544, 14, 272
 #: More marks would hide a line.
 _MARKS_PER_LINE = 8
-#: Characters of a name that fit beneath an axis, with an arrow and "better", in a phone's larger
-#: letters too; and of two names side by side.
+#: How many characters of a name fit beneath an axis, with an arrow and "better", in the larger letters of a phone; and
+#: how many of two names fit on one line.
 _LONGEST_NAME, _LONGEST_BESIDE = 36, 26
 
 Point = tuple[float, float]
 
 
 def chart_svg(chart: Chart, figure: str) -> str:
-    """Return a chart of a figure, without what the page writes: the vertical axis label, the legend and the caption."""
+    """Return a chart of a figure. The page itself adds the label of the vertical axis, the legend and the caption."""
     low, high, step = chart.y_ends
     x, y = Axis(*chart.x_ends, LEFT, RIGHT, chart.log), Axis(low, high, BOTTOM, TOP)
     clip = f"clip-{figure}-{chart.name}"
@@ -55,7 +55,7 @@ def swatch(figure: Figure, series: Series) -> str:
 
 
 def look_classes(look: Look | None, dash: int = 0) -> str:
-    """Return the CSS classes of a look: its hue and its dashes. A law has the colour of text."""
+    """Return the CSS classes of a look, for its hue and its dashes. A law has the colour of text."""
     return "law" if look is None else f"h{look.hue}" + (f" d{dash}" if dash else "")
 
 
@@ -87,8 +87,8 @@ def _axes(chart: Chart, x: Axis, y: Axis, step: float) -> Iterator[str]:
             f"{tick_label(value)}</text>"
         )
     named = [(float(index), name) for index, name in enumerate(chart.x_names)]
-    # Names that would run into each other with a phone's larger letters are on two levels, in the place of the axis
-    # label.
+    # Names that would overlap in a phone's larger letters alternate between two lines; the second one replaces the
+    # axis label.
     crowded = any(13 * len(name) > (RIGHT - LEFT) / len(named) for _, name in named)
     marked = log_ticks(x.low, x.high) if chart.log else ticks(x.low, x.high, 6, whole=chart.whole)
     for value, label in named or [(tick, tick_label(tick)) for tick in marked]:
@@ -123,7 +123,7 @@ def _level_labels(chart: Chart, y: Axis) -> Iterator[str]:
 
 
 def _label_above(chart: Chart, height: float) -> bool:
-    """Say on which side of a reference its label, at the right end, meets fewer of the lines."""
+    """Return whether to put a reference's label, at the right end, above it: it then covers fewer lines than below."""
     (left, right), (_, top, _) = chart.x_ends, chart.y_ends
     near = [
         value - height
@@ -150,7 +150,7 @@ def _band(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterato
 
 def _values(series: Series, index: int, chart: Chart, x: Axis, y: Axis) -> Iterator[str]:
     known, look = list(series.known()), chart.looks[series.name][0]
-    # A closed form goes smoothly through the middles of the parts that others step over.
+    # A closed form passes smoothly through the middles of the steps of others.
     shift = chart.step_width / 2 if series.kind in ("law", "points") else 0.0
     points = [(x.at(at + shift), y.at(value)) for at, value in known]
     if not points:
@@ -188,10 +188,10 @@ def number(value: float) -> str:
 
 
 def finding_svg(finding: Finding, reach: float) -> str:
-    """Return a finding on an axis that goes to `reach` on either side: its interval, its mean, and the paper's."""
+    """Return a finding on an axis from -reach to reach: its interval, its mean, and the paper's difference."""
     verdict, width, bottom, middle = finding.verdict, 400, 34, 17
     labels = {value: tick_label(value).replace("-", "\u2212") for value in ticks(-reach, reach, 4)}
-    edge = max(16, 4.5 * max(map(len, labels.values())))  # half of a label, which may be at the end of the axis
+    edge = max(16, 4.5 * max(map(len, labels.values())))  # room for half a label at the end of the axis
     x = Axis(-reach, reach, edge, width - edge)
     read = escape(
         f"{verdict.first} minus {verdict.second}: {verdict.numbers}"
@@ -224,7 +224,7 @@ def finding_svg(finding: Finding, reach: float) -> str:
 
 
 def sides(verdict: Verdict) -> tuple[str, str]:
-    """Return who is better left of zero and who is better right of it, in names that fit beneath an axis."""
+    """Return which is better left of zero and which is better right of it, in names that fit beneath an axis."""
     first, second = (
         name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
         for name in (verdict.first, verdict.second)

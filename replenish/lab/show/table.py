@@ -1,4 +1,4 @@
-"""Tables: each column is declared once, with its heading and the function that makes its cell of a row's subject.
+"""Tables as data. A column has a heading, and a function that makes a cell from the subject of a row.
 
 All strings are plain text; every renderer escapes them in its own way.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-#: A value that is not there: a diverged loss, a cell without runs.
+#: Stands for a missing value, such as a diverged loss or a cell without runs.
 NOTHING = "–"  # noqa: RUF001
 
 
@@ -36,15 +36,15 @@ class Column:
     """A column."""
 
     title: str  # the heading
-    cell: Callable[[Any], Cell | str]  # makes the cell, or its text, of a row's subject
+    cell: Callable[[Any], Cell | str]  # makes the cell, or its text, from a row's subject
     note: str = ""  # a smaller line beneath the heading
     group: str = ""  # a heading above the headings of all neighbouring columns with the same group
     numeric: bool = True  # whether it holds numbers, which are aligned right
-    brief: bool = True  # whether a terminal that is too narrow for all columns shows it
+    brief: bool = True  # whether to show it in a terminal that is too narrow for all columns
 
     @property
     def heading(self) -> str:
-        """The heading with its group's."""
+        """The heading, after the group's heading if there is one."""
         return f"{self.group}: {self.title}" if self.group else self.title
 
 
@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the columns applied to the subject of each row.
+    """A table: every column applied to the subject of every row.
 
     Example:
         >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
@@ -88,24 +88,24 @@ class Table:
         caption: str = "",
         *,
         notes: Sequence[str] = (),
-        words: Collection[int] = (0,),
+        text_columns: Collection[int] = (0,),
     ) -> Table:
-        """Return a table of rows; `notes` are beneath the headings, and the columns `words` hold no numbers."""
+        """Return a table of rows, with notes beneath the headings; `text_columns` are the columns without numbers."""
         columns = [
-            Column(head, itemgetter(place), note, numeric=place not in words)
+            Column(head, itemgetter(place), note, numeric=place not in text_columns)
             for place, (head, note) in enumerate(itertools.zip_longest(heads, notes, fillvalue=""))
         ]
         return cls(name, title, columns, [(str(row[0]), row) for row in rows], caption)
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows, made when first asked for."""
+        """The rows, made on first use."""
         made = [(name, [column.cell(subject) for column in self.columns]) for name, subject in self.subjects]
         return [Row(name, tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row)) for name, row in made]
 
     @property
     def records(self) -> list[dict[str, str]]:
-        """One dict per row, from column heading to value, for programs.
+        """One dict per row, from column heading to value, for use in programs.
 
         Example:
             >>> squares = [Column("n", str), Column("n²", lambda n: str(n * n))]
@@ -126,7 +126,7 @@ class Table:
 def print_table(table: Table, console: Console) -> None:
     """Print a table with its caption on a terminal.
 
-    If the terminal is too narrow for all columns, the brief ones are shown, and a line names the others.
+    If the terminal is too narrow for all columns, it shows only the brief ones, and a line names the others.
     """
     from rich.measure import Measurement
     from rich.text import Text
@@ -139,7 +139,7 @@ def print_table(table: Table, console: Console) -> None:
         shown = _rich_table(table, brief)
         others = ", ".join(column.heading for column in table.columns if not column.brief)
         beneath.append(f"A wider terminal, or a pipe, also shows: {others}.")
-    # rich would break its own title and caption to the width of a narrow table.
+    # rich would wrap its own title and caption at the width of a narrow table.
     console.print(Text(table.title, "bold"), highlight=False)
     console.print(shown)
     for sentence in filter(None, beneath):
@@ -157,7 +157,7 @@ def _rich_table(table: Table, columns: Sequence[Column]) -> RichTable:
         head = Text(column.heading)
         if column.note:
             head.append(f"\n{column.note}", "dim")
-        # A name in two pieces could not be copied, so other columns are broken first.
+        # Names stay whole, so that they can be copied; other columns wrap first.
         whole = any(row.cells[index].code for row in table.rows)
         shown.add_column(head, justify="right" if column.numeric else "left", no_wrap=whole, overflow="fold")
     for row in table.rows:

@@ -11,8 +11,8 @@ function tally(batches, steps) {
 }
 
 // An empty chart as wide as its container, with grid lines at 1, 2 or 5 times a power of ten, about four of them.
-function axes(width, { height, left, top, told }) {
-  const bottom = 20, right = 8, svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": told });
+function axes(width, { height, left, top, label }) {
+  const bottom = 20, right = 8, svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": label });
   const y = (value) => height - bottom - (value / top) * (height - bottom - 14);
   const power = 10 ** Math.floor(Math.log10(Math.max(1, top / 4)));
   const step = [1, 2, 5, 10].map((times) => times * power).find((each) => top / each <= 5);
@@ -25,7 +25,7 @@ function axes(width, { height, left, top, told }) {
 
 const charts = {
   panels: {},
-  widths: new Map(), // of the charts; measured when the page changes its width, not at every step
+  widths: new Map(), // of the charts; measured when the page's width changes, not at every step
 
   build() {
     for (const order of orders) {
@@ -62,9 +62,9 @@ const charts = {
     this.unseen();
     const none = copies.filter((copy) => copy === 0).length, have = countedUp(none, "sample has", "samples have");
     byId("copies-note").textContent = none ? `${have} none and cannot be drawn now` : "every sample can be drawn now";
-    const told = `Copies of each sample in the pool: ${Math.min(...copies)} to ${Math.max(...copies)}; ${have} none.`;
+    const label = `Copies of each sample in the pool: ${Math.min(...copies)} to ${Math.max(...copies)}; ${have} none.`;
     const mean = trace.pool_size / trace.num_samples;
-    this.bars(byId("copies-chart"), copies, { order: "srs", top: Math.max(3, ...copies), now: new Set(scene.gone), mean, told });
+    this.bars(byId("copies-chart"), copies, { order: "srs", top: Math.max(3, ...copies), now: new Set(scene.gone), mean, label });
     this.numbers = { counts, copies };
     this.table();
   },
@@ -78,13 +78,13 @@ const charts = {
     const least = Math.min(...counts), most = Math.max(...counts);
     const unseen = trace.unseen[order][this.drawnSteps];
     note.textContent = last < 0 ? "nothing drawn yet" : `${least === most ? countedUp(most, "draw", "draws") : `${least} to ${most} draws`} per sample, ${unseen} not drawn yet`;
-    const told = `${orderNames[order]} after ${countedUp(this.drawnSteps, "step", "steps")}: ${note.textContent}.`;
+    const label = `${orderNames[order]} after ${countedUp(this.drawnSteps, "step", "steps")}: ${note.textContent}.`;
     const total = counts.reduce((sum, count) => sum + count, 0);
-    this.bars(chart, counts, { order, top, now: new Set(drawn), mean: total / trace.num_samples, told });
+    this.bars(chart, counts, { order, top, now: new Set(drawn), mean: total / trace.num_samples, label });
   },
 
-  bars(container, values, { order, top, now, mean, told }) {
-    const left = 24, { svg, y, end } = axes(this.widths.get(container), { height: 150, left, top, told });
+  bars(container, values, { order, top, now, mean, label }) {
+    const left = 24, { svg, y, end } = axes(this.widths.get(container), { height: 150, left, top, label });
     svg.setAttribute("class", order);
     const pitch = (end - left) / values.length, space = pitch > 6 ? Math.min(10, pitch * 0.25) : 0;
     const named = [1, 2, 5, 10, 20, 50, 100].find((each) => pitch * each >= 26) ?? 200;
@@ -106,8 +106,8 @@ const charts = {
   unseen() {
     const container = byId("unseen-chart"), now = this.drawnSteps, left = 30;
     const values = orders.map((order) => `${orderNames[order]} ${trace.unseen[order][now]}`);
-    const told = `Samples not drawn yet after ${countedUp(now, "step", "steps")}: ${values.join(", ")}.`;
-    const { svg, y, end } = axes(this.widths.get(container), { height: 170, left, top: trace.num_samples, told });
+    const label = `Samples not drawn yet after ${countedUp(now, "step", "steps")}: ${values.join(", ")}.`;
+    const { svg, y, end } = axes(this.widths.get(container), { height: 170, left, top: trace.num_samples, label });
     const x = (step) => left + (step / trace.steps) * (end - left);
     svg.append(draw("text", { x: x(0), y: 165 }, "0 steps"), draw("text", { x: x(trace.steps), y: 165, "text-anchor": "end" }, trace.steps));
     svg.append(draw("line", { class: "cursor", x1: x(now), x2: x(now), y1: 8, y2: y(0) }));

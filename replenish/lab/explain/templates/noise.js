@@ -10,7 +10,7 @@ const CHOICES = {
 };
 const round = (value) => String(Number(value.toPrecision(3)));
 const touch = window.matchMedia("(pointer: coarse)");
-const reading = {}; // where the curves of a chart are read, by its id
+const reading = {}; // the place where the curves of a chart are read, by the chart's id
 
 function draw(name, attributes, text) {
   const element = document.createElementNS(namespace, name);
@@ -30,7 +30,7 @@ function state() {
   return { ...at, rate, curvature, u, kappa: (u * at.n) / at.b, first, second, orders };
 }
 
-// The axes of a chart that is logarithmic in x, from `low` to `high`; returns the functions that place a point.
+// Draw the axes of a chart that is logarithmic in x, from `low` to `high`. Return the functions that place a point.
 function axes(svg, low, high, top) {
   const x = (value) => LEFT + (Math.log(value / low) / Math.log(high / low)) * (RIGHT - LEFT);
   const y = (value) => BOTTOM - (value / top) * (BOTTOM - TOP);
@@ -48,23 +48,23 @@ function axes(svg, low, high, top) {
   return { x, y, low, high };
 }
 
-// Where curves can be read: evenly along the axis, and at whole numbers, where the lines are.
+// The places where curves can be read: evenly along the axis, and at whole numbers, where the spectral lines are.
 function places(low, high) {
   const even = Array.from({ length: 81 }, (_, index) => low * (high / low) ** (index / 80));
   const whole = Array.from({ length: 12 }, (_, index) => index + 1).filter((value) => value < high);
   return [...new Set([...even, ...whole])].sort((a, b) => a - b);
 }
 
-function read(svg, { x, low, high }, orders, told) {
-  const said = svg.parentElement.querySelector(".reading");
+function read(svg, { x, low, high }, orders, valueText) {
+  const output = svg.parentElement.querySelector(".reading");
   svg.place = { x, every: places(low, high) };
   if (reading[svg.id] === undefined) {
-    said.textContent = touch.matches ? "Touch the curves to read them." : "Point at the curves, or use the arrow keys, to read them.";
+    output.textContent = touch.matches ? "Touch the curves to read them." : "Point at the curves, or use the arrow keys, to read them.";
     return;
   }
   const at = Math.min(reading[svg.id], high);
   svg.append(draw("line", { class: "cursor", x1: x(at), x2: x(at), y1: TOP, y2: BOTTOM }));
-  said.textContent = `At ${round(at)}: ${orders.map((order) => `${names[order]} ${told(order, at)}`).join(", ")}.`;
+  output.textContent = `At ${round(at)}: ${orders.map((order) => `${names[order]} ${valueText(order, at)}`).join(", ")}.`;
 }
 
 function readable(svg) {
@@ -80,7 +80,7 @@ function readable(svg) {
   };
   svg.addEventListener("pointermove", under);
   svg.addEventListener("pointerdown", under);
-  // A finger leaves the screen after every touch, so the values that it read stay.
+  // A finger leaves the screen after every touch, so its values stay.
   panel.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") go(undefined); });
   panel.addEventListener("blur", () => { if (!touch.matches) go(undefined); });
   panel.addEventListener("keydown", (event) => {

@@ -1,8 +1,8 @@
 // The player: which frame is shown, how it advances, and its controls: buttons, scrubber, keys, address.
 
 const speeds = [0.25, 0.5, 1, 2, 4, 8, 16, 64];
-const phaseTime = 1300; // of a draw or a refill at speed 1, in milliseconds
-const travelShare = 0.6; // the part of it in which samples move; the rest is for looking
+const phaseTime = 1300; // milliseconds of a draw or a refill at speed 1
+const travelShare = 0.6; // the share of it in which samples move; the rest is for looking
 const stillMotion = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 const listed = (values) => {
@@ -13,7 +13,7 @@ const listed = (values) => {
 const player = {
   frame: 0,
   playing: false,
-  stepping: false, // between the draw and the refill of one step that was asked for
+  stepping: false, // whether it is between the draw and the refill of a requested step
   timer: 0,
   speed: 1,
 
@@ -57,7 +57,7 @@ const player = {
     if (scene.last < 0) {
       return trace.pool_size === trace.num_samples
         ? ["The pool holds every sample once, and the queue is at the start of the sequence again."]
-        : [`The pool holds the first ${trace.pool_size} of the sequence, and the queue goes on from there.`];
+        : [`The pool holds the first ${trace.pool_size} of the sequence, and the queue continues from there.`];
     }
     const one = trace.batch_size === 1, plural = one ? "" : "s";
     const drawn = make("b", { class: "draw" }, `${scene.drawn ? "sample" : "Sample"}${plural} ${listed(scene.batch)}`);
@@ -105,7 +105,7 @@ const player = {
     document.documentElement.dataset.playing = playing;
     byId("play").setAttribute("aria-label", playing ? "Pause" : "Play");
     byId("play-word").textContent = playing ? "Pause" : "Play";
-    // A screen reader cannot follow a fast run; it reads where a pause stops.
+    // A screen reader cannot follow a fast run, so it reads only after a pause.
     byId("sentence").setAttribute("aria-live", playing && this.speed > 1 ? "off" : "polite");
   },
 
@@ -151,13 +151,13 @@ const player = {
 
   faster(by) { this.setSpeed(speeds[Math.max(0, Math.min(speeds.length - 1, speeds.indexOf(this.speed) + by))]); },
 
-  // The address names the frame and the sizes, so that a link shows what the reader sees: #step=7, #step=7.5 between
-  // its draw and its refill, #step=7&n=20&b=4&pool=20&seed=3 with sizes that were changed in the page.
+  // The address names the frame and the sizes, so that a link shows the same: #step=7, #step=7.5 between the draw and
+  // the refill of a step, #step=7&n=20&b=4&pool=20&seed=3 with sizes that were changed in the page.
   address() {
     try {
       window.history.replaceState(null, "", `#step=${this.frame / 2}${sizes.address()}`);
     } catch {
-      // an embedded page without an address of its own has none to change
+      // an embedded page may have no address to change
     }
   },
 
@@ -168,8 +168,8 @@ const player = {
     return known || resized;
   },
 
-  // A page plays as soon as it is visible, from the end of the first epoch, where the charts have something to show;
-  // unless the reader prefers no motion, or does something first.
+  // Play as soon as the page is visible, from the end of the first epoch, when the charts have something to show. Do not
+  // if the reader prefers no motion, or does something first.
   open() {
     this.show(2 * Math.min(trace.steps, Math.ceil(trace.num_samples / trace.batch_size)));
     if (stillMotion.matches) return;
@@ -186,7 +186,7 @@ const player = {
 const keys = {
   " ": () => player.toggle(),
   ArrowLeft: () => player.back(),
-  ArrowRight: (event) => player.forward(event.repeat), // held down: no time to look
+  ArrowRight: (event) => player.forward(event.repeat), // the key is held down: no time to look
   ",": () => player.phase(-1),
   ".": () => player.phase(1),
   Home: () => player.seek(0),
@@ -233,7 +233,7 @@ byId("scrub").addEventListener("input", () => player.seek(2 * Number(byId("scrub
 byId("speed").addEventListener("change", () => player.setSpeed(Number(byId("speed").value)));
 window.addEventListener("hashchange", () => player.fromAddress());
 function fit() {
-  if (stage.root.clientWidth === width) return; // taller or lower, which nothing depends on
+  if (stage.root.clientWidth === width) return; // only the height changed, and nothing depends on it
   width = stage.root.clientWidth;
   stage.fit();
   charts.fit();

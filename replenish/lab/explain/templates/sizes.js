@@ -52,7 +52,7 @@ const sizes = {
   form: byId("sizes"),
   names: ["num_samples", "batch_size", "pool_size", "seed"],
   short: { num_samples: "n", batch_size: "b", pool_size: "pool", seed: "seed" }, // their names in the address
-  chosen: null, // what was chosen in the page, if it is not the library's trace
+  chosen: null, // the sizes chosen in the page, if they are not the library's
 
   build() {
     for (const name of this.names) {
@@ -60,7 +60,7 @@ const sizes = {
       input.max = Math.max(input.max, trace[name]);
       input.value = trace[name];
     }
-    this.given = byId("told-sizes").textContent;
+    this.given = byId("shown-sizes").textContent;
     this.form.addEventListener("change", () => this.change());
     this.form.addEventListener("submit", (event) => event.preventDefault());
   },
@@ -70,7 +70,7 @@ const sizes = {
     return this.chosen === null ? "" : this.names.map((name) => `&${this.short[name]}=${this.chosen[name]}`).join("");
   },
 
-  // Take the sizes from an address, or the library's where it names none; returns whether it named any.
+  // Take the sizes from an address, or from the library's trace if it names none. Return whether it named any.
   fromAddress(wanted) {
     const given = JSON.parse(byId("trace").textContent), named = this.names.some((name) => wanted.has(this.short[name]));
     if (!named && (this.chosen === null || !wanted.has("step"))) return false;
@@ -82,7 +82,7 @@ const sizes = {
     return named;
   },
 
-  // Take the sizes if they fit together; if not, the browser's own validation says which do not.
+  // Take the sizes if they fit together; otherwise the browser's own validation shows which do not.
   change() {
     const inputs = this.form.elements, wanted = Object.fromEntries(this.names.map((name) => [name, inputs[name].valueAsNumber]));
     const most = Math.min(wanted.num_samples, wanted.pool_size);
@@ -93,7 +93,7 @@ const sizes = {
     show(same ? given : simulate({ ...wanted, steps: Math.min(400, Math.max(40, Math.ceil((8 * wanted.num_samples) / wanted.batch_size))) }));
     player.address();
     const command = `replenish explain --n ${wanted.num_samples} --batch-size ${wanted.batch_size} --pool-size ${wanted.pool_size} --seed ${wanted.seed} --open`;
-    byId("told-sizes").textContent = same ? this.given : `${trace.num_samples} samples, a pool of ${trace.pool_size} slots · batches of ${trace.batch_size} · ${trace.steps} steps · seed ${trace.seed}`;
+    byId("shown-sizes").textContent = same ? this.given : `${trace.num_samples} samples, a pool of ${trace.pool_size} slots · batches of ${trace.batch_size} · ${trace.steps} steps · seed ${trace.seed}`;
     byId("drawn-by").textContent = same ? "Drawn by the library." : `Drawn in this page. The library's own draws: ${command}`;
   },
 };

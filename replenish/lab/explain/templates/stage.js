@@ -18,7 +18,7 @@ const makeIn = (namespace) => (tag, attributes = {}, ...children) => {
 // The namespaces are read from the page rather than spelt as addresses.
 const make = makeIn(document.body.namespaceURI), draw = makeIn(byId("wires").namespaceURI);
 
-// Neighbours in the data have similar colours, which shows that a refill is in order.
+// Neighbours in the data have similar colours, which shows that the refill is in order.
 const hue = (sample) => ((sample * 360) / trace.num_samples + 25) % 360;
 
 function tile(sample, classes = "", tag = "span") {
@@ -70,7 +70,7 @@ const stage = {
     this.queue.replaceChildren(
       ...gone.map((sample) => {
         const element = tile(sample, sample === null ? "unused" : "gone", "li");
-        element.setAttribute("aria-hidden", "true"); // a trace of what has left; the sentence tells it
+        element.setAttribute("aria-hidden", "true"); // only a trace of samples that have left; the sentence names them
         return element;
       }),
       ...scene.queue.map((sample, place) => {
@@ -109,8 +109,8 @@ const stage = {
     [...this.queue.children].slice(wanted).forEach((element) => element.remove());
   },
 
-  // The largest tiles with which the pool is not too tall; smaller ones where they put pool and queue, or at least the
-  // queue, in one line and can still be read well.
+  // The largest tiles with which the pool is not too tall. Smaller tiles if they fit pool and queue, or at least the
+  // queue, on one line and are still easy to read.
   fit() {
     const width = this.pool.clientWidth - 8, gap = trace.pool_size > 120 ? 3 : 6;
     const perLine = (size) => Math.max(1, Math.floor((width + gap) / (size + gap)));
@@ -136,11 +136,11 @@ const stage = {
 
   slotTile(slot) { return this.pool.children[slot].querySelector(".tile"); },
 
-  // Lines from the slots to the batch and, after the refill, from the queue to the slots: the whole step in one picture.
+  // Lines from the slots to the batch and, after the refill, from the queue to the slots, so that one picture has the whole step.
   connect(scene) {
     const parts = [];
     this.wires.classList.toggle("crossing", trace.pool_size > this.columns);
-    if (trace.batch_size <= 16) { // more would hide what they are to show
+    if (trace.batch_size <= 16) { // more lines would hide the samples
       const wire = (from, to, name) => {
         const end = to.y - 3, middle = (from.y + end) / 2;
         parts.push(draw("path", { class: name, d: `M${from.x} ${from.y}C${from.x} ${middle} ${to.x} ${middle} ${to.x} ${end - 6}` }));
@@ -169,7 +169,7 @@ const stage = {
     const scene = this.render(frame);
     const samples = drawing ? scene.batch : scene.gone;
     const arrivals = slots.map((slot, place) => (drawing ? this.batch.children[place] : this.slotTile(slot)));
-    const places = arrivals.map((arrival) => this.place(arrival)); // all read before the first change: one layout
+    const places = arrivals.map((arrival) => this.place(arrival)); // read all before the first change, for a single layout
     arrivals.forEach((arrival, each) => {
       this.fly(samples[each], sources[each], places[each], arrival, drawing ? "draw" : "refill", duration);
     });
@@ -201,7 +201,7 @@ const stage = {
     this.moving.push(animation);
   },
 
-  // The queue moves up by a batch after the samples that left it.
+  // Move the queue up by a batch, after the samples that left it.
   shift(head, duration) {
     const by = head.x - this.place(this.queue.children[0]).x;
     for (const element of this.queue.children) {

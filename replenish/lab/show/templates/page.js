@@ -5,7 +5,7 @@ for (const figure of document.querySelectorAll("figure")) {
   figure.querySelectorAll(".panel").forEach((panel, index) => readable(panel, data.charts[index]));
 }
 
-// A link to a folded section, or into one, opens it.
+// A link to a folded section, or to a place in it, opens the section.
 function unfold() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
   if (!target) return;
@@ -45,7 +45,7 @@ function readable(panel, chart) {
     const scale = svg.clientWidth / svg.viewBox.baseVal.width, room = panel.clientWidth - tip.offsetWidth;
     const beside = at * scale + 14;
     tip.style.left = `${Math.max(0, beside <= room ? beside : Math.min(room, at * scale - tip.offsetWidth - 14))}px`;
-    // Below the picture, so that it hides no line.
+    // Place it below the picture, so that it covers no line.
     tip.style.top = `${svg.getBoundingClientRect().bottom - panel.getBoundingClientRect().top}px`;
   }
 
