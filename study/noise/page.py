@@ -1,4 +1,4 @@
-"""Write the results of the records in results/noise: docs/noise_on_a_network.md, its picture, and every value."""
+"""Write the results from results/noise into docs/noise_on_a_network.md, its picture, and a page of all values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def text(results: Results) -> str:
 
 
 def tables(results: Results) -> str:
-    """Return every value of the experiment, as the Markdown page beside the records."""
+    """Return the Markdown page that is kept with the records: every value of the experiment."""
     parts = [
         "# The law of noise on a network: every value",
         "Variances divided by the variance under independent draws: measured (law): measured minus law, with its "

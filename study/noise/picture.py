@@ -1,4 +1,4 @@
-"""The results as one SVG file: measured points on the laws' curves, for each learning rate."""
+"""The results as one SVG file: for each learning rate, measured points on the curves of the laws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KAPPAS = np.geomspace(0.05, 16, 80)
 
 
 def chart_of(results: Results, rate: float) -> Chart:
-    """Return the chart of a learning rate: points with the seeds' 95 % intervals, and the laws as thin lines."""
+    """Return the chart of a learning rate: measured points with 95 % intervals, and the laws as thin lines."""
     series = []
     for name, arm in ARMS.items():
         if name == WHITE:

@@ -55,7 +55,7 @@ def p_values_table(judgement: Judgement) -> Table:
 
 
 def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
-    """Return every comparison on the training images that were not used, and its difference of test log-loss."""
+    """Return every comparison on the training images that were not used, and its difference in test log-loss."""
     log_losses = {judged.comparison.name: log_loss_difference(evidence, judged.comparison) for judged in second.every}
 
     def log_loss(judged: Judged) -> str:
