@@ -2,8 +2,8 @@
 
     python examples/compare_own_network.py [--seeds 5] [--epochs 20]
 
-Everything that concerns Replenish is the call of `compare`: it takes any function that makes a network and any
-dataset in memory. The runs stay in `runs/`.
+Only the call of `compare` is about Replenish: it takes any function that makes a network, and any dataset in memory.
+The runs stay in `runs/`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The sampler at work: a small network on scikit-learn's digits, with three orders, and an exact resume.
+"""A small network on scikit-learn's digits with three orders, and an exact resume.
 
     python examples/digits.py [--seeds 3] [--epochs 20]
 
-Everything that concerns Replenish is in `train`: the rest is any PyTorch training.
+Only `Training` uses Replenish. The rest is an ordinary PyTorch training.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def network() -> nn.Module:
 
 
 class Training:
-    """A network, its optimizer and its sampler: what a checkpoint holds."""
+    """A network with its optimizer, schedule and sampler, which a checkpoint holds."""
 
     def __init__(self, order: Order, dataset: TensorDataset, epochs: int, seed: int) -> None:
         torch.manual_seed(seed)  # the same initial weights for every order: runs of one seed are paired
@@ -72,7 +72,7 @@ class Training:
         self.step = 0
 
     def train(self, steps: int) -> None:
-        """Train for `steps` steps, over as many passes as they take."""
+        """Train for `steps` steps, over as many passes as needed."""
         while steps:
             for images, labels in islice(self.loader, steps):
                 loss = F.cross_entropy(self.model(images), labels)
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=positive, default=20, help="effective epochs of a run (default 20)")
     options = parser.parse_args()
 
-    torch.set_num_threads(1)  # so small a network is slower on two
+    torch.set_num_threads(1)  # a network this small is slower on two threads
     console = Console()
     train, test = data()
     console.print(f"{len(train)} training and {len(test)} test images of 8x8 digits; B = {BATCH_SIZE}.")
@@ -178,7 +178,7 @@ def main() -> None:
         table.add_row(name, interval(values), "" if name == "reshuffling" else interval(paired))
     console.print(table)
     console.print(
-        "So small a task and so few seeds decide nothing: this shows the sampler at work, not that it helps.\n"
+        "So few seeds on so small a task decide nothing: this shows how the sampler works, not that it helps.\n"
     )
     resume_exactly(console, train, options.epochs)
 

@@ -31,7 +31,7 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outputs(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Run a cell and return its output, and the value of its last line if that is an expression."""
+    """Run a cell and return its output, with the value of its last line if that is an expression."""
     body = ast.parse(source).body
     shown = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None

@@ -2,9 +2,9 @@
 
     python examples/stream_generator.py
 
-A generator function that always gives the same items can be resumed from plain numbers: to begin at item `start`, run
-it and drop the items before. For a generator that cannot run again (a socket, a simulation), the state holds the items
-of the pool, and the stream continues with the next item.
+A generator function that always yields the same items can be resumed from plain numbers: to begin at item `start`, run
+it and drop the items before. If a generator cannot run again (a socket, a simulation), the state holds the items of the
+pool, and the stream continues with the next item.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from replenish.stream import PooledStream
 
 
 def collatz() -> Iterator[int]:
-    """Yield for 1, 2, 3, ... how many steps the Collatz sequence takes to reach 1: without end, always the same."""
+    """Yield, for 1, 2, 3, ..., the number of steps that the Collatz sequence takes to reach 1; it never ends."""
     number = 0
     while True:
         number += 1
@@ -41,7 +41,7 @@ def begun_again() -> None:
 
 
 def live() -> None:
-    feed = collatz()  # in place of a source that can be read once
+    feed = collatz()  # stands for a source that can be read only once
     stream = PooledStream(feed, batch_size=4, pool_size=100, seed=1, store_items=True, source_continues=True)
     for _ in range(50):
         next(stream)

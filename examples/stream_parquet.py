@@ -3,8 +3,8 @@
     pip install datasets
     python examples/stream_parquet.py
 
-The files are made in a temporary folder: 5 of them, with 300 rows each, sorted by label. A file is a shard; the number
-of its rows is in its footer, so the stream begins at any row without reading the files before it.
+The example writes 5 files with 300 rows each, sorted by label, to a temporary folder. A file is a shard. Its footer has
+the number of its rows, so the stream can begin at any row without reading the files before it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def shards(files: list[str]) -> Shards[str, dict[str, Any]]:
 def rows(file: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of one file.
 
-    Use `iter`: a loop over the dataset would divide the file again among the workers of a DataLoader.
+    It uses `iter`, since a loop over the dataset would divide the file again among the workers of a DataLoader.
     """
     dataset = datasets.load_dataset(
         "parquet", data_files=[file], split="train", streaming=True, cache_dir=str(Path(file).parent / "cache")

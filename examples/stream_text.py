@@ -1,11 +1,11 @@
-"""A text file of any size, line by line, shuffled through a pool of 10,000 lines and resumed in the middle.
+"""A text file of any size, shuffled line by line through a pool of 10,000 lines, and resumed in the middle.
 
     python examples/stream_text.py                       10 million lines in a temporary folder (some 80 MB)
     python examples/stream_text.py --lines 100000
     python examples/stream_text.py --file my.txt
 
-One pass over the file notes where every 1024th line begins. After that the stream can begin at any line, so its
-state is a few numbers, and memory holds only the pool.
+One pass over the file records where every 1024th line begins. After that the stream can begin at any line. So its state
+is a few numbers, and only the pool is in memory.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     pip install webdataset
     python examples/stream_webdataset.py
 
-The shards are made in a temporary folder: 6 of them, with 200 samples each, sorted by class. `webdataset` opens and
-decodes a shard; the pool chooses the samples of a batch. With the number of samples in each shard (WebDataset
-folders often have them in a JSON file), the stream begins at any sample without opening the shards before it.
+The example writes 6 shards with 200 samples each, sorted by class, to a temporary folder. `webdataset` opens and
+decodes a shard, and the pool chooses the samples of a batch. The number of samples in each shard is known (WebDataset
+folders often have it in a JSON file), so the stream can begin at any sample without opening the shards before it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def shards(folder: Path) -> Shards[str, dict[str, Any]]:
 
 
 def samples(shard: str) -> Iterator[dict[str, Any]]:
-    """Yield the decoded samples of one shard, in its own order.
+    """Yield the decoded samples of one shard, in the order of the shard.
 
     `WebDataset(shard)` would divide the shards again among the workers of a DataLoader.
     """

@@ -33,7 +33,7 @@ def main() -> None:
     features = torch.randn(1000, 8)
     dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
 
-    # This `prepare` leaves it to the sampler to divide the batches among the processes.
+    # With this `prepare`, the sampler divides the batches among the processes.
     sampler = SRSBatchSampler(dataset, 40, seed=3)
     loader, progress = prepare(accelerator, DataLoader(dataset, batch_sampler=sampler, num_workers=options.workers))
     model = nn.Linear(8, 1)
@@ -56,7 +56,7 @@ def main() -> None:
                 if progress.step == options.until:
                     break
     accelerator.save_state(str(checkpoint))
-    accelerator.wait_for_everyone()  # nobody leaves while rank 0 still writes the checkpoint
+    accelerator.wait_for_everyone()  # until rank 0 has written the checkpoint
     accelerator.end_training()
 
 

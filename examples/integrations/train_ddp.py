@@ -67,7 +67,7 @@ def main() -> None:
                     os.replace(checkpoint.with_suffix(".new"), checkpoint)  # a kill leaves the old or the new one
                 if step == options.until:
                     break
-    dist.barrier()  # nobody leaves while rank 0 still writes the checkpoint
+    dist.barrier()  # until rank 0 has written the checkpoint
     dist.destroy_process_group()
 
 

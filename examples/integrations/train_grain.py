@@ -22,7 +22,7 @@ from replenish.integrations.grain import OrderSampler
 
 
 class Sums:
-    """Rows of eight numbers, and their sums: a data source of grain."""
+    """A data source for grain: rows of eight numbers, and their sums."""
 
     def __init__(self) -> None:
         self.features = np.random.default_rng(0).normal(size=(1000, 8)).astype("float32")
@@ -34,7 +34,7 @@ class Sums:
         row = self.features[index]
         return {"index": np.asarray(index), "features": row, "target": row.sum()}
 
-    def __repr__(self) -> str:  # grain compares it when it restores
+    def __repr__(self) -> str:  # grain compares it when it restores a state
         return "Sums()"
 
 
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--until", type=int, default=60, help="the step to stop at")
     parser.add_argument("--workers", type=int, default=0)
     options = parser.parse_args()
-    flags.FLAGS.mark_as_parsed()  # grain's workers read flags of absl, of which this script takes none
+    flags.FLAGS.mark_as_parsed()  # grain's workers read absl's flags, which this script does not use
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = options.folder / "checkpoint.pickle"
 

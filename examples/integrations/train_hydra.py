@@ -1,4 +1,4 @@
-"""SRS with Hydra: the sampler, its seed and its pool are configuration, and an override changes the order.
+"""SRS with Hydra: the sampler, its seed and its pool are in the configuration, and an override changes them.
 
     python train_hydra.py folder=run until=30
     python train_hydra.py folder=run until=60                        # resumes at step 30
@@ -39,14 +39,14 @@ def main(config: Any) -> None:
     features = torch.randn(1000, 8)
     dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
 
-    sampler = hydra.utils.instantiate(config.sampler, data_source=range(1000))  # a dataset would be walked through
+    sampler = hydra.utils.instantiate(config.sampler, data_source=range(1000))  # Hydra would iterate over a dataset
     loader = DataLoader(dataset, batch_sampler=sampler)
     model = nn.Linear(8, 1)
     step = 0
     if checkpoint.exists():
         saved = torch.load(checkpoint)
         model.load_state_dict(saved["model"])
-        sampler.load_state_dict(saved["sampler"])  # raises if the configuration is another
+        sampler.load_state_dict(saved["sampler"])  # raises if the configuration differs
         step = saved["sampler"]["step"]
 
     with open(folder / "rank0.jsonl", "a") as log:

@@ -1,4 +1,4 @@
-"""SRS with Keras 3 (here on its torch backend): the saved model has the position in the stream.
+"""SRS with Keras 3 (here on its torch backend): the saved model contains the position in the stream.
 
     python train_keras.py run --until 30
     python train_keras.py run --until 60    # resumes at step 30
@@ -53,8 +53,8 @@ def main() -> None:
 
     start = int(model.optimizer.iterations)  # the steps trained, which Keras saves with the model
     dataset = SRSDataset((features, targets), 40, seed=3)
-    # The stream has no end. Here one epoch is all the steps that are left; for effective epochs, pass
-    # steps_per_epoch=dataset.steps_per_epoch.
+    # The stream has no end, so fit needs the number of steps. Here one epoch has all remaining steps; for effective
+    # epochs, pass steps_per_epoch=dataset.steps_per_epoch.
     callbacks = [dataset.callback, Log(dataset, options.folder / "rank0.jsonl")]
     model.fit(dataset, steps_per_epoch=options.until - start, shuffle=False, callbacks=callbacks, verbose=0)
     model.save(checkpoint)

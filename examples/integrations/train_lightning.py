@@ -22,7 +22,7 @@ from replenish.torch import SRSBatchSampler
 
 
 class Model(L.LightningModule):
-    """A linear map that writes down what it sees."""
+    """A linear map that writes the samples of each step to a file."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

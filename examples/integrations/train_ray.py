@@ -25,13 +25,13 @@ from replenish.torch import SRSBatchSampler
 
 
 def train(config: dict[str, object]) -> None:
-    """Train in one worker; Ray has initialised torch.distributed, from which the sampler knows its share."""
+    """Train in one worker. Ray has initialised torch.distributed, which tells the sampler its rank."""
     folder, until = Path(str(config["folder"])), int(str(config["until"]))
     torch.manual_seed(0)
     features = torch.randn(1000, 8)
     dataset = TensorDataset(torch.arange(1000), features, features.sum(1, keepdim=True))
     sampler = SRSBatchSampler(dataset, 40, seed=3)
-    # Not prepare_data_loader(loader): it would put a DistributedSampler in the sampler's place.
+    # Do not call prepare_data_loader(loader): it would replace the sampler with a DistributedSampler.
     loader = DataLoader(dataset, batch_sampler=sampler)
     model = prepare_model(nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
@@ -60,7 +60,7 @@ def train(config: dict[str, object]) -> None:
         torch.save(saved, checkpoint.with_suffix(".new"))
         os.replace(checkpoint.with_suffix(".new"), checkpoint)
     if dist.is_initialized():
-        dist.barrier()  # nobody leaves while the first one still writes
+        dist.barrier()  # until rank 0 has written the checkpoint
 
 
 def main() -> None:

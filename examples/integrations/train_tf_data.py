@@ -1,4 +1,4 @@
-"""SRS with tf.data: an order's batches of indices are a dataset from a generator.
+"""SRS with tf.data: a dataset made from a generator, which yields an order's batches of indices.
 
     python train_tf_data.py run --until 30
     python train_tf_data.py run --until 60    # resumes at step 30
@@ -35,7 +35,7 @@ def main() -> None:
         trained = int(saved["trained"])
         weights.assign(saved["weights"])
 
-    # From the beginning, `from_generator(order.batches, ...)` is enough; prefetching draws ahead, without harm.
+    # Without a resume, `from_generator(order.batches, ...)` is enough. Prefetching draws ahead, which does no harm.
     indices = tf.data.Dataset.from_generator(
         lambda: order.batches(start=trained), output_signature=tf.TensorSpec([40], tf.int64)
     )
@@ -49,7 +49,7 @@ def main() -> None:
                 loss = tf.reduce_mean((tf.linalg.matvec(inputs, weights) - target) ** 2)
             weights.assign_sub(0.01 * tape.gradient(loss, weights))
             print(json.dumps([step, rows.numpy().tolist()]), file=log)
-    np.savez(checkpoint, trained=options.until, weights=weights.numpy())  # the step is all there is to save
+    np.savez(checkpoint, trained=options.until, weights=weights.numpy())  # the order's whole state is the step
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""SRS with timm: its own loader, network and optimizer, and one line for the order.
+"""SRS with timm's own loader, network and optimizer: one line changes the order.
 
     python train_timm.py run --until 30
     python train_timm.py run --until 60    # continues at step 30
@@ -23,7 +23,7 @@ from replenish.torch import reorder
 
 
 class Images(torch.utils.data.Dataset):
-    """A thousand noisy images, with their numbers for targets; timm sets the transform."""
+    """A thousand noisy images with their indices as targets; timm sets the transform."""
 
     transform = None
 

@@ -42,7 +42,7 @@ def main() -> None:
         saved = torch.load(checkpoint, weights_only=False)  # the loader's state holds more than plain tensors
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
-        loader.load_state_dict(saved["loader"])  # knows about the workers' prefetching, unlike the sampler
+        loader.load_state_dict(saved["loader"])  # accounts for the workers' prefetching, unlike the sampler's state
         step = saved["step"]
 
     with open(options.folder / "rank0.jsonl", "a") as log:

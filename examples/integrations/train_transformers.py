@@ -39,7 +39,7 @@ class Sums(Dataset[dict[str, torch.Tensor]]):
 
 
 class Model(nn.Module):
-    """A linear map that writes down what it sees."""
+    """A linear map that writes the samples of each step to a file."""
 
     def __init__(self, trainer_step: Any, folder: Path, rank: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def main() -> None:
 
     arguments = TrainingArguments(
         output_dir=str(options.folder / "checkpoints"),
-        # The batch of SRS is the batch of an optimizer step: these two times the number of processes.
+        # The batch of an optimizer step is the product of these two and the number of processes.
         per_device_train_batch_size=40 // world // options.accumulate,
         gradient_accumulation_steps=options.accumulate,
         max_steps=options.until,
@@ -81,10 +81,10 @@ def main() -> None:
     trainer = SRSTrainer(model=model, args=arguments, train_dataset=Sums())
     trainer.train(resume_from_checkpoint=any(options.folder.glob("checkpoints/checkpoint-*")))
     if torch.distributed.is_initialized():
-        torch.distributed.barrier()  # nobody leaves while rank 0 still writes the checkpoint
+        torch.distributed.barrier()  # until rank 0 has written the checkpoint
         torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
-    gc.collect()  # frees the process group: its threads could abort an interpreter that ends (pytorch#179291)
+    gc.collect()  # frees the process group, whose threads can abort a process at its exit (pytorch#179291)
