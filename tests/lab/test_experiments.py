@@ -1,4 +1,4 @@
-"""Every row and curve of the paper by name, and the scales."""
+"""The experiments: every row and curve of the paper by name, and the scales."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_scale_leaves_the_comparison_as_it_is(scale: str) -> None:
         assert [decay / config.epochs for decay in config.decays] == pytest.approx(
             [decay / 200 for decay in full.decays]
         )
-    # What is one run in the paper is one at every scale; what is two, is two, but for the data.
+    # Names share a run at every scale if they share one in the paper. Only the scale digits also merges datasets.
     slugs = {name: config.slug for name, config in configs(scale).items()}
     for name, config in configs("full").items():
         for other, second in configs("full").items():
@@ -97,7 +97,7 @@ def test_an_unknown_name_suggests_the_nearest(name: str, nearest: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "/", "qqqqqq", "tables"])
-def test_a_name_that_is_nothing(name: str) -> None:
+def test_a_name_without_a_suggestion(name: str) -> None:
     with pytest.raises(ValueError, match="there is no experiment named"):
         find(name)
 
@@ -108,8 +108,8 @@ def test_an_unknown_scale() -> None:
 
 
 @pytest.mark.slow
-def test_what_stands_counted_is_what_is_counted() -> None:
-    """Every network of every experiment stands in `network_costs.json`, as `cost` counts it."""
+def test_the_recorded_costs_of_networks_are_right() -> None:
+    """`network_costs.json` has the costs of every network of every experiment, as `cost` counts them."""
     wanted = {
         (config.model, data.channels, data.classes, data.image_size)
         for scale in SCALES

@@ -1,4 +1,4 @@
-"""The commands explain, what and when: pages and answers about an order, a run or a saved state."""
+"""The commands explain, what and when, for orders, runs and saved states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shown(trace: Trace, width: int = 80) -> str:
 
 
 def steps_shown(text: str) -> list[dict[str, list[str]]]:
-    """Read the terminal view back: for each step its rows, in which a name that comes twice has a 2."""
+    """Parse the terminal view into the rows of each step. The second row with the same name gets a 2."""
     steps: list[dict[str, list[str]]] = []
     for block in re.split(r"^step \d+ of \d+\n", text, flags=re.MULTILINE)[1:]:
         rows: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ def steps_shown(text: str) -> list[dict[str, list[str]]]:
 def test_the_terminal_shows_the_trace(num_samples: int, batch_size: int, width: int) -> None:
     trace = compute_trace(num_samples, batch_size, 9, seed=2)
     text = shown(trace, width)
-    assert "\x1b" not in text  # plain where it is no terminal
+    assert "\x1b" not in text  # plain text, since it is not a terminal
     steps = steps_shown(text)
     assert len(steps) == 9
     for number, rows in enumerate(steps):
@@ -92,7 +92,7 @@ def test_html(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.output == f"written to {path}\n"
     assert path.read_text(encoding="utf-8") == pages.explorer_page(compute_trace(12, 3, 40, seed=7))
-    assert os.listdir(tmp_path) == ["explorer.html"]  # nothing half-written beside it
+    assert os.listdir(tmp_path) == ["explorer.html"]  # no temporary file is left
     umask = os.umask(0)
     os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask
@@ -194,7 +194,7 @@ def run(tmp_path: Path) -> tuple[Path, RunConfig]:
 
 
 @pytest.mark.parametrize(("command", "named"), [("what", "step"), ("when", "sample")])
-def test_a_negative_number_is_no_option(command: str, named: str) -> None:
+def test_a_negative_number_is_not_read_as_an_option(command: str, named: str) -> None:
     assert refused(command, -5, *SRS) == f"replenish: {named} should not be negative, but got -5"
 
 
@@ -204,8 +204,8 @@ def test_an_order_by_its_config(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(json.dumps(order.config()))
     assert samples(asked("what", 777, tmp_path / name)) == order.batch(777).tolist()
     seen = asked("when", 7, tmp_path / name)
-    assert (seen["stop"], len(seen["steps"])) == (100, 1)  # nothing is known: an effective epoch
-    both = {"config": order.config(), "sampler": state.save(order, 300)}  # the state knows more
+    assert (seen["stop"], len(seen["steps"])) == (100, 1)  # without a position, one effective epoch
+    both = {"config": order.config(), "sampler": state.save(order, 300)}  # the state also has a position
     (tmp_path / name).write_text(json.dumps(both))
     assert asked("when", 7, tmp_path / name)["stop"] == 300
 
@@ -228,17 +228,17 @@ def test_a_run_with_its_labels(run: tuple[Path, RunConfig]) -> None:
     assert samples(told) == config.build_order(100).batch(25).tolist()
     assert [sample["label"] for sample in told["samples"]] == digits.train_labels[samples(told)].tolist()
     assert asked("what", 25, folder / "config.json") == told
-    assert len(asked("when", 7, folder, "--stop", 44)["steps"]) in (3, 4)  # of four epochs, each of which drops one
+    assert len(asked("when", 7, folder, "--stop", 44)["steps"]) in (3, 4)  # in four epochs that drop the last batch
 
 
-def test_a_run_whose_data_have_changed_is_refused(run: tuple[Path, RunConfig]) -> None:
+def test_a_run_with_changed_data_is_refused(run: tuple[Path, RunConfig]) -> None:
     folder, _ = run
     result = {"status": "diverged", "steps": 5, "data": {"fingerprint": "of others", "train_images": 100}}
     RunFolder(folder).write_result(result)
     assert "digits has changed since the run" in refused("what", 3, folder)
 
 
-def test_a_run_whose_data_are_gone(run: tuple[Path, RunConfig], tmp_path: Path) -> None:
+def test_a_run_whose_data_are_missing(run: tuple[Path, RunConfig], tmp_path: Path) -> None:
     config = RunConfig(dataset=str(tmp_path / "gone.npz"), order="srs", batch_size=8)
     folder = RunFolder(tmp_path / "other")
     folder.claim(config)
@@ -279,7 +279,7 @@ def test_saved_states(tmp_path: Path) -> None:
         assert asked("when", 1, tmp_path / name)["stop"] == 50
 
 
-def test_what_cannot_be_answered_is_said(tmp_path: Path, run: tuple[Path, RunConfig]) -> None:
+def test_bad_input_of_what_and_when(tmp_path: Path, run: tuple[Path, RunConfig]) -> None:
     assert "--order should be given, or a run's folder" in refused("what", 3)
     assert "--batch-size should be given" in refused("what", 3, "--order", "srs", "-N", 10)
     assert "--seed should be left out, since" in refused("what", 3, run[0], "--seed", 1)
@@ -294,15 +294,15 @@ def test_what_cannot_be_answered_is_said(tmp_path: Path, run: tuple[Path, RunCon
     assert "--start should be at most 2" in refused(
         "when", 3, "--order", "srs", "-N", 10, "-B", 2, "--start", 5, "--stop", 2
     )
-    assert "config.json" in refused("what", 3, tmp_path)  # a folder of no run
+    assert "config.json" in refused("what", 3, tmp_path)  # not the folder of a run
     assert "gone.json cannot be used" in refused("what", 3, tmp_path / "gone.json")
-    for name, content, said in [
+    for name, content, message in [
         ("empty.json", "{}", "holds none"),
         ("torn.json", '{"a": ', "is garbled"),
         ("noise.pt", "no checkpoint", "should be JSON or a file that torch.load reads"),
     ]:
         (tmp_path / name).write_text(content)
-        assert said in refused("what", 3, tmp_path / name)
+        assert message in refused("what", 3, tmp_path / name)
     both = [state.save(RandomReshuffling(8, 2, seed=seed), 1) for seed in (0, 1)]
     (tmp_path / "both.json").write_text(json.dumps(both))
     assert "holds 2 different ones" in refused("what", 3, tmp_path / "both.json")

@@ -1,4 +1,4 @@
-"""`replenish list`, `report` and `demo`, as a newcomer gives them."""
+"""`replenish list`, `report` and `demo`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_list_refuses_a_scale_that_is_not_there() -> None:
 
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """What `demo` shows and leaves behind, with four of its forty epochs."""
+    """Yield the folder and the output of `demo`, with four of its forty epochs."""
     runs = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SCALES, "digits", lambda config: digits(config).for_epochs(4))
@@ -51,7 +51,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pa
 
 
 @pytest.mark.slow
-def test_demo_teaches_its_lesson_and_names_the_report(demonstration: tuple[Path, str]) -> None:
+def test_demo_prints_its_verdicts_and_writes_a_report(demonstration: tuple[Path, str]) -> None:
     runs, output = demonstration
     assert "1 seed says: " in " ".join(output.split())
     assert "from the record that comes with this package: SRS and reshuffling" in " ".join(output.split())
@@ -61,7 +61,7 @@ def test_demo_teaches_its_lesson_and_names_the_report(demonstration: tuple[Path,
     assert len(list(runs.rglob("result.json"))) == 2
 
 
-def test_the_demonstrations_record_is_of_one_commit_and_has_both_arms_of_every_seed() -> None:
+def test_the_record_of_the_demonstration_is_complete_and_from_one_commit() -> None:
     srs, reshuffling = recorded_errors()
     assert list(srs) == list(reshuffling) == list(range(len(srs)))
     assert len(srs) >= 40
@@ -73,7 +73,7 @@ def test_the_demonstrations_record_is_of_one_commit_and_has_both_arms_of_every_s
 
 
 @pytest.mark.slow
-def test_report_goes_where_it_is_told(demonstration: tuple[Path, str], tmp_path: Path) -> None:
+def test_report_writes_to_the_file_in_out(demonstration: tuple[Path, str], tmp_path: Path) -> None:
     runs, _ = demonstration
     code, _ = invoke("report", str(runs), "--out", str(tmp_path / "mine.html"))
     assert code == 0
@@ -84,7 +84,7 @@ def test_report_goes_where_it_is_told(demonstration: tuple[Path, str], tmp_path:
     ).read_bytes()
 
 
-def test_report_over_nothing(tmp_path: Path) -> None:
+def test_report_without_runs_is_refused(tmp_path: Path) -> None:
     code, output = invoke("report", str(tmp_path), "--out", "page.txt")
     assert (code, "--out should be a file name that ends in .html, but got 'page.txt'" in output) == (2, True)
     code, output = invoke("report", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Intervals, paired differences and the sentence about them, against scipy, simulation and sums by hand."""
+"""Intervals and paired differences, against scipy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_one_value_has_no_interval() -> None:
     assert mean_with_interval([4.0]).interval is None
 
 
-def test_mean_and_paired_test_are_scipys() -> None:
+def test_mean_and_paired_test_match_scipy() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.normal(60, 1, 7), rng.normal(60.5, 1, 7)
     low, high = stats.t.interval(0.95, 6, loc=first.mean(), scale=stats.sem(first))
