@@ -1,4 +1,4 @@
-"""What stream v1 draws. A change of it is a new stream with a new name, never an edit of the golden values."""
+"""The draws of stream v1. A change needs a new stream with a new name; golden values are never edited."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def digest(order: Order) -> str:
 
 
 def test_the_golden_file_is_the_one_that_was_published() -> None:
-    """A vector that is added changes this hash, and so is seen in the difference; no other change is right."""
+    """Only an added vector may change this hash, which makes the change visible in a review."""
     found = hashlib.sha256(GOLDEN_FILE.read_bytes()).hexdigest()
     assert found == "19f122a90f92d13e2a590b6a9fddfe491748db0a1dbba72fdabb55a78fb98668"
 
@@ -57,7 +57,7 @@ def test_the_golden_file_is_the_one_that_was_published() -> None:
 @pytest.mark.parametrize("name", list(ORDERS))
 def test_streams(name: str) -> None:
     order, golden = ORDERS[name](), GOLDEN["orders"][name]
-    # The first four indices of each.
+    # The first four indices of each batch.
     assert [batch[:4].tolist() for batch in order.batches(0, 3)] == golden["first_batches"]
     assert order.batch(10**6)[:4].tolist() == golden["batch_at_a_million"]
     assert digest(order) == golden["sha256_of_500"]
@@ -68,7 +68,7 @@ def test_every_golden_order_is_tested() -> None:
 
 
 def test_words() -> None:
-    """numpy guarantees the raw stream of its bit generators; if this fails, everything else would too."""
+    """numpy guarantees the raw stream of its bit generators. If this fails, everything else does too."""
     words = KeyedWords(1, Purpose.EPOCH).at(2).words(3)
     assert words.dtype == np.uint64
     assert words.tolist() == GOLDEN["words_of_seed_1_epoch_2"]
@@ -107,8 +107,8 @@ def test_config_names_the_stream() -> None:
     }
 
 
-def test_purposes_of_the_lab_are_others() -> None:
-    """No two purposes share a number: their words would be the same."""
+def test_the_purposes_of_the_lab_have_other_numbers() -> None:
+    """Two purposes with the same number would draw the same words."""
     from replenish.lab.data.smaller_dataset import LabPurpose
 
     assert not {int(purpose) for purpose in Purpose} & {int(purpose) for purpose in LabPurpose}

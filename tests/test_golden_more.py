@@ -1,4 +1,4 @@
-"""What stream v1 draws for the orders that came after the first six: vectors of their own, never edited either."""
+"""The draws of stream v1 for the orders after the first six. These vectors are never edited either."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ ORDERS: dict[str, Callable[[], Order]] = {
 
 
 def digest(order: Order) -> str:
-    """As for the first six, with the size of every batch, since sizes may be random."""
+    """Return a digest like that of the first six, but with the size of every batch, since sizes may be random."""
     sha = hashlib.sha256()
     for batch in order.batches(0, 900):  # more than an epoch of each
         sha.update(len(batch).to_bytes(8, "little") + batch.astype("<i8").tobytes())
@@ -86,7 +86,7 @@ def drawn(order: Order) -> dict[str, Any]:
 
 
 def test_the_golden_file_is_the_one_that_was_published() -> None:
-    """A vector that is added changes this hash, and so is seen in the difference; no other change is right."""
+    """Only an added vector may change this hash, which makes the change visible in a review."""
     found = hashlib.sha256(GOLDEN_FILE.read_bytes()).hexdigest()
     assert found == "d894b14fbacb20ffc2f57ce6f4708c6b599d7b62baafccfc5c63e9c623e74363"
 
@@ -103,7 +103,7 @@ def test_every_golden_order_is_tested_and_every_order_is_golden() -> None:
 
 
 def test_configs() -> None:
-    """A state names its order by its config: what stands there is as fixed as the stream."""
+    """A state identifies its order by the config, so configs are as fixed as the stream."""
     assert {name: make().config() for name, make in ORDERS.items()} == GOLDEN["configs"]
 
 

@@ -1,9 +1,8 @@
-"""`replenish list`, `report` and `demo`."""
+"""`replenish report` and `demo`."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -13,30 +12,12 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.cli.demo import recorded_errors
-from replenish.lab.experiments import EXPERIMENTS, SCALES, digits
+from replenish.lab.experiments import SCALES, digits
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
     done = CliRunner().invoke(app, list(arguments))
     return done.exit_code, done.output
-
-
-@pytest.mark.slow
-def test_list_shows_every_experiment_with_the_papers_error_and_a_cost() -> None:
-    code, output = invoke("list")
-    assert code == 0
-    for name in EXPERIMENTS:
-        assert f" {name} " in output
-    row = next(line for line in output.splitlines() if "table2/wrn-28-10-srs/cifar100" in line)
-    assert "12.34 %" in row
-    assert "36.5M" in row
-    assert re.search(r"\d+(\.\d)? h", row)
-
-
-def test_list_refuses_a_scale_that_is_not_there() -> None:
-    code, output = invoke("list", "--scale", "huge")
-    assert code == 2
-    assert "scale should be one of full, mini, digits, but got 'huge'" in output
 
 
 @pytest.fixture(scope="module")

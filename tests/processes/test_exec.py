@@ -104,7 +104,7 @@ sys.exit(3)
 
 
 @pytest.mark.parametrize("as_module", [False, True])
-def test_a_script_finds_what_python_would_give_it(as_module: bool, tmp_path: Path) -> None:
+def test_a_script_has_the_same_environment_as_under_python(as_module: bool, tmp_path: Path) -> None:
     written(tmp_path, "", "package/__init__.py")
     written(tmp_path, ABOUT_ITSELF, "package/__main__.py")
     what = ["-m", "package"] if as_module else ["package/__main__.py"]
@@ -129,7 +129,7 @@ def test_a_traceback_starts_in_the_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_are_the_scripts(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_script_gets_signals_as_under_python(number: signal.Signals, tmp_path: Path) -> None:
     path = written(tmp_path, f"import os\nos.kill(os.getpid(), {int(number)})\nprint('deaf')\n")
     ours, its = execute(path), python(path)
     assert ours.returncode == its.returncode == -number
@@ -188,7 +188,7 @@ def test_wrong_arguments_are_a_sentence(
 
 
 def test_a_module_that_does_not_exist_is_a_sentence() -> None:
-    """In a process of its own: `exec` becomes the script, which looks for the module."""
+    """It needs a separate process: `exec` becomes the script, and only then the module is looked for."""
     done = execute("-m", "no.such.module")
     assert done.returncode == 2
     assert done.stderr.startswith("replenish: there is no module no.such.module")
@@ -203,8 +203,8 @@ def test_a_sitecustomize_of_the_users_still_runs(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("way", ["multiprocessing", "subprocess"])
-def test_processes_that_train_side_by_side_draw_for_themselves(way: str, tmp_path: Path) -> None:
-    """As Hogwild's do, which seed torch with their rank: the same batches in all would be another training."""
+def test_processes_that_train_independently_draw_independently(way: str, tmp_path: Path) -> None:
+    """Hogwild seeds torch with the rank. The same batches in all processes would change the training."""
     script = written(
         tmp_path,
         """
@@ -219,7 +219,7 @@ def train(rank, path):
 if __name__ == "__main__":
     path, way = sys.argv[1:]
     if way == "multiprocessing":
-        DataLoader(range(40), shuffle=True)  # one that the others inherit if they are forked
+        DataLoader(range(40), shuffle=True)  # forked processes inherit it
         processes = [mp.Process(target=train, args=(rank, path)) for rank in range(4)]
         for process in processes:
             process.start()
@@ -260,7 +260,7 @@ def test_an_iterator_for_every_step_draws_an_epoch_for_every_step(tmp_path: Path
     assert "N = 30, B = 4: replaced by srs, seed 7: 5 passes begun (epochs 0 to 4), 5 left early" in done.stderr
 
 
-def test_a_script_that_resumes_begins_at_a_later_epoch_and_all_loaders_get_the_order(tmp_path: Path) -> None:
+def test_start_epoch_and_all(tmp_path: Path) -> None:
     written(tmp_path, STEPS)
     done = execute("--seed=7", "--start-epoch=3", "--all", "-m", "script", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -271,8 +271,8 @@ def test_a_script_that_resumes_begins_at_a_later_epoch_and_all_loaders_get_the_o
     assert "N = 40, B = 8: replaced by srs, seed " in done.stderr
 
 
-def test_the_users_process_imports_what_the_order_needs(tmp_path: Path) -> None:
-    """And nothing of the audit, the laws or the streams."""
+def test_the_users_process_imports_only_what_the_order_needs(tmp_path: Path) -> None:
+    """It imports nothing of the audit, the theory or the streams."""
     script = written(
         tmp_path,
         """
@@ -305,7 +305,7 @@ os.wait()
 """
 
 
-def test_an_iterator_that_is_kept_and_a_fork_are_counted(tmp_path: Path) -> None:
+def test_a_kept_iterator_and_a_fork_are_counted(tmp_path: Path) -> None:
     done = execute(written(tmp_path, KEPT))
     assert done.returncode == 0, done.stderr
     first, other = done.stderr.splitlines()
@@ -314,7 +314,7 @@ def test_an_iterator_that_is_kept_and_a_fork_are_counted(tmp_path: Path) -> None
     assert "N = 20, B = 4: replaced by srs, seed " in other
 
 
-def test_records_of_several_processes_are_one_line_with_a_warning_if_their_passes_differ(tmp_path: Path) -> None:
+def test_records_of_several_processes_give_one_line_and_a_warning_if_passes_differ(tmp_path: Path) -> None:
     for rank, passes in enumerate((2, 3)):
         record = LoaderRecord("list", 40, 8, num_replicas=2, order="srs", seed=1, passes=passes, epochs=(0, passes - 1))
         RecordWriter(str(tmp_path), [record, LoaderRecord("list", 9, reason="it does not shuffle")]).write()

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -56,11 +54,6 @@ def test_a_file_of_another_kind(tmp_path: Path):
     path.write_text("1,2")
     with pytest.raises(DataError, match="neither a folder of images nor an .npz file"):
         load(path)
-
-
-def test_looking_at_data_imports_no_torch():
-    code = "import sys; from replenish.lab.data import load; load('digits'); assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_list_of_datasets_describes_digits():

@@ -53,7 +53,7 @@ SHAKE: Rules = [
 
 
 def dense(layers: int) -> Rules:
-    """Return the rules for DenseNet. Ours is a flat sequence: convolution, layers, [transition, pooling, layers] twice."""
+    """Return the rules for DenseNet. Ours is flat: convolution, layers, [transition, pooling, layers] twice."""
 
     def unit(match: re.Match[str]) -> str:
         index = (int(match[1]) - 1) * (layers + 2) + int(match[2])
