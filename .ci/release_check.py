@@ -153,11 +153,11 @@ def main() -> None:
         )
         wheel = build(arguments.dist or folder / "dist")
         check_contents(wheel)
-        print(f"built, pages render, all files in it: {wheel.name}", flush=True)
+        print(f"built, with pages that render and all files: {wheel.name}", flush=True)
         check_core(wheel, folder / "core")
-        print(f"numpy {lowest()['numpy']} alone: imports, draws, says what the command needs", flush=True)
+        print(f"only numpy {lowest()['numpy']}: imports, draws, and the command names what to install", flush=True)
         check_lab(wheel, folder / "lab")
-        print("the lab with its lowest versions: commands start, a page is made, a run trained and brought back")
+        print("the lab with its lowest versions: commands, a page, a training, and its network loaded again")
 
 
 if __name__ == "__main__":

@@ -165,25 +165,25 @@ def test_a_mixture_names_the_dataset(tmp_path: Path) -> None:
     by_hand, saved = tmp_path / "mix.json", tmp_path / "state.json"
     by_hand.write_text(json.dumps({"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 8}))
     mixture = Mixture([900, 100], [3, 1], 8)
-    told = asked("what", 7, by_hand)
+    answer = asked("what", 7, by_hand)
     sources, indices = mixture.locate(mixture.batch(7))
-    assert [(each["dataset"], each["index"]) for each in told["samples"]] == list(
+    assert [(each["dataset"], each["index"]) for each in answer["samples"]] == list(
         zip(sources.tolist(), indices.tolist(), strict=True)
     )
     skipping = Skipping(mixture, [(5, 9)])
     saved.write_text(json.dumps(state.save(skipping, 20)))
     assert samples(asked("what", 7, saved)) == mixture.batch(11).tolist()
-    told = asked("when", 918, saved)
-    assert (told["dataset"], told["index"], told["stop"]) == (1, 18, 20)
-    assert told["steps"] == [step for step in range(20) if 918 in skipping.batch(step)]
+    answer = asked("when", 918, saved)
+    assert (answer["dataset"], answer["index"], answer["stop"]) == (1, 18, 20)
+    assert answer["steps"] == [step for step in range(20) if 918 in skipping.batch(step)]
     shown = CliRunner().invoke(app, ["when", "918", str(saved)])
     assert "Sample 918 (dataset 1, sample 18)" in shown.output
     by_hand.write_text(json.dumps({"order": "Mixture", "sizes": [900, 100], "batch_size": 8}))
     assert "weights should be in the config of a Mixture, but is missing" in refused("what", 7, by_hand)
 
 
-def samples(told: dict[str, Any]) -> list[int]:
-    return [sample["sample"] for sample in told["samples"]]
+def samples(answer: dict[str, Any]) -> list[int]:
+    return [sample["sample"] for sample in answer["samples"]]
 
 
 @pytest.fixture
@@ -212,10 +212,10 @@ def test_an_order_by_its_config(tmp_path: Path, name: str) -> None:
 
 def test_an_order_by_its_name() -> None:
     order = SequencedReplacement(1000, 10, seed=3, pool_size=50)
-    told = asked("what", 777, *SRS, "--option", "pool_size=50", "--visits")
-    assert samples(told) == order.batch(777).tolist()
-    assert [sample["visits"] for sample in told["samples"]] == order.visits(777).tolist()
-    assert told["order"] == order.config()
+    answer = asked("what", 777, *SRS, "--option", "pool_size=50", "--visits")
+    assert samples(answer) == order.batch(777).tolist()
+    assert [sample["visits"] for sample in answer["samples"]] == order.visits(777).tolist()
+    assert answer["order"] == order.config()
     seen = asked("when", 5, *SRS, "--option", "pool_size=50", "--start", 300)
     assert seen["steps"] == [300 + k for k, batch in enumerate(order.batches(300, 400)) if 5 in batch]
     assert (seen["start"], seen["stop"]) == (300, 400)
@@ -224,10 +224,10 @@ def test_an_order_by_its_name() -> None:
 def test_a_run_with_its_labels(run: tuple[Path, RunConfig]) -> None:
     folder, config = run
     digits = load("digits", images_per_class=10)
-    told = asked("what", 25, folder)
-    assert samples(told) == config.build_order(100).batch(25).tolist()
-    assert [sample["label"] for sample in told["samples"]] == digits.train_labels[samples(told)].tolist()
-    assert asked("what", 25, folder / "config.json") == told
+    answer = asked("what", 25, folder)
+    assert samples(answer) == config.build_order(100).batch(25).tolist()
+    assert [sample["label"] for sample in answer["samples"]] == digits.train_labels[samples(answer)].tolist()
+    assert asked("what", 25, folder / "config.json") == answer
     assert len(asked("when", 7, folder, "--stop", 44)["steps"]) in (3, 4)  # in four epochs that drop the last batch
 
 
@@ -244,9 +244,9 @@ def test_a_run_whose_data_are_missing(run: tuple[Path, RunConfig], tmp_path: Pat
     folder.claim(config)
     assert "gone.npz" in refused("what", 3, folder.path)
     folder.write_result({"status": "diverged", "steps": 5, "data": {"fingerprint": "x", "train_images": 64}})
-    told = asked("what", 3, folder.path)
-    assert samples(told) == SequencedReplacement(64, 8).batch(3).tolist()
-    assert "label" not in told["samples"][0]
+    answer = asked("what", 3, folder.path)
+    assert samples(answer) == SequencedReplacement(64, 8).batch(3).tolist()
+    assert "label" not in answer["samples"][0]
     assert "Labels are left out" in " ".join(CliRunner().invoke(app, ["what", "3", str(folder.path)]).stdout.split())
 
 
@@ -258,9 +258,9 @@ def test_names_of_files(tmp_path: Path) -> None:
             for number in range(3):
                 image.new("L", (4, 4), number).save(images / split / kind / f"{number}.png")
     words = ("--order", "reshuffling", "-N", 6, "-B", 2, "--dataset", images)
-    told = asked("what", 4, *words)["samples"]
+    answer = asked("what", 4, *words)["samples"]
     names = [f"train/{kind}/{number}.png" for kind in ("cat", "dog") for number in range(3)]
-    assert [sample["file"] for sample in told] == [names[sample["sample"]] for sample in told]
+    assert [sample["file"] for sample in answer] == [names[sample["sample"]] for sample in answer]
     assert asked("when", 5, *words)["file"] == "train/dog/2.png"
     RunFolder(tmp_path / "few").claim(RunConfig(dataset=str(images), images_per_class=2, batch_size=2))
     few = asked("what", 0, tmp_path / "few")["samples"][0]

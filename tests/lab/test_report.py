@@ -184,8 +184,8 @@ def test_strings_from_users_are_escaped(tmp_path: Path) -> None:
     for seed in range(2):
         for order in ("srs", "reshuffling"):
             config = mini_config(dataset=nasty, model=f"<img src=x onerror=alert(1)>{nasty}", order=order, seed=seed)
-            told = {"command": nasty, "commit": nasty, "machine": {"processor": nasty}, "weights_sha256": nasty}
-            write_run(tmp_path, config, 60.0 + seed, result=told, folder=f"a<b>|c/{order}{seed}")
+            result = {"command": nasty, "commit": nasty, "machine": {"processor": nasty}, "weights_sha256": nasty}
+            write_run(tmp_path, config, 60.0 + seed, result=result, folder=f"a<b>|c/{order}{seed}")
     write_run(
         tmp_path, mini_config(model=nasty, seed=9), None, status="diverged", result={"message": nasty}, folder="d|<i>"
     )
@@ -300,7 +300,7 @@ def test_without_runs_there_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("config.json", b"{", "config.json should hold JSON, but is garbled"),
         ("config.json", b"[]", "config.json should hold a JSON object, but holds list"),
@@ -316,10 +316,10 @@ def test_without_runs_there_is_an_error(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_garbled_files_are_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+def test_garbled_files_are_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     folder = write_run(tmp_path, mini_config(), 60.0)
     (folder / name).write_bytes(content)
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         write_report(tmp_path, experiments=experiments())
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "report.html").exists()

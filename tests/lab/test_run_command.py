@@ -106,7 +106,7 @@ def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("tabel3",), "there is no experiment named 'tabel3'; did you mean table3"),
         (("table3", "--scale", "huge"), "scale should be one of full, mini, digits, but got 'huge'"),
@@ -127,11 +127,11 @@ def test_a_diverged_run_is_exit_code_1(typed: Typed, tmp_path: Path, monkeypatch
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
-    typed: Typed, tmp_path: Path, arguments: tuple[str, ...], said: str
+    typed: Typed, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     code, out, err = typed("run", *arguments, "--yes")
     assert code == 2
-    assert said in err
+    assert message in err
     *cost, sentence = err.splitlines()
     assert sentence.startswith("replenish: ")
     assert all(" to do: about " in line for line in cost)

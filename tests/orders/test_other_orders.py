@@ -25,9 +25,9 @@ from replenish.sharding import share_of
 # ---- Reshuffling, shuffle once, flip-flop and replacement ----
 
 
-def epoch_of(order: RandomReshuffling | ShuffleOnce | FlipFlop, number: int) -> list[int]:
+def epoch(order: Order, number: int) -> list[int]:
     steps = order.steps_per_epoch
-    return [index for batch in order.batches(number * steps, (number + 1) * steps) for index in batch.tolist()]
+    return np.concatenate(list(order.batches(number * steps, (number + 1) * steps))).tolist()
 
 
 @pytest.mark.parametrize("cls", [RandomReshuffling, ShuffleOnce, FlipFlop])
@@ -35,7 +35,7 @@ def epoch_of(order: RandomReshuffling | ShuffleOnce | FlipFlop, number: int) -> 
 def test_an_epoch_is_a_permutation(cls: type, num_samples: int, batch_size: int) -> None:
     order = cls(num_samples, batch_size)
     for number in range(4):
-        assert sorted(epoch_of(order, number)) == list(range(num_samples))
+        assert sorted(epoch(order, number)) == list(range(num_samples))
 
 
 @pytest.mark.parametrize("cls", [RandomReshuffling, ShuffleOnce, FlipFlop])
@@ -45,20 +45,20 @@ def test_last_batch_kept_or_dropped(cls: type) -> None:
     assert (kept.last_batch_size, dropped.last_batch_size) == (2, 4)
     assert [len(batch) for batch in kept.batches(0, 6)] == [4, 4, 2, 4, 4, 2]
     assert [len(batch) for batch in dropped.batches(0, 6)] == [4] * 6
-    assert epoch_of(dropped, 1) == epoch_of(kept, 1)[:8]
+    assert epoch(dropped, 1) == epoch(kept, 1)[:8]
 
 
 def test_shuffle_once_repeats_its_permutation() -> None:
     order = ShuffleOnce(50, 8)
-    assert epoch_of(order, 0) == epoch_of(order, 1) == epoch_of(order, 10**9)
-    assert epoch_of(order, 0) != list(range(50))
+    assert epoch(order, 0) == epoch(order, 1) == epoch(order, 10**9)
+    assert epoch(order, 0) != list(range(50))
 
 
 def test_flip_flop_reverses_every_second_epoch() -> None:
     order = FlipFlop(50, 8)
     for pair in (0, 1, 10**6):
-        assert epoch_of(order, 2 * pair + 1) == epoch_of(order, 2 * pair)[::-1]
-    assert epoch_of(order, 2) != epoch_of(order, 0)
+        assert epoch(order, 2 * pair + 1) == epoch(order, 2 * pair)[::-1]
+    assert epoch(order, 2) != epoch(order, 0)
 
 
 @pytest.mark.parametrize("cls", [RandomReshuffling, ShuffleOnce, FlipFlop])
@@ -76,10 +76,8 @@ def test_batched_replacement_draws_distinct_samples() -> None:
 def test_orders_that_share_draws_at_one_seed() -> None:
     """As stated in their docstrings."""
     reshuffling, once, flip_flop = (cls(50, 8, seed=4) for cls in (RandomReshuffling, ShuffleOnce, FlipFlop))
-    assert epoch_of(reshuffling, 0) == epoch_of(once, 0)
-    assert [epoch_of(reshuffling, number) for number in range(4)] == [
-        epoch_of(flip_flop, 2 * number) for number in range(4)
-    ]
+    assert epoch(reshuffling, 0) == epoch(once, 0)
+    assert [epoch(reshuffling, number) for number in range(4)] == [epoch(flip_flop, 2 * number) for number in range(4)]
     replacement, srs = BatchedReplacement(50, 8, seed=4), SequencedReplacement(50, 8, seed=4, sequence="identity")
     assert (replacement.batch(0) == srs.batch(0)).all()
     for step in (1, 30):
@@ -87,11 +85,6 @@ def test_orders_that_share_draws_at_one_seed() -> None:
 
 
 # ---- Repeated augmentation, length-grouped batches and the relatives of flip-flop ----
-
-
-def epoch(order: Order, number: int) -> list[int]:
-    steps = order.steps_per_epoch
-    return np.concatenate(list(order.batches(number * steps, (number + 1) * steps))).tolist()
 
 
 @given(st.integers(3, 60), st.integers(1, 20), st.integers(1, 3), st.integers(0, 5))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replenish import SequencedReplacement
 from replenish.draws import DistinctDraws
 from replenish.orders import pool_search
 from replenish.orders.pool import Pool
@@ -129,10 +128,3 @@ def test_slots_never_drawn_are_detected() -> None:
     for block in range(32):
         expected[draws.block(block).ravel()] = refill(block)
     assert (found == expected).all()
-
-
-def test_large_orders_are_pure() -> None:
-    order = SequencedReplacement(LARGE, 4_096, seed=5)
-    far = 10**9
-    batch = order.batch(far).tolist()
-    assert next(order.batches(far)).tolist() == batch

@@ -27,10 +27,13 @@ RESUMES = SCRIPTS / "resumes.py"
 SET_EPOCH, PRIVATE_GENERATOR = SCRIPTS / "set_epoch.py", SCRIPTS / "private_generator.py"
 
 
+def replenish(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "replenish", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=cwd)
+
+
 def audited(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "replenish", "audit", *map(str, words)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=cwd, env=environment)
+    return replenish("audit", *words, cwd=cwd)
 
 
 @pytest.mark.slow
@@ -145,7 +148,7 @@ def _ranks(started: str, kind: str, folder: Path) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message"),
     [
         ("print('nothing')", 2, "replenish: nothing was audited: it made no DataLoader"),
         (
@@ -156,14 +159,14 @@ def _ranks(started: str, kind: str, folder: Path) -> subprocess.CompletedProcess
         ("raise SystemExit(7)", 7, ""),
     ],
 )
-def test_scripts_without_a_training(text: str, code: int, said: str, tmp_path: Path) -> None:
+def test_scripts_without_a_training(text: str, code: int, message: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(text)
     done = audited("script.py", cwd=tmp_path)
-    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--epochs=-1", AUDITED], "--epochs should be at least 0, but got -1"),
         (
@@ -175,10 +178,10 @@ def test_scripts_without_a_training(text: str, code: int, said: str, tmp_path: P
         (["nowhere.py"], "nowhere.py is not a file; give the path of a Python script, or -m and a module"),
     ],
 )
-def test_wrong_arguments(words: list[object], said: str, tmp_path: Path) -> None:
+def test_wrong_arguments(words: list[object], message: str, tmp_path: Path) -> None:
     done = audited(*words, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == f"replenish: {said}\n"
+    assert done.stderr == f"replenish: {message}\n"
     assert not list(tmp_path.iterdir())
 
 
@@ -264,11 +267,6 @@ def test_a_killed_rank_has_logged_every_earlier_batch(tmp_path: Path) -> None:
 
 
 SCRIPT = Path(__file__).parent / "scripts" / "prints_batches.py"
-
-
-def replenish(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "replenish", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=cwd)
 
 
 def printed(text: str) -> list[list[int]]:

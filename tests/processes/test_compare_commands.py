@@ -253,9 +253,9 @@ def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, ex
     process = start(*words, cwd=tmp_path)
     child = waited_for(tmp_path / "child", process)
     process.send_signal(number)
-    _, said = process.communicate(timeout=9)
+    _, err = process.communicate(timeout=9)
     assert process.returncode == exit_code
-    assert said.endswith("replenish: stopped; runs that had ended are kept, so give the same command again\n")
+    assert err.endswith("replenish: stopped; runs that had ended are kept, so give the same command again\n")
     assert len(list(tmp_path.glob("runs/*/*/seed0/outcome.json"))) == 2
     assert has_ended(child)
 

@@ -23,25 +23,14 @@ SCRIPTS = Path(__file__).parent / "scripts"
 DIGITS, DDP = SCRIPTS / "digits_loop.py", SCRIPTS / "ddp_gloo.py"
 
 
-def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+def python(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *map(str, words)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, cwd=cwd, env=environment)
 
 
 def execute(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "replenish", "exec", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, cwd=cwd, env=environment())
-
-
-def python(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-        cwd=cwd,
-        env=environment(),
-    )
+    return python("-m", "replenish", "exec", *words, cwd=cwd)
 
 
 def written(folder: Path, text: str, name: str = "script.py") -> Path:

@@ -277,12 +277,12 @@ class TestShards:
         assert "".join(source(4)) == "efgh"
         assert opened == ["de", "fgh"]
 
-    @pytest.mark.parametrize(("said", "found"), [(2, "more than 2"), (4, "3")])
-    def test_wrong_lengths(self, said: int, found: str) -> None:
+    @pytest.mark.parametrize(("stated", "found"), [(2, "more than 2"), (4, "3")])
+    def test_wrong_lengths(self, stated: int, found: str) -> None:
         with pytest.raises(
-            ValueError, match=f"lengths should say how many items shard 'abc' has, {found}, but got {said}"
+            ValueError, match=f"lengths should say how many items shard 'abc' has, {found}, but got {stated}"
         ):
-            list(Shards(["abc"], list, lengths=[said])(0))
+            list(Shards(["abc"], list, lengths=[stated])(0))
 
     def test_bad_input(self) -> None:
         bad: Any

@@ -228,10 +228,10 @@ def test_a_finished_run_without_its_reading_is_refused() -> None:
 
 
 def test_records_are_read_from_folders(tmp_path: Path) -> None:
-    told = {"clean_error": 0.0, "held_out_error": 81.0, "initial_sha256": "equal", "earlier_hardware": []}
+    result = {"clean_error": 0.0, "held_out_error": 81.0, "initial_sha256": "equal", "earlier_hardware": []}
     for seed in range(20):
         for arm, error in {SRS: 78.0 + seed % 2, PLAIN: 80.0}.items():
-            write_run(tmp_path, ARMS[arm].config.with_seed(seed), error, result=told)
+            write_run(tmp_path, ARMS[arm].config.with_seed(seed), error, result=result)
     write_run(tmp_path, ARMS["unit/srs"].config, status=None)  # not ended yet
     found = judged(read_runs(tmp_path))
     assert found.primary.verdict == "better"

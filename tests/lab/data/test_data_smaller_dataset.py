@@ -83,8 +83,8 @@ def digits():
     return load("digits")
 
 
-def rows(dataset):
-    return [image.tobytes() for image in dataset.train_images]
+def rows(images):
+    return [image.tobytes() for image in images]
 
 
 def test_without_arguments_nothing_changes(digits):
@@ -97,12 +97,12 @@ def test_images_per_class(digits):
     assert np.bincount(small.train_labels).tolist() == [7] * 10
     assert small.test_images.shape == digits.test_images.shape
     # The images stay in the order of the full dataset.
-    places = [rows(digits).index(row) for row in rows(small)]
+    places = [rows(digits.train_images).index(row) for row in rows(small.train_images)]
     assert places == sorted(places)
 
 
 def test_fewer_images_are_a_subset_of_more(digits):
-    few, more = (set(rows(reduce(digits, images_per_class=count))) for count in (5, 20))
+    few, more = (set(rows(reduce(digits, images_per_class=count).train_images)) for count in (5, 20))
     assert few < more
 
 
@@ -135,18 +135,14 @@ def test_held_out_images_are_the_training_images_not_kept(digits):
     together = np.concatenate([small.train_images, small.held_out_images])
     labels = np.concatenate([small.train_labels, small.held_out_labels])
     assert len(small.train_labels) == 200
-    assert sorted(zip(rows_of(together), labels.tolist(), strict=True)) == sorted(
-        zip(rows_of(all_of_them.train_images), all_of_them.train_labels.tolist(), strict=True)
+    assert sorted(zip(rows(together), labels.tolist(), strict=True)) == sorted(
+        zip(rows(all_of_them.train_images), all_of_them.train_labels.tolist(), strict=True)
     )
     # The training data are the same with and without held-out images.
     assert small.fingerprint == reduce(digits, images_per_class=20, image_size=4).fingerprint
     assert reduce(digits, images_per_class=20).held_out_images is None
     with pytest.raises(ValueError, match="held_out=True needs training images that are not kept"):
         reduce(digits, held_out=True)
-
-
-def rows_of(images):
-    return [image.tobytes() for image in images]
 
 
 @pytest.mark.parametrize(
