@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import lines, only_run, replenish
+from small_runs import lines, only_run
 
 from replenish import cli
 from replenish.lab.experiments import find
@@ -197,11 +197,10 @@ def test_ctrl_c_in_the_first_of_two_runs_does_not_begin_the_second(
     assert not list(tmp_path.glob("runs/*/seed1"))
 
 
-@pytest.mark.slow
-def test_batches_that_cannot_be_shared_are_refused_before_processes_start(tmp_path: Path) -> None:
-    done = replenish("run", ROW, "--scale", "digits", "--devices", "3", "--accelerator", "cpu", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "batch_size=64 and num_replicas=3" in done.stderr
-    assert done.stderr.startswith("replenish: ")
-    assert done.stderr.count("\n") == 1
+def test_batches_that_cannot_be_shared_are_refused_before_processes_start(typed: Typed, tmp_path: Path) -> None:
+    code, _, err = typed("run", ROW, "--scale", "digits", "--devices", "3", "--accelerator", "cpu")
+    assert code == 2
+    assert "batch_size=64 and num_replicas=3" in err
+    assert err.startswith("replenish: ")
+    assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
