@@ -5,7 +5,7 @@
     python benchmarks/orders.py --write         also write it to benchmarks/README.md
 
 Ours and the peer alternate for `--rounds` epochs in one run. Times are processor times of one thread. Ratios compare
-neighbouring epochs, so they hold on a busy machine. Installed peers are imported. The others are written anew here
+neighbouring epochs, so they hold on a busy machine. Installed peers are imported. The others are reimplemented here
 after their documentation and source, and the table marks them.
 """
 

@@ -1,4 +1,4 @@
-"""How often the shuffle battery faults a healthy order: `python benchmarks/shuffle_false_faults.py [streams]`.
+"""How often the shuffle battery finds faults in healthy orders: `python benchmarks/shuffle_false_faults.py [streams]`.
 
 It reads every order of the library that is uniform in its own sense, with `N` samples in batches of `B`, three epochs
 per stream and one seed per stream. It prints, per order, how many streams got a warning or a fault, and which.

@@ -50,7 +50,7 @@ class Shuffle:
     make: Callable[[], Draw]
     num_samples: int = N
     local: bool = False  # not meant to be uniform: a buffer, or windows of shards
-    restated: bool = False  # written anew from its description, since no release contains it
+    restated: bool = False  # reimplemented from its description, since no release contains it
     kind: str | None = None
 
 
@@ -192,7 +192,7 @@ def litdata_streaming() -> Draw:
 
 
 def levanter(kind: str, num_samples: int) -> Draw:
-    """Levanter's two permutations, written anew: a x + b, and five Feistel rounds with an odd multiplier."""
+    """Levanter's two permutations, reimplemented: a x + b, and five Feistel rounds with an odd multiplier."""
 
     def draw(seed: int, epoch: int) -> Any:
         rng = np.random.default_rng([seed, epoch])

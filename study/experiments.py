@@ -47,7 +47,7 @@ def original_unit(order: str) -> RunConfig:
 
 
 def coarse_labels(order: str) -> RunConfig:
-    """Return part C: the same images with CIFAR-100's 20 coarse labels, so 125 images a class."""
+    """Return part C: the same images with CIFAR-100's 20 coarse labels, so 125 images per class."""
     return replace(memorising(order), dataset="cifar100-coarse")
 
 

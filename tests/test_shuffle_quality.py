@@ -139,7 +139,7 @@ def test_few_small_batches_are_not_faulted() -> None:
 
 
 def test_p_values_of_a_uniform_shuffle_are_uniform() -> None:
-    """Or conservative: of 150 streams, no more have a small p than by chance."""
+    """They may be conservative: of 150 streams, no more have a small p than by chance."""
     found = [shuffle_quality(RandomReshuffling(600, 12, seed=seed), 600) for seed in range(150)]
     for name in [finding.name for finding in found[0].findings]:
         small = sum((each[name].p or 0) < 0.05 for each in found)

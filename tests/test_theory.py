@@ -429,7 +429,7 @@ def test_bad_arguments_are_named_in_one_sentence(function):
             assert "\n" not in str(raised.value)
 
 
-def test_batches_that_do_not_fit_say_what_to_do():
+def test_batches_that_do_not_fit_are_refused_with_advice():
     with pytest.raises(ValueError, match=r"at most num_samples = 10, but got 11: take a smaller batch"):
         theory.configurations_ratio(10, 11)
     with pytest.raises(ValueError, match=r"at most pool_size = 4, but got 5: take a smaller batch"):

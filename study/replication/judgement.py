@@ -75,7 +75,7 @@ class Judged:
 
     @property
     def equivalent(self) -> bool:
-        """Whether the difference lies within the margin after Holm, whatever its sign."""
+        """Whether the difference lies within the margin after Holm, with either sign."""
         corrected = self.adjusted_equivalence_p is None or self.adjusted_equivalence_p < SIGNIFICANT
         return self.decided is not None and self.decided.outcome == "equivalent" and corrected
 

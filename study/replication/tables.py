@@ -77,7 +77,7 @@ def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
 
 
 def arms_table(evidence: Evidence) -> Table:
-    """Return what was run of every arm."""
+    """Return the table of each arm's runs."""
     columns = (
         Column("arm", lambda arm: Cell(arm.arm.name, code=True), numeric=False),
         Column("ended", lambda arm: f"{len(arm.runs)} of {arm.arm.seeds}"),

@@ -64,7 +64,7 @@ def augmented_once(config: RunConfig) -> Dataset:
 
 @dataclass(frozen=True)
 class FaultyTraining:
-    """A fault in the training: its config, with a dataset name of its own, and the function that makes the data."""
+    """A fault in the training: its config, with a different dataset name, and the function that makes the data."""
 
     config: RunConfig
     data: Callable[[RunConfig], Dataset]

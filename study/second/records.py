@@ -52,7 +52,7 @@ class PartRecords:
         return f"{ended} of the {stated} runs of part {self.name} have ended. Nothing is judged before the last one."
 
     def final(self, quantity: str) -> Values:
-        """Return a number of the last epoch, by arm."""
+        """Return a quantity after the last epoch, by arm."""
         return {arm: [kept(run, quantity, run.number(quantity)) for run in runs] for arm, runs in self.arms.items()}
 
     def diverged(self, arm: str) -> int:

@@ -124,7 +124,7 @@ def test_it_fits_and_is_readable(open_page: Any, paths: dict[str, Path], name: s
     assert page.locator("b", has_text="my data").count() == 0
 
 
-def test_the_lines_are_where_the_data_are(open_page: Any, paths: dict[str, Path], inspection: Inspection) -> None:
+def test_the_lines_match_the_data(open_page: Any, paths: dict[str, Path], inspection: Inspection) -> None:
     """Compute the values from the picture: from the ticks on the axes and the corners of the lines."""
     page = open_page(paths["inspection"])
     for figure in figures(inspection):

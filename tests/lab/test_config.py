@@ -264,7 +264,7 @@ def test_bad_hardware_is_named(name: str, value: Any) -> None:
         Hardware(**{name: value})
 
 
-def test_an_order_that_needs_labels_gets_those_of_the_data():
+def test_an_order_that_needs_labels_gets_them_from_the_data():
     order = RunConfig(order="stratified", batch_size=4).build_order(8, np.array([0, 1] * 4))
     assert [sorted((batch % 2).tolist()) for batch in order.batches(0, 3)] == [[0, 0, 1, 1]] * 3
     with pytest.raises(ValueError, match="labels should be given for the order 'stratified'"):

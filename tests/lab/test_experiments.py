@@ -19,7 +19,7 @@ TABLE3_ROWS = ("wrn-b128-60-120-160", "wrn-b64-60-120-160", "wrn-b64-120-150-175
 CLASSES = {"cifar10": 10, "cifar100": 100, "digits": 10}
 
 
-def test_table_3_is_the_papers() -> None:
+def test_table_3_equals_the_papers() -> None:
     rows = [EXPERIMENTS[f"table3/{row}"] for row in TABLE3_ROWS]
     assert [(row.order, row.batch_size, row.decays, row.decay_factor) for row in rows] == [
         ("reshuffling", 128, (60, 120, 160), 0.2),

@@ -72,7 +72,7 @@ def test_the_terminal_shows_the_trace(num_samples: int, batch_size: int, width: 
         assert rows["queue"][-1] == "…"
 
 
-def test_the_page_holds_the_trace_and_needs_no_network() -> None:
+def test_the_page_has_the_trace_and_needs_no_network() -> None:
     trace = compute_trace(9, 2, 30, seed=4, sequence="shuffled", pool_size=18)
     text = pages.explorer_page(trace)
     held = re.search(r'<script type="application/json" id="trace">(.*?)</script>', text, flags=re.DOTALL)

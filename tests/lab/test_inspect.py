@@ -98,7 +98,7 @@ def test_shuffles_are_judged_by_the_battery(inspection: Inspection) -> None:
     assert [text.endswith("(fault)") for text in shown] == [False, False, False, True]
 
 
-def test_the_charts_hold_the_measurement(inspection: Inspection) -> None:
+def test_the_charts_show_the_measurement(inspection: Inspection) -> None:
     srs = inspection.found["SRS"]
     lines = {one.name: {series.name: series for series in one.charts[0].series} for one in figures(inspection)}
     assert lines["coverage"]["SRS"].y == (100 * srs.unseen).tolist()

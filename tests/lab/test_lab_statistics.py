@@ -55,7 +55,7 @@ def test_a_diverged_error_is_refused() -> None:
         mean_with_interval([])
 
 
-def test_intervals_stay_within_what_is_possible() -> None:
+def test_intervals_stay_within_possible_values() -> None:
     errors = {0: 1.0, 1: 99.0}
     mean = mean_with_interval(errors.values(), PERCENT).interval
     difference = paired_difference(errors, {0: 90.0, 1: 2.0}).interval(possible=PERCENT)

@@ -81,7 +81,7 @@ def table3_runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_table_3_holds_the_paper_and_the_folders(table3_runs: Path) -> None:
+def test_table_3_has_the_papers_numbers_and_ours(table3_runs: Path) -> None:
     page, markdown = report_of(table3_runs)
     row = page.tables["mini-table3"][SRS]
     assert row[:5] == [
@@ -142,7 +142,7 @@ def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> No
         assert "No runs yet on CIFAR-100" not in text  # datasets without runs are not mentioned
 
 
-def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
+def test_figures_have_the_values_of_the_folders(table3_runs: Path) -> None:
     page, _ = report_of(table3_runs)
     config = experiments()["mini"][SRS]
     for quantity in ("train_loss", "test_error"):

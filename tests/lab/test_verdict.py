@@ -83,7 +83,7 @@ def test_small_units_and_rounding() -> None:
     assert decide(paired_difference(first, second)).interval is None
 
 
-def test_an_interval_does_not_go_beyond_what_is_possible() -> None:
+def test_an_interval_stays_within_possible_values() -> None:
     wild = (90.0, -90.0, 95.0)
     assert verdict(*wild).interval.high > 100
     clipped = verdict(*wild, possible=(0, 100)).interval

@@ -26,7 +26,7 @@ MIXED = [
 
 
 @pytest.mark.parametrize("num_samples", [1, 2, 3, 97, 4096, 4097, 5003, 2**14, 70_001, 2**18 - 1])
-def test_every_epoch_is_a_permutation_of_its_own(num_samples: int) -> None:
+def test_every_epoch_is_a_different_permutation(num_samples: int) -> None:
     order = RandomReshuffling(num_samples, 1000, seed=1, computed=True)
     each = order.steps_per_epoch
     epochs = [np.concatenate(list(order.batches(e * each, (e + 1) * each))) for e in (0, 1, 10**9)]

@@ -116,7 +116,7 @@ def transformers_order(permutation: list[int], lengths: list[int], size: int, wi
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=70), st.integers(1, 9), st.integers(1, 6), st.integers(0, 3))
-def test_sorted_windows_are_those_of_transformers(lengths: list[int], size: int, window: int, number: int) -> None:
+def test_sorted_windows_match_transformers(lengths: list[int], size: int, window: int, number: int) -> None:
     order = LengthGrouped(len(lengths), size, lengths=lengths, window=window, shuffle_batches=False, seed=2)
     permutation = epoch(RandomReshuffling(len(lengths), size, seed=2), number)
     assert epoch(order, number) == transformers_order(permutation, lengths, size, window)
@@ -149,7 +149,7 @@ def test_padding() -> None:
     assert padding_share(one, [1, 2, 3, 4]) == pytest.approx(1 - 10 / 12)
 
 
-def test_the_default_window_is_that_of_transformers() -> None:
+def test_the_default_window_matches_transformers() -> None:
     assert LengthGrouped(1_003, 8, lengths=LENGTHS).window == 1_003 // 32
     assert LengthGrouped(1_003, 1, lengths=LENGTHS).window == 50
     assert LengthGrouped(1_003, 1_000, lengths=LENGTHS).window == 1

@@ -295,7 +295,7 @@ def test_a_record_has_the_batches_that_the_script_trained_with(kind: str, tmp_pa
     assert (found.returncode, found.stderr) == (2, "replenish: SAMPLE should be at most 99, but got 100\n")
 
 
-def test_exec_records_what_the_order_draws_as_its_config(tmp_path: Path) -> None:
+def test_exec_records_the_config_of_the_order(tmp_path: Path) -> None:
     done = replenish("exec", "--order", "srs", "--seed", 3, "--record", "run.rec", SCRIPT, "plain", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     batches = printed(done.stdout)

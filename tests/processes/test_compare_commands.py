@@ -246,7 +246,7 @@ def has_ended(process: int) -> bool:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize(("number", "exit_code"), [(2, 130), (15, 143)], ids=["INT", "TERM"])
-def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, exit_code: int, tmp_path: Path) -> None:
+def test_a_signal_ends_running_commands_and_keeps_finished_runs(number: int, exit_code: int, tmp_path: Path) -> None:
     command = f"{sys.executable} {QUICK} --seed $1; test $1 = 0 || {{ sleep 100 & echo $! > child; wait; }}"
     (tmp_path / "train.sh").write_text(command)
     words = ["--command", "sh train.sh {seed}", "--metric", SCORE, "--seeds=2", "--no-checks"]

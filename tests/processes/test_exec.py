@@ -74,7 +74,7 @@ def test_two_processes_share_one_stream(way: str, tmp_path: Path) -> None:
         done = execute("--order=srs", "--seed=4", DDP, tmp_path, "--first-epoch", 3, "--spawn", 2)
     assert done.returncode == 0, done.stderr
     drawn = as_lists(SequencedReplacement(101, 16, seed=4).batches(21, 35))
-    # 51 samples a process: six batches of 8 and one of 3.
+    # 51 samples per process: six batches of 8 and one of 3.
     assert shares(tmp_path, 2) == [batch if step % 7 < 6 else batch[:6] for step, batch in enumerate(drawn)]
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("replenish: ")]
     assert "N = 101, B = 16 over 2 processes: replaced by srs, seed 4: 2 passes begun (epochs 3 to 4)" in line

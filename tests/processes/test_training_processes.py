@@ -223,7 +223,7 @@ def test_two_processes_see_the_samples_of_one_at_the_same_steps(one_and_two: dic
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["srs", "reshuffling", "resumed"])
-def test_two_processes_compute_what_one_does(one_and_two: dict[int, Path], name: str) -> None:
+def test_two_processes_compute_the_same_as_one(one_and_two: dict[int, Path], name: str) -> None:
     one, two = (result_of(one_and_two[devices] / name) for devices in (1, 2))
     assert (one["hardware"]["processes"], two["hardware"]["processes"]) == (1, 2)
     assert two["status"] == "finished"

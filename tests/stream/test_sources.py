@@ -127,7 +127,7 @@ class TestBadState:
         with pytest.raises(ValueError, match=r"source should be able to begin at a position for seek\(\)"):
             stream({1, 2, 3}).seek(3)
 
-    def test_that_is_no_state(self) -> None:
+    def test_that_is_not_a_state(self) -> None:
         good = stream().state_dict()
         with pytest.raises(TypeError, match="state should be a dict"):
             stream().load_state_dict([1])  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ def test_nothing_is_judged_before_the_last_pair() -> None:
     assert {each.verdict for each in nothing.every} == {"not run yet (0 of 20)", "not run yet (0 of 10)"}
 
 
-def test_a_seed_that_one_arm_lacks_is_no_pair() -> None:
+def test_a_seed_missing_in_one_arm_is_not_a_pair() -> None:
     runs = [run for run in made_study() if run.config != ARMS[SRS].config.with_seed(7)]
     found = judged(runs)
     assert found.primary.verdict == "not run yet (19 of 20)"

@@ -245,7 +245,7 @@ class TestWhichLoaders:
             ({"batch_size": 51, "drop_last": True}, "it drops its only batch"),
         ],
     )
-    def test_left_alone_say_why(self, options: dict[str, Any], reason: str) -> None:
+    def test_left_alone_have_a_reason(self, options: dict[str, Any], reason: str) -> None:
         with using("srs") as patch:
             loader()
             list(loader(**options))
@@ -288,7 +288,7 @@ class TestWhichLoaders:
             list(weighted)
         assert "of its own, WeightedRandomSampler" in patch.summaries()[1]
 
-    def test_none_is_an_error(self) -> None:
+    def test_without_a_loader_it_is_an_error(self) -> None:
         with pytest.raises(RuntimeError, match="it does not shuffle"), using("srs"):
             list(loader(shuffle=False))
         with pytest.raises(RuntimeError, match="no DataLoader was made"), using("srs"):
@@ -399,7 +399,7 @@ class TestProcesses:
                 drawn = as_lists(order.batches(number * len(got), (number + 1) * len(got)))
                 assert got == [*drawn[:-1], drawn[-1][: len(got[-1])]]
 
-    def test_passes_continue_where_no_epoch_is_set(self) -> None:
+    def test_passes_continue_without_set_epoch(self) -> None:
         """torch would repeat the same epoch, in which SRS does not draw a quarter of the samples."""
         sampler = DistributedSampler(DATA, 1, 0)
         with using("srs", seed=3):

@@ -129,7 +129,7 @@ def test_leftovers_of_earlier_releases_and_killed_processes_are_removed(images: 
     assert [entry.suffix for entry in entries(tmp_path)] == ["", ""]
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(images: Path, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_not_an_error(images: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     assert len(load(images).train_labels) == 16
 

@@ -120,7 +120,7 @@ def test_grey_images_of_several_sizes() -> None:
         ((DEEP, Pictures()), "image 0 of own data: the training split has more than 8 bits a channel .'I;16'.; give"),
     ],
 )
-def test_what_cannot_be_used_is_refused(data: Any, message: str) -> None:
+def test_unusable_data_are_refused(data: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         as_dataset(data)
 

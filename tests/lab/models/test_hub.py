@@ -50,7 +50,7 @@ def test_arguments_reach_the_network() -> None:
         load("wrn-10-1", pretrained=True)
 
 
-def test_torch_alone_is_enough() -> None:
+def test_only_torch_is_needed() -> None:
     command = [sys.executable, "-c", WITH_TORCH_ALONE, str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "WideResNet\n", done.stderr

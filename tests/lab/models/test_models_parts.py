@@ -64,7 +64,7 @@ def functional(x: Tensor, weights: dict[str, Tensor], unit: str, units: int, tra
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
 @pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("unit", FIGURE_4)
-def test_units_are_those_of_figure_4(unit: str, width: int, training: bool) -> None:
+def test_units_match_figure_4(unit: str, width: int, training: bool) -> None:
     torch.manual_seed(3)
     model = WideResNet(3, 7, depth=16, width=width, unit=unit).double()
     for name, value in model.state_dict().items():
@@ -114,7 +114,7 @@ def test_logits_do_not_depend_on_the_companions() -> None:
     assert model(images, targets)[1] == 0
 
 
-def test_training_loss_adds_the_companions_where_there_are_any() -> None:
+def test_training_loss_adds_companions_if_there_are_any() -> None:
     torch.manual_seed(0)
     images, targets = torch.randn(3, 1, 8, 8), torch.tensor([0, 4, 9])
     model = DeeplySupervisedNet(1, 10, 8, dropout=0.0)

@@ -34,7 +34,7 @@ def test_the_table_marks_where_the_paper_differs() -> None:
     assert printed == {"1.7M", "10.2M", "26.2M", "34.4M", "25.6M", "8.9M", "11.0M", "36.5M", "106.4M"}
 
 
-def test_the_page_holds_the_table() -> None:
+def test_the_page_has_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
     assert "\n".join(table_lines(all_networks())) in page, "run `python benchmarks/models.py --table`"
 
