@@ -28,7 +28,7 @@ test-integrations: $(VENV)-integrations/ready
 # The frameworks, and what the core and the lab need, in the lowest versions that pyproject.toml declares (except torch).
 test-lowest: $(VENV)-lowest/ready
 	KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n 2 tests/integrations \
-		tests/orders tests/stream tests/torch tests/test_golden.py tests/test_golden_more.py tests/test_cli.py \
+		tests/orders tests/stream tests/torch tests/test_golden.py tests/test_cli.py \
 		tests/lab/test_training.py tests/lab/test_report.py tests/lab/test_run_command.py tests/lab/test_load_network.py
 
 # Builds and installs what would be released, in new environments; TAG=v0.1.0 checks a release's tag too. Without the

@@ -1,7 +1,7 @@
-"""What a release must hold, checked on the built files: `make release-check`.
+"""Check the built files of a release: `make release-check`.
 
-The network is used for nothing but pip's installs. Environments are new and empty, outside the repository, with the
-lowest versions that the package declares (`constraints-lowest.txt`).
+Only pip's installs use the network. Environments are new and empty, outside the repository, with the lowest versions
+that the package declares (`constraints-lowest.txt`).
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ print(train(config, sys.argv[1])["status"], type(load_network(sys.argv[1])).__na
 
 
 def run(*command: str | Path, exit_code: int = 0) -> str:
-    """Run a command outside the repository, so that it finds nothing but what is installed; return what it prints."""
+    """Run a command outside the repository, so that it finds only installed packages; return its output."""
     parts = [str(part) for part in command]
     done = subprocess.run(parts, capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
     if done.returncode != exit_code:
-        said = f"{done.stdout}{done.stderr}"
-        raise SystemExit(f"{' '.join(parts)}\nshould exit with {exit_code}, but did with {done.returncode}:\n{said}")
+        printed = f"{done.stdout}{done.stderr}"
+        raise SystemExit(f"{' '.join(parts)}\nshould exit with {exit_code}, but did with {done.returncode}:\n{printed}")
     return f"{done.stdout}{done.stderr if exit_code else ''}".strip()
 
 
 def source_version() -> str:
-    """Return the version, which has one source."""
+    """Return the version from the package's source."""
     (version,) = re.findall(r'^__version__ = "(.+)"$', (ROOT / "replenish" / "__init__.py").read_text(), re.MULTILINE)
     return version
 
 
 def check_publisher() -> None:
-    """The repository's address is in pyproject.toml: no release names an account that nobody here owns."""
+    """Check that pyproject.toml has the repository's address, without which no release is made."""
     (section,) = re.findall(
         r"^\[project\.urls\]\n(.*?)^$", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE
     )
@@ -62,7 +62,7 @@ def check_publisher() -> None:
 
 
 def check_version(tag: str | None = None) -> None:
-    """The changelog, the citation and, for a release, the tag name the version."""
+    """Check that the changelog, the citation and, for a release, the tag name the version."""
     version = source_version()
     assert f"\n## {version} " in (ROOT / "CHANGELOG.md").read_text(), f"CHANGELOG.md has no section '## {version} ...'"
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(), f"CITATION.cff is not of version {version}"
@@ -70,7 +70,7 @@ def check_version(tag: str | None = None) -> None:
 
 
 def build(folder: Path) -> Path:
-    """Build the source distribution, and from it the wheel; check that their pages render; return the wheel."""
+    """Build the source distribution and the wheel, check that their pages render, and return the wheel."""
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     files = sorted(folder.iterdir())
     version = source_version()
@@ -80,7 +80,7 @@ def build(folder: Path) -> Path:
 
 
 def check_contents(wheel: Path) -> None:
-    """Every file of the package is in the wheel, templates and types too, and nothing else is."""
+    """Check that the wheel has every file of the package, templates and types too, and nothing else."""
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     listed = subprocess.run(["git", "ls-files", "replenish"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert packed == set(listed.stdout.split()), packed ^ set(listed.stdout.split())
@@ -88,7 +88,7 @@ def check_contents(wheel: Path) -> None:
 
 
 def environment(folder: Path, *requirements: str) -> Path:
-    """Make an environment with the lowest versions of what is required; return its Python."""
+    """Make an environment with the lowest versions of these requirements; return its Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     constraints = [part for name in ("constraints.txt", "constraints-lowest.txt") for part in ("-c", ROOT / name)]
@@ -98,13 +98,13 @@ def environment(folder: Path, *requirements: str) -> Path:
 
 
 def installed(python: Path) -> dict[str, str]:
-    """Return the versions of all packages in an environment, by name."""
+    """Return the version of every package in an environment, by name."""
     lines = run(python, *PIP, "list", "--format=freeze").lower().splitlines()
     return dict(line.split("==") for line in lines)
 
 
 def check_core(wheel: Path, folder: Path) -> None:
-    """With numpy alone, the lowest, the core works, leaves all else out, and the command says what it needs."""
+    """Check that the core works with only the lowest numpy, and that the command then says what to install."""
     python = environment(folder, str(wheel))
     found = installed(python)
     assert set(found) - {"pip", "setuptools"} == {"numpy", "replenish"}, found
@@ -114,7 +114,7 @@ def check_core(wheel: Path, folder: Path) -> None:
 
 
 def check_lab(wheel: Path, folder: Path) -> None:
-    """With the lab's lowest versions the commands start, a page is made, and a run is trained and brought back."""
+    """Check that the lab works with its lowest versions: commands, a page, a training, and its network loaded again."""
     python = environment(folder, f"{wheel}[lab]")
     found = installed(python)
     higher = {name: found[name] for name, version in lowest().items() if found.get(name, version) != version}
@@ -127,13 +127,13 @@ def check_lab(wheel: Path, folder: Path) -> None:
 
 
 def lowest() -> dict[str, str]:
-    """Return the lowest version of every package that is declared, by name."""
+    """Return the lowest version of every declared package, by name."""
     text = (ROOT / "constraints-lowest.txt").read_text()
     return dict(re.findall(r"^([\w-]+)==([\w.]+)$", text, re.MULTILINE))
 
 
 def main() -> None:
-    """Check everything; the first thing that is wrong ends it."""
+    """Run all checks; the first failure ends the program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tag", help="the tag of the release, which has to name the version")
     parser.add_argument("--dist", type=Path, help="a folder that does not exist yet, for the built files")
@@ -153,11 +153,11 @@ def main() -> None:
         )
         wheel = build(arguments.dist or folder / "dist")
         check_contents(wheel)
-        print(f"built, pages render, all files in it: {wheel.name}", flush=True)
+        print(f"built, with pages that render and all files: {wheel.name}", flush=True)
         check_core(wheel, folder / "core")
-        print(f"numpy {lowest()['numpy']} alone: imports, draws, says what the command needs", flush=True)
+        print(f"only numpy {lowest()['numpy']}: imports, draws, and the command names what to install", flush=True)
         check_lab(wheel, folder / "lab")
-        print("the lab with its lowest versions: commands start, a page is made, a run trained and brought back")
+        print("the lab with its lowest versions: commands, a page, a training, and its network loaded again")
 
 
 if __name__ == "__main__":

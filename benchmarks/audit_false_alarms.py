@@ -1,8 +1,8 @@
-"""How often an audit calls a healthy loader faulty: ten kinds, a thousand of each with sizes and seeds drawn at random.
+"""How often an audit finds a fault in a healthy loader: ten kinds, a thousand of each, with random sizes and seeds.
 
     python benchmarks/audit_false_alarms.py [--loaders 1000] [--seed 0]
 
-Prints, for each kind, how many of them have a fault and how many a warning, with the questions.
+Prints, for each kind, how many loaders got a fault and how many a warning, and which questions gave them.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def replacement(draw: Draw) -> dict[str, Any]:
 
 
 def balanced(draw: Draw) -> dict[str, Any]:
-    """Weights that give classes of unequal size the same share."""
+    """Weighted draws that give classes of unequal size the same share."""
     data, labels = dataset(draw)
     sampler = WeightedRandomSampler((1 / np.bincount(labels)[labels]).tolist(), len(data))
     return {"loader": DataLoader(data, batch_size=batch_size(draw, len(data)), sampler=sampler), "labels": labels}
 
 
 def split_by_sampler(draw: Draw) -> dict[str, Any]:
-    """Training and validation by two SubsetRandomSamplers."""
+    """A split into training and validation by two SubsetRandomSamplers."""
     data, _ = dataset(draw)
     order = draw.permutation(len(data)).tolist()
     cut = int(draw.integers(10, len(data) - 5))
@@ -76,7 +76,7 @@ def split_by_sampler(draw: Draw) -> dict[str, Any]:
 
 
 def split_by_subset(draw: Draw) -> dict[str, Any]:
-    """Training and validation by two Subsets."""
+    """A split into training and validation by two Subsets."""
     data, labels = dataset(draw)
     order = draw.permutation(len(data)).tolist()
     cut = int(draw.integers(10, len(data) - 5))
@@ -142,7 +142,7 @@ KINDS: dict[str, Callable[[Draw], dict[str, Any]]] = {
 
 
 def main() -> None:
-    """Audit, and print a line for each kind."""
+    """Audit the loaders of each kind, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--loaders", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
@@ -161,7 +161,7 @@ def main() -> None:
         total += faulty
         named = ", ".join(f"{key} {count}" for key, count in counts.most_common()) or "nothing"
         print(f"{name}: {faulty} faults, {warned} warnings of {options.loaders} ({named})", flush=True)
-    print(f"{total} of {len(KINDS) * options.loaders} healthy loaders are called faulty")
+    print(f"{total} of {len(KINDS) * options.loaders} healthy loaders got a fault")
 
 
 if __name__ == "__main__":

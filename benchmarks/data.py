@@ -1,12 +1,12 @@
-"""The speed of the lab's batches beside a DataLoader, and their share of a training step.
+"""The speed of the lab's batches compared with a DataLoader, and their share of a training step.
 
     python benchmarks/data.py            print the tables (about a minute)
     python benchmarks/data.py --quick    fewer rounds
     python benchmarks/data.py --write    also write them to benchmarks/README.md
 
-The peer is a `DataLoader` whose dataset standardises, pads, crops and mirrors one image after another in Python, as
-most CIFAR scripts do, over the same arrays; it counts with 0 or 2 worker processes, whichever is faster. Images
-are random bytes in CIFAR's shape, so that nothing needs to be downloaded.
+The peer is a `DataLoader` over the same arrays whose dataset standardises, pads, crops and mirrors one image after
+another in Python, as most CIFAR scripts do. It runs with 0 and with 2 worker processes; the faster one counts. Images
+are random bytes in CIFAR's shape, so nothing needs to be downloaded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from replenish.lab.models import WideResNet
 
 BATCH = 64
 PEER_BATCHES, OUR_BATCHES = 40, 400
-# Workers keep filling their queues after a measurement: they get time for it, which is not counted.
+# After a measurement, workers still fill their queues. The pause gives them time for it, which is not counted.
 WARM_UP, PAUSE = 5, 0.2
 
 
@@ -43,7 +43,7 @@ def made_up(images: int = 50000) -> Dataset:
 
 
 class OneByOne(TorchDataset[tuple[torch.Tensor, int]]):
-    """An image at a time: to float, standardise, pad, crop, mirror."""
+    """A dataset that processes one image at a time: to float, standardise, pad, crop, mirror."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.images = torch.tensor(dataset.train_images.transpose(0, 3, 1, 2))
@@ -105,7 +105,7 @@ def throughput(dataset: Dataset, rounds: int) -> list[str]:
 
 
 def step_share(dataset: Dataset, rounds: int) -> list[str]:
-    """Return the share of a WRN-16-2 training step that is spent on its batch."""
+    """Return the share of a WRN-16-2 training step that goes into making its batch."""
     torch.manual_seed(0)
     model = WideResNet(3, 100, depth=16, width=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)

@@ -1,15 +1,15 @@
-"""What `replenish exec` costs a script: an epoch of its loader, and the start of the process.
+"""The cost of `replenish exec` for a script: an epoch of its loader, and the start of the process.
 
     python benchmarks/exec.py            print the tables (about two minutes)
     python benchmarks/exec.py --quick    fewer rounds
     python benchmarks/exec.py --write    also write them to docs/benchmarks.md
 
-An epoch of one loader over tensors in memory is timed with torch's own shuffling, and with the same kind of loader
-inside `replenish.torch.using`, which is what `exec` does. They alternate in one process. The loader's work on a sample
-is as small as it can be, an index into a tensor, so the ratio is the worst case. Every loader continues from
-epoch to epoch, as in a training. The second table has the time from `iter(loader)` to the first batch: what a script
-pays at every step that makes an iterator for each. Times are of the processor, not of the clock. The start is that of
-a script that imports torch, by `python` and by `replenish exec`, which fails in the end since no loader is made.
+The first table has epochs of a loader over tensors in memory: with torch's own shuffling, and inside
+`replenish.torch.using`, which is what `exec` does. They alternate in one process. The loader does as little work per
+sample as possible, indexing a tensor, so the ratio is the worst case. Every loader continues from epoch to epoch, as in
+a training. The second table has the time from `iter(loader)` to the first batch, which matters to a script that makes
+an iterator for every step. Both are processor times. The third table has the start of a script that imports torch, by
+`python` and by `replenish exec`, which ends with an error since the script makes no loader.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ ORDERS = ("reshuffling", "srs")
 
 
 def loaders(num_samples: int, batch_size: int, contexts: ExitStack) -> dict[str, DataLoader[Any]]:
-    """Return a loader of torch and one for each order, whose order lasts as long as `contexts`."""
+    """Return a loader with torch's shuffling and one for each order, which it keeps as long as `contexts` is open."""
     dataset = TensorDataset(torch.zeros(num_samples, 8), torch.zeros(num_samples, dtype=torch.int64))
 
     def make() -> DataLoader[Any]:
         return DataLoader(dataset, batch_size=batch_size, shuffle=True)
 
     made = {"torch": make()}
-    for order in ORDERS:  # each context takes the loaders made in it, and no other
+    for order in ORDERS:  # a context changes only the loaders that are made in it
         contexts.enter_context(using(order))
         made[order] = make()
     return made
 
 
 def first_batch(loader: DataLoader[Any]) -> None:
-    """Begin an epoch and leave it after a batch, as a script does that makes an iterator for every step."""
+    """Begin an epoch and leave it after one batch, like a script that makes an iterator for every step."""
     next(iter(loader))
 
 
 def processor_seconds(rounds: int, runs: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """Time each of `runs` in turn, `rounds` times over, after one round that does not count."""
+    """Time `runs` alternately for this many rounds, after a round that does not count."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
@@ -92,7 +92,7 @@ def epochs(rounds: int, run: Callable[[DataLoader[Any]], object], *, per_sample:
 
 
 def shown(seconds: float, num_samples: int, per_sample: bool) -> str:
-    """Return a time as text: per sample, or as it is."""
+    """Return a time as text, in nanoseconds per sample or in milliseconds."""
     return f"{seconds / num_samples * 1e9:.0f} ns" if per_sample else f"{seconds * 1e3:.2f} ms"
 
 

@@ -1,9 +1,9 @@
-"""What the flight recorder costs: CPU time beside the same passes without it, and bytes per epoch.
+"""The cost of the flight recorder: CPU time compared with the same passes without it, and bytes per epoch.
 
     python benchmarks/flight_record.py [--samples 1280000] [--batch-size 256] [--passes 5]
 
-Passes with and without the recorder alternate in one process. The dataset does nothing, so a real training's share is
-smaller. Prints the medians and the range of the ratios of neighbouring passes.
+Passes with and without the recorder alternate in one process. The dataset does nothing, so in a real training the
+recorder's share is smaller. Prints the median and the range of the ratios of neighbouring passes.
 """
 
 from __future__ import annotations

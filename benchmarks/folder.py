@@ -4,11 +4,11 @@
     python benchmarks/folder.py --images 5000       fewer
     python benchmarks/folder.py --write             also write it to benchmarks/README.md
 
-The images are made up, in a folder that is removed in the end: 100 classes, noise of few frequencies, so that a file
-has about the size of a photograph's. Each measurement is a process of its own that loads the folder and takes the first
-training step of WRN-10-1 in batches of 64: the first decodes every file, the second finds them in the cache. Memory is
-the process's own (and PyTorch's libraries), without what it has mapped of the cache's file, which the system can take
-back at any time; `--in-memory` bytes are the size above which images stay in that file.
+The images are made up: 100 classes of smooth noise, so that a file has about the size of a photograph's. Their folder
+is removed at the end. Each measurement is a new process that loads the folder and takes the first training step of
+WRN-10-1 in batches of 64. The first process decodes every file, the second finds them in the cache. Memory is the
+process's own, PyTorch's libraries included, without the mapped part of the cache's file, which the system can take back
+at any time. Images that need more than `--in-memory` bytes stay in that file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CLASSES, SIZE = 100, 64
 
 
 def write_class(folder: str, label: int, count: int) -> None:
-    """Write the images of one class: smooth noise about a colour of its own."""
+    """Write the images of one class: smooth noise, seeded by its label."""
     random = np.random.default_rng(label)
     place = Path(folder, f"class{label:03}")
     place.mkdir(parents=True)
@@ -49,11 +49,11 @@ def write_folder(folder: Path, images: int) -> None:
                 write_class, *zip(*((str(folder), label, images // CLASSES) for label in range(CLASSES)), strict=True)
             )
         )
-    time.sleep(3)  # the cache skips files that may still be changing
+    time.sleep(3)  # the cache skips files that were changed a moment ago
 
 
 def first_step(folder: str, in_memory: int) -> None:
-    """Load the folder and take a step, in a process of its own; print what it took as JSON."""
+    """Load the folder and take a step; print times and memory as JSON. It runs in its own process."""
     import torch
 
     from replenish.lab.config import RunConfig

@@ -12,7 +12,7 @@ from replenish.lab.machine import commit, processor
 
 
 def describe(rounds: int) -> str:
-    """Return the line with the number of rounds, and set torch to one thread from now on."""
+    """Set torch to one thread, and return the line with the number of rounds."""
     torch.set_num_threads(1)
     return (
         f"{processor()}, {os.cpu_count()} cores, one thread; Python {platform.python_version()}, numpy "

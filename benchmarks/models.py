@@ -1,14 +1,14 @@
-"""Speed of a training step: our networks beside pytorchcv's, and what some settings bring on a CPU.
+"""Speed of a training step on a CPU: our networks compared with pytorchcv's, and the effect of some settings.
 
     python benchmarks/models.py               # print the tables (some minutes, mostly for torch.compile)
     python benchmarks/models.py --no-compile
     python benchmarks/models.py --write       # also write them; the table of networks to docs/models.md
     python benchmarks/models.py --table       # only write the table of networks there
 
-A step is forward, backward and SGD with momentum on a batch of 64 images of 32x32 pixels, on one thread. All
-candidates of a table take turns in one process, each round beginning with another, and processor time is measured. So
-other work on the machine affects all candidates alike, and only the ratios mean something. A ratio is the median over
-the rounds of (this candidate's time / the first one's time in the same round), with quartiles beside it.
+A step is forward, backward and SGD with momentum on a batch of 64 images of 32x32 pixels, on one thread. All candidates
+of a table alternate in one process, and each round begins with another one. Times are processor times. Other work on
+the machine affects all candidates equally, so only the ratios are meaningful. A ratio is the median over the rounds of
+(this candidate's time / the first candidate's time in the same round), followed by its quartiles.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from replenish.lab.show.markdown import table_lines
 Step = Callable[[], None]
 PAGE = "docs/models.md"
 
-# Name for people; name in the table of networks, with the unit and the dropout of pytorchcv's network.
+# Shown name: (name in the table of networks, overrides that make it equal to pytorchcv's network).
 NETWORKS: dict[str, tuple[str, dict[str, object]]] = {
     "WRN-16-2": ("wide-resnet-16-2-full-preactivation", {"dropout": 0.0}),
     "DenseNet-BC-40-12": ("densenet-bc-40-12", {}),
@@ -71,7 +71,7 @@ def training_step(model: nn.Module, images: Tensor, targets: Tensor, *, fused: b
 
 
 def as_given(step: Step) -> Step:
-    """The step without the layout that our networks choose on a CPU."""
+    """Return the step without the memory layout that our networks choose on a CPU."""
 
     def patched() -> None:
         with (
@@ -147,7 +147,7 @@ def settings(images: Tensor, targets: Tensor, rounds: int, compiled: bool) -> li
             try:
                 step = make(ours(network))
                 step()
-            except Exception as error:  # A machine without a C++ compiler cannot compile: note it and continue.
+            except Exception as error:  # Compiling fails on a machine without a C++ compiler.
                 cells[name].append(f"fails: {type(error).__name__}")
                 continue
             if "compile" in name:

@@ -1,12 +1,12 @@
-"""The time of an epoch of each order beside a peer with the same law, both as lists of ints, as a loader gets them.
+"""The time of an epoch of each order and of a peer with the same law, both as lists of ints, as a loader gets them.
 
     python benchmarks/orders.py                 print the table: N = 50,000, B = 64 (about a minute)
     python benchmarks/orders.py --large         N = 1,000,000, B = 256
     python benchmarks/orders.py --write         also write it to benchmarks/README.md
 
-Ours and the peer alternate for `--rounds` epochs in one run, and the processor time of one thread is measured. Ratios
-are of neighbouring epochs, so they mean something on a busy machine. An installed peer is imported. Others are restated
-here from their documentation and source, and the table marks them.
+Ours and the peer alternate for `--rounds` epochs in one run. Times are processor times of one thread. Ratios compare
+neighbouring epochs, so they hold on a busy machine. Installed peers are imported. The others are reimplemented here
+after their documentation and source, and the table marks them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLASSES, REPEATS, SHARDS, BUFFER, SHARDS_PER_WINDOW = 10, 3, 50, 1000, 10
 
 
 class Case:
-    """Sizes and facts about the data, the same for ours and for the peer."""
+    """Sizes and facts about the data, shared by our order and its peer."""
 
     def __init__(self, num_samples: int, batch_size: int) -> None:
         facts = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def weighted(case: Case) -> Batches:
 
 
 def shuffle_buffer(case: Case) -> Batches:
-    """tf.data's `shuffle`: fill, then give one at random and put the next in its place; at the end give the rest."""
+    """tf.data's `shuffle`: yield a random sample of the buffer, put the next one in its place; at the end, the rest."""
 
     def drawn() -> Iterator[int]:
         read, buffer = iter(range(case.samples)), []
@@ -78,7 +78,7 @@ def shuffle_buffer(case: Case) -> Batches:
 
 
 def endless_buffer(case: Case) -> Batches:
-    """tf.data's `repeat` before `shuffle`, over a new permutation a round, in the middle of a run: a list of all."""
+    """tf.data's `repeat` before `shuffle`, with a buffer of N and a new permutation per round, far into a run."""
 
     def drawn() -> Iterator[int]:
         buffer = torch.randperm(case.samples).tolist()
@@ -91,14 +91,14 @@ def endless_buffer(case: Case) -> Batches:
 
 
 def poisson(case: Case) -> Batches:
-    """Opacus' UniformWithReplacementSampler: at every step a uniform number for every sample."""
+    """Opacus' UniformWithReplacementSampler: at every step, a uniform random number for every sample."""
     for _ in range(case.steps):
         chosen = torch.rand(case.samples) < case.size / case.samples
         yield chosen.nonzero(as_tuple=False).reshape(-1).tolist()
 
 
 def balls_in_bins(case: Case) -> Batches:
-    """A batch drawn for every sample, which is put into it."""
+    """Put every sample into a batch that is drawn for it."""
     bins: list[list[int]] = [[] for _ in range(case.steps)]
     for sample, number in enumerate(torch.randint(case.steps, (case.samples,)).tolist()):
         bins[number].append(sample)
@@ -106,14 +106,14 @@ def balls_in_bins(case: Case) -> Batches:
 
 
 def stratified(case: Case) -> Batches:
-    """scikit-learn's folds as batches, which is how stratified batches are usually made."""
+    """scikit-learn's folds as batches, the usual way to make stratified batches."""
     folds = StratifiedKFold(n_splits=case.steps, shuffle=True).split(np.zeros(case.samples), case.labels)
     for _, fold in folds:
         yield fold.tolist()
 
 
 def repeated(case: Case) -> Batches:
-    """DeiT's RASampler on one process: a permutation, each index three times, as many of them as there are samples."""
+    """DeiT's RASampler on one process: a permutation with each index repeated three times, cut to N indices."""
     indices = torch.repeat_interleave(torch.randperm(case.samples), REPEATS).tolist()
     return case.in_batches(indices[: case.samples])
 
@@ -142,7 +142,7 @@ def _shards(case: Case, generator: np.random.Generator) -> np.ndarray:
 
 
 def block_shuffle(case: Case) -> Batches:
-    """mosaicml/streaming's py1b on one canonical node: shards shuffled, then windows of samples."""
+    """mosaicml/streaming's py1b on one canonical node: shuffle shards, then the samples of each window."""
     generator = np.random.default_rng()
     samples, window = _shards(case, generator), SHARDS_PER_WINDOW * case.shard
     for first in range(0, case.samples, window):
@@ -151,7 +151,7 @@ def block_shuffle(case: Case) -> Batches:
 
 
 def jitter(case: Case) -> Batches:
-    """mosaicml/streaming's py1e on one canonical node: shards shuffled, samples in them, each moved at random."""
+    """mosaicml/streaming's py1e on one canonical node: shuffle shards, shuffle within them, then move each sample."""
     generator = np.random.default_rng()
     samples, window = _shards(case, generator), SHARDS_PER_WINDOW * case.shard
     places = np.arange(case.samples, dtype=np.float64)
@@ -189,7 +189,7 @@ def seconds(batches: Callable[[], Batches]) -> float:
 def compared(order: Order, peer: Callable[[], Batches], rounds: int) -> tuple[float, float, float]:
     """Return (ours, peer's, ratio): the median seconds of an epoch, and the median of peer's / ours by rounds."""
     sampler = OrderBatchSampler(order)
-    next(iter(sampler))  # builds the tables that are built once
+    next(iter(sampler))  # builds the tables that are kept
     sampler.seek(0)
     ours, theirs = [], []
     for _ in range(rounds):

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def write_between(page: str, part: str, text: str) -> None:
-    """Put `text` between the comments `begin: part` and `end: part` of a page, given from the project's root."""
+    """Put `text` between the comments `begin: part` and `end: part` of a page, named from the project's root."""
     path = ROOT / page
     begin, end = f"<!-- begin: {part} -->", f"<!-- end: {part} -->"
     old = path.read_text()

@@ -1,13 +1,13 @@
-"""The sampler's speed and memory beside torch's own, as ratios measured alternately in one run.
+"""The sampler's speed and memory compared with torch's own, as ratios measured alternately in one run.
 
     python benchmarks/sampler.py            print the tables (some minutes)
     python benchmarks/sampler.py --quick    smaller sizes, fewer rounds
     python benchmarks/sampler.py --write    also write them to docs/benchmarks.md
     python benchmarks/sampler.py --only-first    only the first batch, in fresh processes
 
-The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. An epoch is timed whole, with
-everything that happens between `iter()` and its first batch; "with building" adds the sampler's constructor, which a
-training calls once.
+The peer is `BatchSampler(RandomSampler(...))`, which `DataLoader(shuffle=True)` uses. The time of an epoch includes
+everything between `iter()` and its first batch. "With building" adds the sampler's constructor, which a training calls
+once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def epochs(sizes: list[int], batch_sizes: list[int], rounds: int) -> list[str]:
 
 
 def first_batch(num_samples: int, rounds: int) -> list[str]:
-    """Time the first batch in fresh processes, alternately: in a used process memory would be allocated already."""
+    """Time the first batch in new processes, alternately: an older process has already allocated memory."""
     lines = [
         f"| CPU time in a fresh process, N = {num_samples:,}, B = 64 | first batch | ratio | 1,000 batches | ratio |",
         "|---|---|---|---|---|",
@@ -72,7 +72,7 @@ def first_batch(num_samples: int, rounds: int) -> list[str]:
     return lines
 
 
-# How each makes its batches, building included.
+# Functions that build each sampler and return its batches.
 SAMPLERS: dict[str, Callable[[int], Iterable[object]]] = {
     "torch": lambda num_samples: torch_batches(num_samples, 64),
     "identity": lambda num_samples: SRSBatchSampler(range(num_samples), 64, sequence="identity"),
@@ -81,7 +81,7 @@ SAMPLERS: dict[str, Callable[[int], Iterable[object]]] = {
 
 
 def print_first(kind: str, num_samples: int) -> None:
-    SAMPLERS[kind](100)  # what the imports of the first use cost, such as torch's generator
+    SAMPLERS[kind](100)  # pays for imports at first use, such as torch's generator
     start = time.process_time()
     batches = iter(SAMPLERS[kind](num_samples))
     next(batches)
@@ -117,7 +117,7 @@ def jumps(rounds: int) -> list[str]:
 
 
 def print_growth(kind: str, num_samples: int) -> None:
-    """Print by how many bytes this process grows with a thousand batches."""
+    """Print by how many bytes this process grows while it draws a thousand batches."""
     before = resident_bytes()
     batches = iter(SAMPLERS[kind](num_samples))
     for _ in zip(range(1000), batches, strict=False):
@@ -126,7 +126,7 @@ def print_growth(kind: str, num_samples: int) -> None:
 
 
 def resident_bytes() -> int:
-    """Return the memory in use by this process now. Its peak may be that of the imports, which would hide growth."""
+    """Return the memory that this process uses now. The peak could be from the imports, which would hide growth."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 

@@ -1,14 +1,14 @@
-"""What SRS costs a rank of a very large run: N = 10^9 samples, 1,024 ranks, a global batch of 65,536.
+"""The cost of SRS for one rank of a very large run: N = 10^9 samples, 1,024 ranks, a global batch of 65,536.
 
     python benchmarks/scale.py            print the table (about five minutes, 8 GB of memory)
     python benchmarks/scale.py --quick    N = 10^7 for 10^8, and 10^8 for 10^9
     python benchmarks/scale.py --write    also write it to docs/integrations/many_machines.md
-    python benchmarks/scale.py --jump N   only a far jump in a pool of N, beside the plain replay, alternately
-    python benchmarks/scale.py --sizes    any order at N = 10^6 to 10^12, beside the peers: see sizes.py
+    python benchmarks/scale.py --jump N   only a far jump in a pool of N, alternating with the plain replay
+    python benchmarks/scale.py --sizes    several orders and peers at N = 10^6 to 10^12: see sizes.py
     python benchmarks/scale.py --quality  how uniform computed permutations are, from 10^3 to 10^12
 
-Every rank draws whole global batches and takes its share, so one rank of 1,024 can be measured on one machine. Values
-that would take too long to measure are computed, and marked.
+Every rank draws whole global batches and takes its share, so one machine is enough to measure one rank of 1,024. Values
+that would take too long to measure are computed and marked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def order(num_samples: int) -> SequencedReplacement:
 
 
 def drawing(num_samples: int) -> dict[str, float]:
-    """The first batch, the steps after it, the memory and the checkpoint."""
+    """Measure the first batch, the steps after it, the memory and the size of a checkpoint."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     batches = order(num_samples).batches()
@@ -56,7 +56,7 @@ def drawing(num_samples: int) -> dict[str, float]:
 
 
 def resuming(num_samples: int, epochs: int) -> dict[str, float]:
-    """The first batch of a run resumed after this many effective epochs."""
+    """Measure the first batch of a run that resumes after this many effective epochs."""
     new = order(num_samples)
     step = epochs * new.steps_per_epoch
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -67,7 +67,7 @@ def resuming(num_samples: int, epochs: int) -> dict[str, float]:
 
 
 def jumping(num_samples: int, plainly: int) -> dict[str, float]:
-    """A jump of 1,000 effective epochs, as it is done or by replaying every draw of the last ln N + 3 epochs."""
+    """Measure a jump of 1,000 effective epochs; if `plainly`, by replaying every draw of the last ln N + 3 epochs."""
     cursor = order(num_samples).cursor()
     if plainly:
         cursor._threaded = None
@@ -107,7 +107,7 @@ def jump_table(num_samples: int, rounds: int) -> str:
 
 
 def measured(what: str, *arguments: int) -> dict[str, float]:
-    """Measure in a process of its own, so that its memory is its own."""
+    """Measure in a new process, so that its memory counts only this measurement."""
     command = [sys.executable, __file__, "--measure", what, *map(str, arguments)]
     result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     print(what, *arguments, result, file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
-"""How often the shuffle battery accuses a healthy order: `python benchmarks/shuffle_false_faults.py [streams]`.
+"""How often the shuffle battery finds faults in healthy orders: `python benchmarks/shuffle_false_faults.py [streams]`.
 
-Every order of the library that is uniform in its own sense is read at `N` samples and batches of `B`, three epochs per
-stream, one seed per stream. Prints, per order, how many streams got a warning or a fault, and which.
+It reads every order of the library that is uniform in its own sense, with `N` samples in batches of `B`, three epochs
+per stream and one seed per stream. It prints, per order, how many streams got a warning or a fault, and which.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ HEALTHY: dict[str, Callable[[int], Order]] = {
 
 
 def main() -> None:
-    """Print a line per order, and write the table where asked."""
+    """Print a line per order; with --write, also write the result to docs/shuffles.md."""
     options = argparse.ArgumentParser()
     options.add_argument("streams", nargs="?", type=int, default=1000)
     options.add_argument("--write", action="store_true")

@@ -1,12 +1,12 @@
-"""The league table of shuffles: what data loaders really draw, judged by `replenish.diagnostics.shuffle_quality`.
+"""The table of shuffles: what data loaders really draw, judged by `replenish.diagnostics.shuffle_quality`.
 
     python benchmarks/shuffles.py                 print the table
     python benchmarks/shuffles.py --write         also write it to docs/shuffles.md
-    python benchmarks/shuffles.py --only grain    only rows whose name has this in it
-    python benchmarks/shuffles.py --keep FILE     read rows from FILE, add those measured now, write it again
+    python benchmarks/shuffles.py --only grain    only rows whose name contains this text
+    python benchmarks/shuffles.py --keep FILE     read rows from FILE, add new ones, and write the file again
 
-The table names the packages that are not installed. With `--keep` several environments fill one table, for packages
-that conflict: `make shuffles` does so.
+The table names the packages that are not installed. With `--keep`, several environments fill one table, since some of
+the packages conflict; `make shuffles` does this.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from replenish.diagnostics import ShuffleQuality, shuffle_quality
 from replenish.lab.machine import commit
 
 N, B, EPOCHS, SEEDS = 50_000, 512, 3, 4
-LARGE = 102_400  # draws per epoch that are read where N is larger
+LARGE = 102_400  # draws that are read per epoch if N is larger
 SHARD = 1_000
 
 Draw = Callable[[int, int], Any]  # (seed, epoch) -> the first indices of the epoch
@@ -42,15 +42,15 @@ Draw = Callable[[int, int], Any]  # (seed, epoch) -> the first indices of the ep
 
 @dataclass(frozen=True)
 class Shuffle:
-    """One row: a shuffle, how it is called, and whether it is meant to be local."""
+    """One row of the table: a shuffle, its call, and whether it is meant to be local."""
 
     name: str
     package: str
     call: str
     make: Callable[[], Draw]
     num_samples: int = N
-    local: bool = False  # a buffer, or windows of shards: not meant to be uniform
-    restated: bool = False  # from its description, since the package has no release with it
+    local: bool = False  # not meant to be uniform: a buffer, or windows of shards
+    restated: bool = False  # reimplemented from its description, since no release contains it
     kind: str | None = None
 
 
@@ -165,7 +165,7 @@ def grain_rounds(num_samples: int) -> Draw:
 
 
 def mosaic(algorithm: str, num_samples: int, shard: int) -> Draw:
-    # The package's __init__ imports the clients of every cloud; its shuffles need none of them.
+    # The package's __init__ imports the clients of every cloud, which its shuffles do not need.
     found = importlib.metadata.distribution("mosaicml-streaming").locate_file("streaming")
     for name in ("streaming", "streaming.base"):
         module = types.ModuleType(name)
@@ -192,7 +192,7 @@ def litdata_streaming() -> Draw:
 
 
 def levanter(kind: str, num_samples: int) -> Draw:
-    """Levanter's two permutations, restated: a x + b, and five Feistel rounds of an odd multiplier."""
+    """Levanter's two permutations, reimplemented: a x + b, and five Feistel rounds with an odd multiplier."""
 
     def draw(seed: int, epoch: int) -> Any:
         rng = np.random.default_rng([seed, epoch])
@@ -228,7 +228,7 @@ def ours(make: Callable[[int], Order]) -> Draw:
 
 
 def rows() -> list[Shuffle]:
-    """Return all rows of the table, in its order."""
+    """Return the rows of the table."""
     return [
         Shuffle("torch DataLoader", "torch", "DataLoader(shuffle=True)", torch_loader),
         Shuffle("torch DistributedSampler", "torch", "DistributedSampler, set_epoch", torch_distributed),
@@ -285,7 +285,7 @@ def _ours(
 
 
 def judge(row: Shuffle, draw: Draw, seed: int) -> ShuffleQuality:
-    """Return the battery's answer for one seed, with the next seed to compare with."""
+    """Return the battery's answer for one seed, compared with another seed."""
 
     def stream(key: int) -> Iterator[np.ndarray[Any, np.dtype[np.int64]]]:
         for epoch in range(EPOCHS):
@@ -295,13 +295,13 @@ def judge(row: Shuffle, draw: Draw, seed: int) -> ShuffleQuality:
             yield from (indices[start : start + B] for start in range(0, len(indices), B))
 
     steps = -(-N // B) if row.num_samples == N else LARGE // B
-    # Far apart: some libraries add the epoch to the seed, and neighbouring seeds would then share epochs.
+    # Seeds far apart: some libraries add the epoch to the seed, so neighbouring seeds would share epochs.
     one, other = 1000 * seed, 1000 * (seed + SEEDS)
     return shuffle_quality(stream(one), row.num_samples, steps_per_epoch=steps, kind=row.kind, other_seed=stream(other))
 
 
 def measure(row: Shuffle) -> dict[str, Any]:
-    """Return the row's results over all seeds."""
+    """Return the results of a row over all seeds."""
     draw = row.make()
     found = [judge(row, draw, seed) for seed in range(SEEDS)]
     spreads = [each["batch mean"].effect or 0.0 for each in found]
@@ -342,7 +342,7 @@ def line(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure, print, and write where asked."""
+    """Measure and print the rows; with --write, also write the table to docs/shuffles.md."""
     options = argparse.ArgumentParser()
     options.add_argument("--write", action="store_true")
     options.add_argument("--only", default="")

@@ -1,11 +1,11 @@
-"""What an order costs at N = 10^6, 10^9 and 10^12: memory, first batch, time per index, a far jump; beside the peers.
+"""The cost of orders and peers at N = 10^6, 10^9 and 10^12: memory, first batch, time per index, a far jump.
 
     python benchmarks/scale.py --sizes            print the table (some minutes)
     python benchmarks/scale.py --sizes --write    also write it to benchmarks/README.md
     python benchmarks/scale.py --quality          shuffle_quality of computed permutations, from 10^3 to 10^12
 
-Each candidate is measured in a new process, for its memory, and the candidates alternate. Times are processor times. A
-peer is left out if it needs too much memory or does not accept the size.
+Each measurement is a new process, so that its memory can be read, and the candidates alternate. Times are processor
+times. A peer is left out if it needs too much memory or does not accept the size.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def _pool(n: int) -> Callable[[int], Batches]:
 
 
 def _torch(n: int) -> Callable[[int], Batches]:
-    """Torch's `RandomSampler` in a `BatchSampler`; it can only begin at the start of an epoch."""
+    """Torch's `RandomSampler` in a `BatchSampler`, which can only start at the beginning of an epoch."""
     from torch.utils.data import BatchSampler, RandomSampler
 
     return lambda start: iter(BatchSampler(RandomSampler(range(n)), BATCH, drop_last=True))
 
 
 def _grain(n: int) -> Callable[[int], Batches]:
-    """Grain's index shuffle, one call per index, which is how its `shuffle` uses it."""
+    """Grain's index shuffle with one call per index, as in its `shuffle`."""
     from grain._src.python.experimental.index_shuffle.python import index_shuffle_module
 
     def batches(start: int) -> Batches:
@@ -76,7 +76,7 @@ def _grain(n: int) -> Callable[[int], Batches]:
 
 
 def _index_array(n: int) -> Callable[[int], Batches]:
-    """One shuffled array of 64-bit indices per epoch, as Megatron's datasets build it (and keep it in a file)."""
+    """One shuffled array of 64-bit indices per epoch, as Megatron's datasets build it and keep it in a file."""
 
     def batches(start: int) -> Batches:
         indices = np.arange(n, dtype=np.int64)
@@ -90,7 +90,7 @@ def _index_array(n: int) -> Callable[[int], Batches]:
 
 
 def _blend(n: int) -> Callable[[int], Batches]:
-    """A blend as Megatron builds it, by the largest error so far: arrays of the dataset and the sample of each draw."""
+    """A blend as in Megatron, by the largest error so far: two arrays with the dataset and the sample of each draw."""
 
     def batches(start: int) -> Batches:
         weights = np.random.default_rng(0).random(SOURCES)
@@ -109,7 +109,7 @@ def _blend(n: int) -> Callable[[int], Batches]:
     return batches
 
 
-#: Name, what makes batches from a step on, the largest size it is run at, and whether it can begin at a far step.
+#: Name: (function that makes batches from a step on, largest size to run, whether it can start at a far step).
 WAYS: dict[str, tuple[Callable[[int], Callable[[int], Batches]], int, bool]] = {
     "`RandomReshuffling(computed=True)`": (_computed, 10**12, True),
     "`RandomReshuffling`, listed": (_listed, 10**6, True),
@@ -125,7 +125,7 @@ BASE = next(iter(WAYS))
 
 def measure(name: str, size: int) -> dict[str, float]:
     make, _, jumps = WAYS[name]
-    make(10 * BATCH)  # code and libraries are in memory before anything is measured
+    make(10 * BATCH)  # loads code and libraries before the first measurement
     RandomReshuffling(10, 2).batch(0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start_batches = make(size)

@@ -1,13 +1,12 @@
-"""The pooled stream beside the shuffle buffer of `webdataset`, in one run.
+"""The pooled stream compared with the shuffle buffer of `webdataset`, in one run.
 
     python benchmarks/stream.py            print the tables (about two minutes)
     python benchmarks/stream.py --quick    fewer rounds
     python benchmarks/stream.py --write    also write them to docs/benchmarks.md
 
-Both read the same list of ints through a buffer of M = 10,000 and give batches of 64 until the list ends. The peer is
+Both read the same list of ints through a buffer of M = 10,000 and yield batches of 64 until the list ends. The peer is
 `shuffle(10_000, initial=10_000)` with `batched(64)` in a `DataPipeline`; it is left out if it is not installed. Times
-are per item, with everything from building the stream to its end. Hugging Face `datasets` has sources of its own:
-`stream_sources.py` compares over each of them.
+are per item, from building the stream to its end. For the sources of Hugging Face `datasets`, see `stream_sources.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def webdataset_batches(items: list[int]) -> Iterable[object]:
     )
 
 
-# name -> (package that it needs, how)
+# name: (package that it needs, function that returns the batches)
 RUNS: dict[str, tuple[str, Callable[[list[int]], Iterable[object]]]] = {
     "`PooledStream`, to the end": ("replenish", replenish_batches),
     "`PooledStream`, repeating": ("replenish", replenish_endless),
@@ -98,7 +97,7 @@ def importable(name: str) -> bool:
 
 
 def resume(rounds: int) -> list[str]:
-    """Time from a state to the first batch, at steps that are near and far."""
+    """Measure the time from a state to the first batch, at near and far steps."""
     items = list(range(MANY))
     lines = ["| resume at | time to the first batch | items read again |", "|---|---|---|"]
     for step in (10**2, 10**4, 10**9):

@@ -1,13 +1,13 @@
-"""What a shuffle costs over the sources of Hugging Face `datasets`: its own buffer, and the pooled stream, in one run.
+"""The cost of a shuffle over sources of Hugging Face `datasets`: its own buffer and the pooled stream, in one run.
 
     python benchmarks/stream_sources.py            print the table
     python benchmarks/stream_sources.py --write    also write it to benchmarks/README.md
 
-Three sources of the same items, `{"item": i}`: a Python generator, four Parquet files that stream, and a table in
-memory as an iterable dataset. Over each: reading it alone, `shuffle(buffer_size=10_000).batch(64)`, and `PooledStream`
-with a pool of 10,000 and batches of 64 over the dataset without a shuffle, read example by example, and a thousand at a
-time: the pool then holds rows, tuples, and each batch is made columns again, as those of `batch` are. Times are per
-item and alternate.
+There are three sources of the same items, `{"item": i}`: a Python generator, four Parquet files that are streamed, and
+a table in memory as an iterable dataset. Each is measured in four ways: only reading it,
+`shuffle(buffer_size=10_000).batch(64)`, `PooledStream` with a pool of 10,000 and batches of 64 that reads example by
+example, and the same over rows that are read a thousand at a time. In the last way the pool holds tuples, and each
+batch is turned into columns again, as `batch` returns them. Times are per item and alternate.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def sources(folder: Path) -> dict[str, Any]:
 
 
 class Rows:
-    """The rows of a dataset, of which a thousand are read at a time."""
+    """The rows of a dataset as tuples, read a thousand at a time."""
 
     def __init__(self, source: Any) -> None:
         self.source = source

@@ -28,7 +28,7 @@ def noise(
     seeds: Annotated[str, typer.Option(help="how many seeds (5 is 0 to 4), or which (0,3,7 or 5-9)")] = "1",
     runs: options.RunsFolder = Path("results/noise"),
 ) -> None:
-    """Measure the noise of the orders around a minimum; every seed writes one file, and finished seeds are kept."""
+    """Measure the noise of the orders around a minimum. Every seed writes one file; finished seeds are kept."""
     from study.noise.experiment import run_noise
     from study.noise.setting import find
 

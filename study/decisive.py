@@ -16,7 +16,7 @@ from replenish.lab.statistics import Difference, paired_difference
 from replenish.lab.verdict import Rule, decide, signed
 
 PAIRS = STAGES["decisive-five"].seeds
-#: The paper's difference in points, and the half of it that separates "the published size" from "smaller".
+#: The paper's difference in points. Half of it is the threshold between "the published size" and "smaller".
 PUBLISHED = (published_error("table3/wrn-srs-b64-120-150-175") or 0.0) - (
     published_error("table3/wrn-b64-120-150-175") or 0.0
 )
@@ -39,7 +39,7 @@ State = Literal["waiting", "stop", "continue", "published size", "smaller", "equ
 
 @dataclass(frozen=True)
 class Settled:
-    """The outcome: its state, a sentence, and SRS minus reshuffling, seed by seed."""
+    """The outcome: a state, a sentence, and SRS minus reshuffling for each seed."""
 
     state: State
     sentence: str

@@ -2,8 +2,8 @@
 
     python -m study.demo --runs runs/demo-record
 
-The runs are resumable: seeds that have finished are kept. One line per run is written to
-`replenish/lab/experiments/demo_runs.jsonl`, after every pair.
+Finished seeds are kept, so a stopped command can be given again. After every pair of runs it writes the record, with
+one line per run, to `replenish/lab/experiments/demo_runs.jsonl`.
 """
 
 from __future__ import annotations

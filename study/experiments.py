@@ -16,7 +16,7 @@ from replenish.lab.config import RunConfig
 
 #: The paper's learning rate, divided and multiplied by sqrt 3: the factor that matches SRS's noise in flat directions.
 LEARNING_RATES = {"low": 0.1 / math.sqrt(3), "paper": 0.1, "high": 0.1 * math.sqrt(3)}
-#: Enough for the network to memorise its training images; a pilot of 40 left an error of 5 % on them.
+#: Enough for the network to memorise its training images. A pilot with 40 epochs left a training error of 5 %.
 EPOCHS = 60
 #: The number of a seed's second order, for the negative control.
 OTHER_ORDER = 1
@@ -47,7 +47,7 @@ def original_unit(order: str) -> RunConfig:
 
 
 def coarse_labels(order: str) -> RunConfig:
-    """Return part C: the same images with CIFAR-100's 20 coarse labels, so 125 images a class."""
+    """Return part C: the same images with CIFAR-100's 20 coarse labels, so 125 images per class."""
     return replace(memorising(order), dataset="cifar100-coarse")
 
 

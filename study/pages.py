@@ -2,8 +2,8 @@
 
     python -m study pages
 
-The pages are the report, README.md and in docs/ what_we_found.md, replication.md, second_study.md and
-noise_on_a_network.md. They are made from the records only; tests/study checks them.
+The pages are the report, README.md, and what_we_found.md, replication.md, second_study.md and noise_on_a_network.md in
+docs/. Their generated parts depend on the records only; tests/study compares them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def groups(results: Path) -> dict[str, Group]:
 
 
 def table3(found: dict[str, Group]) -> str:
-    """Return table 3, the paper's beside ours."""
+    """Return table 3 with the paper's numbers and ours."""
     finished = [run for row in paper.TABLE3 for run in found[row.name].finished]
     counts, commits, commands = (
         sorted({value(run) for run in finished})
@@ -67,7 +67,7 @@ def table3(found: dict[str, Group]) -> str:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    """Return a row of table 3, the difference to the row that it is compared with instead of our interval."""
+    """Return a row of table 3. Its last cell is the difference from the row that it is compared with."""
     row, errors = entry.row, entry.group.errors
     difference = "" if entry.name == entry.against else NOTHING
     if entry.reference is not None:
@@ -101,16 +101,16 @@ def sentences(found: dict[str, Group]) -> list[str]:
 
 
 def study() -> Evidence:
-    """Return the study's records that exist."""
-    return read_evidence(read_runs(STUDY) if STUDY.is_dir() else [])
+    """Return the records of the replication study."""
+    return read_evidence(read_runs(STUDY))
 
 
 def main() -> None:
     """Write every page."""
     page, markdown = write_report(REPORT.parent, REPORT, experiments={scale: configs(scale) for scale in SCALES})
     found = groups(RESULTS)
-    table, said = table3(found), sentences(found)
-    write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {sentence}" for sentence in said)]))
+    table, findings = table3(found), sentences(found)
+    write_between("docs/what_we_found.md", "results", "\n".join([table, "", *(f"- {each}" for each in findings)]))
     PICTURE.write_text(picture(found))
     evidence = study()
     for name, drawn in pictures(evidence).items():

@@ -1,4 +1,4 @@
-"""Figures and forest plots as SVG files, for Markdown and the PDF: light and dark, with their style inside."""
+"""Figures and forest plots as SVG files for Markdown and the PDF. The style is inside, for light and dark pages."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from replenish.palette import look_of
 _FONT = "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif;fill:var(--soft)}"
 _INK = "text.ink{fill:var(--ink)}.ink.strong{font-weight:640}.sheet{fill:var(--sheet);stroke:var(--hair)}"
 _EDGE, _LINE, _TITLE = 16, 22, 26
-#: About how wide a character of the legend is.
+#: The approximate width of a character in the legend.
 _CHARACTER = 7.2
-#: The heights of a forest plot's row, its title, and the part below its rows.
+#: Heights in a forest plot: of a row, of the title, and of the part below the rows.
 _ROW, _ABOVE, _FOOT = 30, 44, 54
-#: Where its columns begin: the labels, the axis, the numbers, the verdicts; and where it ends.
+#: Left edges of a forest plot's columns (labels, axis, numbers, verdicts), and its width.
 _LABELS, _AXIS, _NUMBERS, _VERDICTS, _FOREST_WIDTH = 16, 372, 700, 872, 1050
 
 
 def figure_picture(figure: Figure) -> str:
-    """Return a figure as an SVG file: its charts side by side, with a legend above and the axes named."""
+    """Return a figure as an SVG file: its charts in a row, with labelled axes and a legend above them."""
     width = len(figure.charts) * (WIDTH + _EDGE) + _EDGE
     legend, rows = _legend(figure, width)
     top = _EDGE + _TITLE + rows * _LINE
@@ -40,7 +40,7 @@ def figure_picture(figure: Figure) -> str:
 
 
 def document(width: float, height: float, parts: Iterable[str], label: str) -> str:
-    """Return an SVG file with the palette and the style of charts, on a sheet."""
+    """Return an SVG file of these parts on a background, with the palette and the style of charts."""
     charts = resources.files("replenish.lab.show").joinpath("templates/chart.css").read_text()
     style = palette_css() + _FONT + charts + _INK
     return (
@@ -73,10 +73,10 @@ def _legend(figure: Figure, width: float) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class ForestRow:
-    """A row: a mean with its interval and its verdict; without a mean, only the verdict is shown.
+    """A row: a mean with its interval and its verdict. Without a mean, only the verdict is shown.
 
-    It has the colour of an order. The primary comparison is strong. A comparison of incomplete data, without a verdict
-    yet, is provisional. A heading is not an effect.
+    `order` gives the row its colour. `strong` marks the primary comparison, `provisional` a comparison whose runs have
+    not all ended. A `heading` has only a label.
     """
 
     label: str
@@ -91,7 +91,7 @@ class ForestRow:
 
 
 def forest_picture(title: str, rows: Sequence[ForestRow], margin: float, x_label: str, note: str = "") -> str:
-    """Return the rows as an SVG file; a band shows the margin within which a difference does not matter."""
+    """Return a forest plot as an SVG file. A band shows the margin within which a difference does not matter."""
     bottom = _ABOVE + _ROW * len(rows)
     ends = [end for row in rows if row.interval is not None for end in (row.interval.low, row.interval.high)]
     reach = round_reach([2 * margin, *ends, *(row.mean for row in rows if row.mean is not None)])

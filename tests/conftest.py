@@ -1,4 +1,4 @@
-"""What holds for all tests: one thread, a cache that ends with them, the same examples; one site and one CIFAR-100."""
+"""Settings and fixtures for all tests: one thread, a temporary cache, fixed examples, one site and one CIFAR-100."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import pytest
 import ways
 from hypothesis import HealthCheck, settings
 
-# Two cores are shared with another worker of the test run.
+# Several processes of the test run share the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="replenish-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
-# A shell that starts them in the background lets them ignore Ctrl-C, and tests press it.
+# A shell that starts the tests in the background makes them ignore Ctrl-C, which some tests send.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Whether the tests pass may depend neither on luck nor on the machine; `--hypothesis-profile=default` looks further.
+# Tests must not depend on luck or on the machine. `--hypothesis-profile=default` tries other examples.
 settings.register_profile("every time", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("every time")
 
@@ -33,7 +33,7 @@ SKIPPED = pytest.StashKey[set[Path]]()
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """The documentation, built once for all processes of the test run."""
+    """Return the folder of the documentation, built once for all processes of the test run."""
     pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
     pytest.importorskip("furo", reason="the site needs the extra `docs`")
     from filelock import FileLock
@@ -49,7 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 @pytest.fixture(scope="session")
 def real_cifar100(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """Where the real files are, unpacked once for all processes: reading the usual archive takes ten seconds."""
+    """Return the folder of the real files, unpacked once for all processes: reading the archive takes ten seconds."""
     from filelock import FileLock
 
     from replenish.lab.data.cifar import CIFAR100, find, read_verified
@@ -75,12 +75,12 @@ def _of_all_processes(tmp_path_factory: pytest.TempPathFactory, request: pytest.
 
 @pytest.fixture(scope="module", autouse=True)
 def _rows_that_a_file_names_are_asserted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a file that names a row of the table of ways to loop which none of its tests asserted."""
+    """Fail a file that names a row of `ways.WAYS` without asserting it in a test."""
     ways.ASSERTED.clear()
     yield
     options = request.config.option
     if options.keyword or options.markexpr or any("::" in argument for argument in request.config.args):
-        return  # only some of its tests were run
+        return  # only some of the file's tests were run
     if request.session.testsfailed or request.node.path in request.config.stash.get(SKIPPED, set()):
         return
     assert ways.named_in(request.node.path) <= ways.ASSERTED, "put these rows into exact, refused or unsupported"

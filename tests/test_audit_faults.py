@@ -1,4 +1,4 @@
-"""The table of docs/audit.md: each planted fault is found at the smallest size that the table says."""
+"""The table of docs/audit.md: each planted fault is found at the smallest size stated there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def data(number: int) -> TensorDataset:
 
 
 class Periodic(Sampler[int]):
-    """Has one permutation for even epochs and one for odd ones."""
+    """Alternates between two permutations."""
 
     def __init__(self, number: int) -> None:
         self.number, self.passes = number, count()
@@ -52,7 +52,7 @@ class Periodic(Sampler[int]):
 
 
 class Forgetful(Sampler[int]):
-    """A sampler with a state, as torchdata wants it; `kept` says whether the state has the place."""
+    """A sampler with a state, as torchdata expects; its state has the place only if `kept`."""
 
     def __init__(self, number: int, kept: bool) -> None:
         self.number, self.kept, self.drawn, self.start = number, kept, 0, 0
@@ -181,7 +181,7 @@ def _every_worker_reads_all() -> Audit:
     return audit(DataLoader(Buffered(100, 100), batch_size=10, num_workers=2), 2)
 
 
-#: The row of the page, the audit, the question that finds it, and the level.
+#: Row of the page: (audit, question that finds the fault, level).
 PLANTED: dict[str, tuple[Callable[[], Audit], str, str]] = {
     "`set_epoch` is never called": (_missing_set_epoch, "epochs", "fault"),
     "`set_epoch(0)` before every epoch": (_set_epoch_0, "epochs", "fault"),
@@ -216,7 +216,7 @@ def test_a_planted_fault_is_found(fault: str) -> None:
     assert found[name].level == level, found
 
 
-def test_the_page_has_a_row_for_each_fault_and_no_other() -> None:
+def test_the_page_has_the_same_faults() -> None:
     rows = re.findall(r"^\| (.+?) \| `[\w: ]+` \| (fault|warning) \|", PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == {fault: level for fault, (_, _, level) in PLANTED.items()}
 
@@ -225,10 +225,6 @@ def test_ranks_that_draw_the_same_have_no_other_fault() -> None:
     torch.manual_seed(0)
     found = audit([DataLoader(data(100), 10, shuffle=True, generator=torch.Generator().manual_seed(1)) for _ in "ab"])
     assert [each.name for each in found.findings if each.level == "fault"] == ["ranks"], found
-
-
-def test_an_epoch_that_is_set_again_and_again_is_named() -> None:
-    assert "was at epoch 0 in all of them" in _set_epoch_0()["epochs"].sentence
 
 
 def test_disjoint_subsets_of_ranks_are_healthy() -> None:
@@ -241,7 +237,7 @@ def test_disjoint_subsets_of_ranks_are_healthy() -> None:
 
 
 class Opaque(Dataset[int]):
-    """Shows nothing of what it holds; every process of a training makes its own."""
+    """A dataset that hides its contents; every process of a training makes its own."""
 
     def __len__(self) -> int:
         return 100
@@ -250,7 +246,7 @@ class Opaque(Dataset[int]):
         return index
 
 
-def test_ranks_that_divide_datasets_made_anew_are_healthy() -> None:
+def test_ranks_that_divide_separately_made_datasets_are_healthy() -> None:
     loaders = [of_rank(Opaque(), rank) for rank in range(2)]
     found = audit(loaders, before_epoch=lambda epoch: [each.sampler.set_epoch(epoch) for each in loaders])
     assert found.level == "ok", found
@@ -261,7 +257,7 @@ def test_ranks_that_divide_datasets_made_anew_are_healthy() -> None:
     assert found["coverage"].sentence == "Every one of the 100 samples comes once in every epoch."
 
 
-def test_ranks_that_overlap_on_datasets_made_anew_are_found() -> None:
+def test_ranks_that_overlap_on_separately_made_datasets_are_found() -> None:
     wrong = [of_rank(Opaque(), 0) for _ in range(2)]
     found = audit(wrong, before_epoch=lambda epoch: [each.sampler.set_epoch(epoch) for each in wrong])
     assert found["ranks"].level == "fault", found
@@ -271,19 +267,19 @@ def test_ranks_that_overlap_on_datasets_made_anew_are_found() -> None:
     assert unknown["coverage"].sentence == "Every one of the 100 samples comes once in every epoch."
 
 
-def test_a_sampler_whose_state_has_its_place_is_healthy() -> None:
+def test_a_sampler_whose_state_keeps_its_place_is_healthy() -> None:
     found = audit(DataLoader(data(10), batch_size=2, sampler=Forgetful(10, kept=True)), 2)
     assert found["resuming"].level == "ok"
 
 
 @pytest.mark.parametrize(("buffer", "shards"), [(100, 1), (1000, 1), (4000, 1), (100, 20), (1000, 20)])
-def test_the_size_of_a_buffer_is_known_within_a_third(buffer: int, shards: int) -> None:
+def test_the_size_of_a_buffer_is_estimated_within_a_third(buffer: int, shards: int) -> None:
     torch.manual_seed(3)
     found = audit(DataLoader(Buffered(60_000, buffer, shards), batch_size=50), 2, lambda item: item // 6000)["labels"]
     assert 0.67 * buffer < found.numbers["buffer_like"] < 1.5 * buffer, found
 
 
-def test_epochs_that_were_left_early_are_compared_as_far_as_they_go() -> None:
+def test_epochs_left_early_are_compared_up_to_their_end() -> None:
     order = np.random.Generator(np.random.Philox(1)).permutation(1000)
     same = [Epoch.of([order[:50], order[50:100]], whole=False, number=0) for _ in range(2)]
     _, findings = judge([Record(same, 1000)], Claim("DistributedSampler", set_epoch="DistributedSampler"))
@@ -294,7 +290,7 @@ def test_epochs_that_were_left_early_are_compared_as_far_as_they_go() -> None:
     assert "No pass reached its end" in found["coverage"].sentence
 
 
-def test_different_datasets_are_not_called_equal_by_their_positions() -> None:
+def test_equal_indices_of_different_datasets_are_not_a_leak() -> None:
     found = audit({"train": DataLoader(data(50), shuffle=True), "test": DataLoader(data(40))})
     assert "different datasets" in found["test: leak"].sentence
     assert found.level == "ok"
@@ -305,7 +301,7 @@ def test_a_dict_of_loaders_needs_two() -> None:
         audit({"train": DataLoader(data(50))})
 
 
-def test_ranks_of_other_machines_are_not_called_samples_left_out() -> None:
+def test_samples_of_ranks_on_other_machines_are_not_missing() -> None:
     order = np.arange(100)
     ranks = [Record([Epoch.of(np.split(order[rank::4], 5)) for _ in range(3)], 100) for rank in range(2)]
     _, findings = judge(ranks, Claim("DistributedSampler", replicas=4))

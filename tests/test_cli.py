@@ -1,4 +1,4 @@
-"""The command as a user runs it: on 80 columns, in pipes, without colours, without torch; and how much it imports."""
+"""The command as users run it: on 80 columns, in pipes, without colours, and with few imports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_version_and_help() -> None:
 
 
 def test_count() -> None:
-    """The paper's counts: exact where they can be read, a power of ten otherwise, and the ratio."""
+    """The paper's counts: exact if short, otherwise as a power of ten; and their ratio."""
     words = ("count 5 2", "count 50000 64 --epochs 200")
     small, large = (CliRunner().invoke(app, each.split()).stdout for each in words)
     assert [line.split()[-1] for line in small.split("\n")[:3]] == ["13", "30", "2.308"]
@@ -44,7 +44,7 @@ def test_count() -> None:
 
 
 def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is plain text, wide enough; and the page is drawn, with the command as it was typed."""
+    """The table is plain text and not cut, and the page has the command."""
     page = tmp_path / "orders.html"
     words = ["inspect", "2000", "20", "--epochs", "12", "--html", str(page)]
     monkeypatch.setattr(sys, "argv", ["replenish", *words])
@@ -54,7 +54,7 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.split("\n") if "│" in line]
     rows = {label: cells for label, *cells in lines}
     law, srs, reshuffling, replacement = rows["unseen in epoch 12"]
-    assert law == "~ 27.92 %"  # the limit of many small steps
+    assert law == "~ 27.92 %"  # the limit for many small steps
     found = measure(SequencedReplacement(2000, 20), 12)
     assert srs == f"{100 * found.unseen[-1]:.2f} %"
     assert reshuffling == "0.00 %"
@@ -74,6 +74,7 @@ def test_inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "inspect 10 2 --html no/such/folder/x.html",
         "data get mnist",
         "--what",
+        "list --scale huge",
         "list --json orders",
         "when 3 --order srs -N 100 -B 10 --loader 2",
         "what 3 --order srs -N 100 -B 10 --option pool_size=20 --option pool-size=30",
@@ -89,7 +90,7 @@ def test_bad_input_is_exit_code_2_without_a_traceback(words: str) -> None:
     assert done.stderr
 
 
-def test_too_little_memory_is_said_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_little_memory_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended, errors_as_sentences():
         np.empty(2**55)
     assert ended.value.exit_code == 2
@@ -121,7 +122,7 @@ def test_seeds(text: str, seeds: list[int]) -> None:
     assert parse_seeds(text) == seeds
 
 
-def test_seeds_that_are_no_seeds() -> None:
+def test_bad_seeds() -> None:
     counts = ("", "0", "-1", "1.5", "1,", "1,1", "²", "٣", "10001", "0,9223372036854775808", "9" * 5000)
     ranges = ("4-3", "1-", "1-2-3", "0-2,2", "0-10000", "9223372036854775807-9223372036854775808")
     for text in (*counts, *ranges):
@@ -151,7 +152,7 @@ def test_json_from_every_command_that_prints_results(
 
 # ---- Terminals ----
 
-#: What takes long to import, and neither help nor a wrong argument needs.
+#: Slow imports that neither help nor a wrong argument needs.
 HEAVY = {"lightning_fabric", "matplotlib", "numpy", "rich", "scipy", "sklearn", "torch"}
 
 
@@ -173,7 +174,7 @@ def test_help_fits_eighty_columns(words: tuple[str, ...]) -> None:
     assert "\x1b" not in shown.output
 
 
-def test_help_of_many_options_is_in_groups() -> None:
+def test_long_help_is_in_groups() -> None:
     shown = CliRunner().invoke(app, ["compare", "--help"]).output
     sections = re.findall(r"^(\w.*):\n((?:  .*\n)+)", shown, re.MULTILINE)
     assert [title for title, _ in sections] == [
@@ -189,10 +190,10 @@ def test_help_of_many_options_is_in_groups() -> None:
     assert "--jobs" in where
     known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     options = {parameter.name for name in ("run", "compare") for parameter in known[name].params}
-    assert {*WHAT.split(), *WHERE.split()} <= options  # no group speaks of an option that is gone
+    assert {*WHAT.split(), *WHERE.split()} <= options  # no group names a removed option
 
 
-#: Values that can be told to be wrong without the lab.
+#: Wrong arguments that are detected without importing the lab.
 WRONG = [
     ("exec", "nowhere.py"),
     ("audit", "nowhere.py"),
@@ -203,8 +204,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize("words", [("--help",), ("compare", "--help"), ("lst",), *WRONG])
-def test_neither_help_nor_a_wrong_argument_waits_for_a_library(words: tuple[str, ...]) -> None:
-    """Start-up is counted in modules, which are the same on any machine, and not in seconds."""
+def test_help_and_wrong_arguments_import_no_slow_library(words: tuple[str, ...]) -> None:
+    """Count modules instead of seconds, since they are the same on any machine."""
     script = f"""
 import atexit, sys
 atexit.register(lambda: print(len(sys.modules), *({HEAVY!r} & set(sys.modules)), file=sys.stderr))
@@ -215,30 +216,33 @@ main()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     count, *heavy = done.stderr.strip().splitlines()[-1].split()
     assert heavy == []
-    assert int(count) < 700  # typer's own, and pydantic's, where an argument is read
+    assert int(count) < 700  # typer's modules, and pydantic's if an argument is read
 
 
-class TestList:
-    """Names are copied from `replenish list` into `replenish run`: none may be cut, on any terminal."""
-
-    @pytest.mark.parametrize(
-        ("width", "settings"),
-        [(80, {}), (80, {"TERM": "dumb"}), (200, {}), (None, {})],
-        ids=["80 columns", "dumb", "wide", "piped"],
-    )
-    def test_names_are_whole(self, width: int | None, settings: dict[str, str]) -> None:
-        shown = in_terminal(width, settings, "list")
-        listed = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
-        assert set(EXPERIMENTS) <= set(listed)
-        if width is not None:
-            assert max(len(line) for line in shown.splitlines()) <= width
-        assert ("also shows: network, order" in shown) == (width == 80)
-        assert ("decays" in shown.splitlines()[2]) == (width != 80)
-        assert "24 min" in shown
+@pytest.mark.parametrize(
+    ("width", "settings"),
+    [(80, {}), (80, {"TERM": "dumb"}), (200, {}), (None, {})],
+    ids=["80 columns", "dumb", "wide", "piped"],
+)
+def test_list_shows_every_experiment_with_the_papers_error_and_a_cost(
+    width: int | None, settings: dict[str, str]
+) -> None:
+    """Users copy names from `replenish list` into `replenish run`, so no terminal may cut them."""
+    shown = in_terminal(width, settings, "list")
+    listed = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert set(EXPERIMENTS) <= set(listed)
+    if width is not None:
+        assert max(len(line) for line in shown.splitlines()) <= width
+    assert ("also shows: network, order" in shown) == (width == 80)
+    assert ("decays" in shown.splitlines()[2]) == (width != 80)
+    assert "24 min" in shown
+    row = next(line for line in shown.splitlines() if "table2/wrn-28-10-srs/cifar100" in line)
+    assert re.search(r"12\.34 %.*\d+(\.\d)? h", row)
+    assert ("36.5M" in row) == (width != 80)
 
 
 def in_terminal(width: int | None, settings: dict[str, str], *words: str) -> str:
-    """Return what the command prints in a terminal of a width, or into a pipe; what moves the cursor is left out."""
+    """Return the command's output in a terminal of this width, or into a pipe, without cursor movements."""
     environment = {"TERM": "xterm-256color", **os.environ, **settings}
     environment.pop("COLUMNS", None)
     command = [sys.executable, "-m", "replenish", *words]
@@ -253,7 +257,7 @@ def in_terminal(width: int | None, settings: dict[str, str], *words: str) -> str
         try:
             while part := os.read(ours, 65536):
                 shown += part
-        except OSError:  # Linux says so that the other side has ended
+        except OSError:  # Linux's way to report that the other side has ended
             pass
     os.close(ours)
     assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""The small parts of the core: checks of arguments, assignment, shares of a batch, states."""
+"""Small parts of the core: checks of arguments, assignment, shares of a batch, states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from replenish import RandomReshuffling, SequencedReplacement, checks, scatter, state
 from replenish.sharding import check_replicas, share_of
 
-# ---- Checks of arguments: every kind of wrong value, once ----
+# ---- Checks of arguments, with every kind of wrong value ----
 
 
 @pytest.mark.parametrize("good", [4, np.int64(4), np.uint8(4), np.array(4), torch.tensor(4)], ids=repr)
@@ -31,7 +31,7 @@ NO_INTEGERS += [torch.tensor([4]), torch.tensor(4.0), torch.tensor(True)]
 
 
 @pytest.mark.parametrize("bad", NO_INTEGERS, ids=repr)
-def test_what_is_no_integer(bad: object) -> None:
+def test_values_that_are_not_integers(bad: object) -> None:
     with pytest.raises(TypeError, match="^size should be an int, but got .* of type"):
         checks.integer("size", bad, minimum=1)
 
@@ -43,17 +43,17 @@ def test_integers_out_of_range(bad: int) -> None:
 
 
 @pytest.mark.parametrize("bad", ["c", "", None, 1, ["a"]])
-def test_what_is_none_of_the_names(bad: object) -> None:
+def test_one_of_several_names(bad: object) -> None:
     assert checks.one_of("kind", "a", ("a", "b")) == "a"
     with pytest.raises(ValueError, match="kind should be one of a, b, but got"):
         checks.one_of("kind", bad, ("a", "b"))
 
 
-# ---- Assignment to repeated places: the last value stays, whatever numpy does ----
+# ---- Assignment to repeated places: the last value stays, even if numpy does it in another order ----
 
 
 def first_value_stays(target: Any, places: Any, values: Any) -> None:
-    """What a numpy might do that keeps to its documentation."""
+    """Assign in an order that numpy's documentation allows."""
     scatter.assign_at_once(target, places[::-1], values[::-1])
 
 
@@ -69,12 +69,12 @@ def test_equals_a_loop(assign: scatter.Assign, writes: list[tuple[int, int]]) ->
     assert target.tolist() == expected
 
 
-def test_the_trial_tells_a_wrong_way_from_a_right_one() -> None:
+def test_a_wrong_assignment_is_detected() -> None:
     assert scatter.last_value_stays(scatter.assign_distinct)
     assert not scatter.last_value_stays(first_value_stays)
 
 
-# ---- Contiguous, equal shares whose union is the batch ----
+# ---- Shares of a batch are contiguous and equal, and their union is the batch ----
 
 
 @given(st.integers(1, 50), st.integers(1, 20))
@@ -107,7 +107,7 @@ def test_bad_replicas(num_replicas: object, rank: object, error: type[Exception]
         check_replicas(num_replicas, rank)
 
 
-# ---- A state is small and plain, and never fits another order ----
+# ---- A state has plain values, and fits only an equal order ----
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -164,7 +164,7 @@ def test_not_a_state() -> None:
         state.load(order, missing)
 
 
-def test_an_order_may_not_use_the_states_own_names() -> None:
+def test_an_order_may_not_use_the_field_names_of_states() -> None:
     class Clashing(RandomReshuffling):
         def config(self) -> dict[str, int | str]:
             return {**super().config(), "step": 1}

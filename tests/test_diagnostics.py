@@ -1,9 +1,7 @@
-"""What is measured is what was drawn, and it agrees with the theory: draws, spectra, gaps, mixing."""
+"""Measurements of draws, spectra, gaps and mixing, against slow counts and the theory."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from itertools import combinations, islice, pairwise
 from typing import Any
@@ -47,7 +45,7 @@ from replenish.torch import OrderBatchSampler
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_equals_a_slow_count(name: str) -> None:
-    """Everything again, with dicts and loops."""
+    """Compute everything again with dicts and loops."""
     order, epochs, start = CASES[name](), 4, 7
     found = measure(order, epochs, start=start)
     per_epoch = order.steps_per_epoch
@@ -75,9 +73,9 @@ def test_equals_a_slow_count(name: str) -> None:
     assert found.repeats == pytest.approx(gaps.count(1) / len(gaps))
 
 
-def test_an_order_of_the_users_own_is_measured_alike() -> None:
+def test_an_order_of_your_own_is_measured_equally() -> None:
     class Wrapped:
-        """The protocol and nothing more."""
+        """An order with only the protocol."""
 
         def __init__(self, order: Order) -> None:
             self.num_samples, self.batch_size = order.num_samples, order.batch_size
@@ -90,8 +88,8 @@ def test_an_order_of_the_users_own_is_measured_alike() -> None:
     assert (plain.counts == wrapped.counts).all()
 
 
-def test_the_age_of_the_pool_is_counted_in_draws_escaped() -> None:
-    """One step after the start: B slots are new, the others have escaped the one draw."""
+def test_the_age_of_a_slot_is_the_number_of_draws_it_escaped() -> None:
+    """Compute the ages after one epoch from the slots of its draws."""
     order = SequencedReplacement(40, 10, seed=3)  # an epoch is 4 steps
     pool = measure(order, 1).pool
     assert pool is not None
@@ -101,7 +99,7 @@ def test_the_age_of_the_pool_is_counted_in_draws_escaped() -> None:
     assert pool.ages.tolist() == np.bincount(np.array(ages) * PARTS_PER_EPOCH // 4).tolist()
 
 
-def test_no_gap_is_no_number() -> None:
+def test_without_gaps_the_mean_is_nan() -> None:
     found = measure(RandomReshuffling(100, 10), 1)
     assert found.pool is None
     assert found.gaps.sum() == 0
@@ -153,19 +151,19 @@ def test_bad_input_of_measure(options: dict[str, object], error: type[Exception]
         measure(RandomReshuffling(100, 10), **options)  # type: ignore[arg-type]
 
 
-def test_far_steps_are_measured_like_near_ones() -> None:
-    """Beyond 2**62 positions, which 64-bit integers do not count."""
+def test_far_steps_are_measured() -> None:
+    """Positions beyond 2**62 would overflow 64-bit integers."""
     order = SequencedReplacement(100, 64)
     for start in (2**59, 2**62 - 100):
         pool = measure(order, 10, start=start).pool
         assert pool is not None
-        assert (pool.ages.sum(), pool.ages[0]) == (100, 64)  # those of the last draw have escaped none
+        assert (pool.ages.sum(), pool.ages[0]) == (100, 64)  # the slots of the last draw have escaped none
         assert 0.1 < pool.mean_age < 1
     with pytest.raises(ValueError, match=r"start \+ epochs \* steps_per_epoch should be at most"):
         measure(order, 10, start=2**62)
 
 
-# ---- Spectra and gaps, for orders, loaders and lists alike ----
+# ---- Spectra and gaps of orders, loaders and lists ----
 
 
 ORDERS = [
@@ -183,13 +181,13 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-def test_measured_spectra_are_the_laws(order: Order) -> None:
-    """The error of a mean over signs is known; the order's own luck adds about as much."""
+def test_measured_spectra_match_the_laws(order: Order) -> None:
+    """The error of the mean over signs is known. The randomness of the order adds about as much."""
     epochs = 12  # a whole number of flip-flop's pairs
     found = noise_spectrum(order, epochs, start=20 * order.steps_per_epoch, numbers=256)
     expected = expected_density(noise_law(order), found.steps)
     assert found.frequencies[-1] == 0.5 if found.steps % 2 == 0 else found.frequencies[-1] < 0.5
-    # Periodograms at epochs' harmonics know only a few numbers of the order each: bands are compared, not points.
+    # A periodogram at a harmonic of the epoch depends on few random numbers, so bands are compared, not points.
     edges = np.unique(np.geomspace(1, len(expected) + 1, 13).astype(int)) - 1
     for first, last in pairwise(edges):
         error = np.sqrt(np.sum(found.error[first:last] ** 2) + np.sum((0.06 * expected[first:last]) ** 2)) / (
@@ -199,7 +197,7 @@ def test_measured_spectra_are_the_laws(order: Order) -> None:
         assert abs(difference) < 5 * error + 1e-6, (first, last, difference, error)
 
 
-def test_any_source_is_read_alike() -> None:
+def test_all_kinds_of_sources_give_the_same() -> None:
     order = RandomReshuffling(120, 10, seed=3)
     data = TensorDataset(torch.arange(120))
     batches = [batch.tolist() for batch in order.batches(0, 60)]
@@ -216,7 +214,7 @@ def test_any_source_is_read_alike() -> None:
     assert noise_spectrum(batches, 2).steps == 120
 
 
-def test_gaps_that_are_measured_are_counted_in_steps() -> None:
+def test_measured_gaps_are_in_steps() -> None:
     found = visit_gaps([[0, 1], [0, 0], [2, 1], [0, 2]], 1)
     assert found.counts.tolist() == [0, 2, 2]  # 0: 0-1-3, 1: 0-2, 2: 2-3
     assert found.mean * 1.5 == pytest.approx(6 / 4)  # three samples, batches of two: an epoch is 1.5 steps
@@ -233,13 +231,13 @@ def test_pictures_show_measurements_and_laws() -> None:
     assert [line.get_label() for line in lines] == ["reshuffling, measured", "reshuffling", "something"]
     assert lines[1].get_xdata()[0] == pytest.approx(0.25)
     assert [line.get_linestyle() for line in lines] == ["None", "-", "-"]
-    # An order has its one colour, also here; what is no order has another.
+    # An order always has the same colour. Other lines have another one.
     assert lines[0].get_color() == lines[1].get_color() == look_of("reshuffling").light
     assert lines[2].get_color() not in [look_of(name).light for name in ("reshuffling", "srs")]
     figure = plot_visit_gaps({"measured": visit_gaps(order, 20), "law": theory.visit_gaps(order)})
     assert len(figure.axes[0].get_lines()) == 2
     assert figure.axes[0].get_ylim()[0] == 0
-    assert figure.axes[0].get_ylim()[1] >= 100  # per cent: all gaps are longer than nothing
+    assert figure.axes[0].get_ylim()[1] >= 100  # per cent: all gaps are longer than 0
     with pytest.raises(ValueError, match="at least one spectrum"):
         plot_noise_spectra({}, 50)
 
@@ -266,12 +264,7 @@ def test_bad_input_of_gaps(source: object, options: dict[str, int], error: type[
         visit_gaps(source, 1, **options)  # type: ignore[arg-type]
 
 
-def test_torch_is_not_needed() -> None:
-    code = "import sys\nfrom replenish import diagnostics\ndiagnostics.noise_spectrum([[0, 1], [2, 3]], 3)\n"
-    subprocess.run([sys.executable, "-c", code + "assert 'torch' not in sys.modules"], check=True)
-
-
-# ---- Mixing, to choose a pool ----
+# ---- Mixing, for the choice of a pool ----
 
 
 SORTED = np.repeat(np.arange(10), 400)
@@ -279,7 +272,7 @@ SORTED = np.repeat(np.arange(10), 400)
 
 @pytest.mark.parametrize(("pool_size", "batch_size"), [(100, 1), (100, 7), (10_000, 64), (8, 8), (9, 8)])
 @pytest.mark.parametrize("probability", [0.01, 0.5, 0.9, 0.99, 0.999])
-def test_residence_quantile_is_that_of_the_law(pool_size: int, batch_size: int, probability: float) -> None:
+def test_residence_quantile_matches_the_law(pool_size: int, batch_size: int, probability: float) -> None:
     steps = residence_quantile(pool_size, batch_size, probability)
     law = theory.residence_probability(pool_size, batch_size, np.arange(1, steps + 1))
     assert law.sum() >= probability - 1e-9
@@ -298,14 +291,14 @@ def test_mixing_lies_between_its_extremes_and_grows_with_the_pool() -> None:
     assert [row.mean_stay for row in found][:2] == [1.0, 5.0]
 
 
-def test_it_measures_what_the_stream_gives() -> None:
+def test_it_measures_the_batches_of_the_stream() -> None:
     (row,) = measure_mixing(SORTED, 20, [300], seed=4)
     stream = PooledStream(SORTED, batch_size=20, pool_size=300, seed=4)
     batches = list(islice(stream, row.stay_99, row.stay_99 + 200))
     assert row.labels == pytest.approx(np.mean([len(set(batch)) for batch in batches]))
 
 
-def test_labels_may_be_strings_or_one_alone() -> None:
+def test_string_labels_and_a_single_label() -> None:
     (words,) = measure_mixing(["a"] * 50 + ["b"] * 50, 5, [10])
     (numbers,) = measure_mixing([0] * 50 + [1] * 50, 5, [10])
     assert words == numbers

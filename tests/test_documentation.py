@@ -1,4 +1,4 @@
-"""What the README, the docs, the docstrings, the notebooks and the examples say is run, and is true."""
+"""The README, the docs, the docstrings, the notebooks and the examples: their code runs, and their output is true."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # Pages and other tests write modules of the same names, such as `networks`, below the same folder.
+    # Pages and other tests write modules with the same names, such as `networks`, below the same folder.
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__dict__", {}).get("__file__")).startswith(str(tmp_path.parent)):
             monkeypatch.delitem(sys.modules, name)
-    # A file, not exec of a string: DataLoader workers and tracebacks want a real module.
+    # A file instead of a string: DataLoader workers and tracebacks need a real module.
     script = tmp_path / "page.py"
     script.write_text("\n\n".join(blocks(page)))
     runpy.run_path(str(script))
@@ -52,28 +52,28 @@ def modules_with_examples() -> list[str]:
 def test_docstring_examples(name: str) -> None:
     try:
         module = importlib.import_module(name)
-    except ImportError as error:  # an integration whose framework is not in this environment
+    except ImportError as error:  # the framework of an integration is not installed
         if not name.startswith("replenish.integrations."):
             raise
         pytest.skip(str(error))
     assert doctest.testmod(module).failed == 0
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_work() -> None:
     for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_pictures_are_what_their_command_draws() -> None:
+def test_the_pictures_match_their_script() -> None:
     draws = runpy.run_path(str(ROOT / "docs" / "pool_picture.py"))
     assert (ROOT / "docs" / "pool.svg").read_text() == draws["picture"]()
     assert (ROOT / "docs" / "pool_moving.svg").read_text() == draws["moving_picture"]()
 
 
 def commands_of(text: str) -> Iterator[list[str]]:
-    """Yield the words behind `replenish` of every command line in code; not those of a phrase such as `--command`."""
+    """Yield the words after `replenish` in every command line in code, without phrases such as `--command`."""
     code = [line for line in _blocks_of_commands(text).splitlines() if re.search(r"\breplenish(\.cli)? [a-z-]", line)]
     code += re.findall(r"`((?:[^`\n]* )?replenish [a-z-][^`\n]*)`", text)
     for line in code:
@@ -84,7 +84,7 @@ def commands_of(text: str) -> Iterator[list[str]]:
 
 
 def _blocks_of_commands(text: str) -> str:
-    """Return the lines of code that is not Python, with what is continued on one line."""
+    """Return the lines of code blocks that are not Python, with continued lines joined."""
     text = re.sub(r"^```python\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     fenced = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     indented = re.findall(r"^    .*$", text, flags=re.MULTILINE)
@@ -92,11 +92,11 @@ def _blocks_of_commands(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_are_those_that_there_are(page: Path) -> None:
+def test_commands_and_options_exist(page: Path) -> None:
     for words in commands_of(page.read_text()):
-        if words == ["compare", "--command"]:  # how prose names it
+        if words == ["compare", "--command"]:  # a phrase in the text
             continue
-        told, command = " ".join(words), COMMANDS
+        line, command = " ".join(words), COMMANDS
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]  # type: ignore[attr-defined]
         context = command.make_context("replenish", [], resilient_parsing=True)
@@ -104,10 +104,10 @@ def test_commands_are_those_that_there_are(page: Path) -> None:
         if isinstance(command, ScriptCommand) and "-m" in words:
             words.insert(words.index("-m"), "--")
         _, rest, _ = command.make_parser(context).parse_args(list(words))
-        assert not rest, f"{page.name} says `replenish {told}`, but {rest} means nothing there"
+        assert not rest, f"{page.name} has `replenish {line}`, but {rest} means nothing there"
 
 
-# ---- The notebooks of examples/ run, and show what stands in them ----
+# ---- The notebooks of examples/ run, and give their stored output ----
 
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -115,7 +115,7 @@ RUNNER = runpy.run_path(str(EXAMPLES / "run_notebooks.py"))
 
 
 def shown(notebook: dict[str, Any]) -> list[str]:
-    """Return what the cells show as text; trained numbers, which may differ from machine to machine, are left out."""
+    """Return the text output of the cells, without trained numbers, which may differ between machines."""
     texts = []
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code" and "compare_trainings(" not in "".join(cell["source"]):
@@ -125,7 +125,7 @@ def shown(notebook: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", RUNNER["NOTEBOOKS"], ids=lambda path: path.stem)
-def test_notebooks_run_and_show_what_stands_in_them(path: Path) -> None:
+def test_notebooks_run_and_give_their_stored_output(path: Path) -> None:
     committed = json.loads(path.read_text())
     ran = RUNNER["run"](committed)
     assert shown(ran) == shown(committed), "run `python examples/run_notebooks.py`"
@@ -135,7 +135,7 @@ def test_notebooks_run_and_show_what_stands_in_them(path: Path) -> None:
     assert (committed["nbformat"], committed["nbformat_minor"]) == (4, 5)
 
 
-# ---- The example scripts of streams run, each with the package that it shows ----
+# ---- The example scripts of streams run ----
 
 
 def run_example(name: str, folder: Path, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""The draws are exactly uniform and distinct, and depend on (seed, purpose, index) alone."""
+"""The draws are exactly uniform and distinct, and depend only on (seed, purpose, index)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_words_depend_on_seed_purpose_and_index() -> None:
 
 
 def test_neighbouring_keys_share_no_word() -> None:
-    # Philox's counters would overlap if the index stood there.
+    # Philox's counters would overlap if the index were in the counter.
     words = np.concatenate([KeyedWords(0, Purpose.SLOTS).at(index).words(1000) for index in range(50)])
     assert len(np.unique(words)) == len(words)
 
@@ -43,7 +43,7 @@ def test_below_is_uniform(bound: int) -> None:
 
 @pytest.mark.parametrize("bound", [3 * 2**30, 2**32 - 5, 2**32, 2**32 + 1, 3 * 2**40, 2**62])
 def test_below_is_uniform_for_large_bounds(bound: int) -> None:
-    # 3 * 2**30 rejects a quarter of the half words: without the rejection some values come twice as often.
+    # 3 * 2**30 rejects a quarter of the half words. Without the rejection, some values would be twice as frequent.
     values = KeyedWords(0, Purpose.SLOTS).at(0).below(bound, 100_000)
     assert len(values) == 100_000
     assert int(values.max()) < bound
@@ -52,7 +52,7 @@ def test_below_is_uniform_for_large_bounds(bound: int) -> None:
 
 
 def test_rejection_makes_lemires_method_exact() -> None:
-    # With bound 3 * 2**30, half words map four to three: unrejected, values 0 mod 3 come twice as often.
+    # With the bound 3 * 2**30, four half words map to three values. Without rejection, 0 mod 3 is twice as frequent.
     values = KeyedWords(0, Purpose.SLOTS).at(0).below(3 * 2**30, 100_000)
     assert goodness_of_fit(np.bincount(values.astype(np.int64) % 3, minlength=3)) > ALPHA
 
@@ -83,7 +83,7 @@ def test_all_ordered_choices_are_equally_likely(num_slots: int, batch_size: int)
     ordered = perm(num_slots, batch_size)
     assert len(observed) == ordered
     assert goodness_of_fit(observed) > ALPHA
-    # ... and so are the C(M, B) sets, which have fewer cells and so a sharper test
+    # So are the C(M, B) sets, with fewer cells and therefore a sharper test.
     sets = np.unique((1 << rows).sum(axis=1), return_counts=True)[1]
     assert len(sets) == comb(num_slots, batch_size)
     if len(sets) > 1:
@@ -131,7 +131,7 @@ def test_packing_does_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(("num_slots", "batch_size"), [(40, 15), (40, 20), (500, 100), (7, 3)])
 def test_slow_and_plain_rejection_gives_the_same_draws(num_slots: int, batch_size: int) -> None:
-    """The vectorised rejection equals its definition, spelled out with sets."""
+    """The vectorised rejection equals its definition, written out with sets."""
     draw = DistinctDraws(num_slots, batch_size, seed=9)
     words = KeyedWords(9, Purpose.SLOTS).at(2)
     steps = draw.steps_per_block

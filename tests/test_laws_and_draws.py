@@ -1,4 +1,4 @@
-"""The laws of gaps, of noise and of SGD against what the orders draw."""
+"""The laws of gaps, noise and SGD against the draws of the orders."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ NOISE: dict[str, Order] = {
 
 
 def of_law(law: NoiseLaw) -> np.ndarray:
-    """Return C(0), C(1), ... relative to white noise, from the spectrum."""
+    """Return the covariances C(0), C(1), ... relative to white noise, from the spectrum of a law."""
     frequencies = (np.arange(2**12) + 0.5) / 2**12
     density, (where, powers) = law.continuous(frequencies), law.lines()
     turns = 2 * np.pi * np.arange(LAGS)[:, np.newaxis]
@@ -77,14 +77,14 @@ def of_law(law: NoiseLaw) -> np.ndarray:
 
 
 def drawn(order: Order, epochs: int = 2_000) -> tuple[np.ndarray, np.ndarray]:
-    """Return C(0), C(1), ... as drawn, and their standard errors, from coincidences of the samples of two steps."""
+    """Return the covariances C(0), C(1), ... of draws, and their standard errors, from coincidences of samples."""
     n, b, steps = order.num_samples, order.batch_size, order.steps_per_epoch
     start = 50 * steps  # long after the start, and at the beginning of an epoch
     batches = list(order.batches(start, start + epochs * steps))
     rows = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
     cells = np.bincount(rows * n + np.concatenate(batches), minlength=len(batches) * n)
     counts = cells.reshape(-1, n).astype(np.float64)
-    # E[g_i g_j] is 1 or -1/(n-1); a sum over B, also where a batch has another size.
+    # E[g_i g_j] is 1 or -1/(n-1). Sums are divided by B, also if a batch has another size.
     total, common = counts.sum(axis=1), []
     for lag in range(LAGS):
         one, other = slice(0, len(counts) - lag), slice(lag, None)
@@ -97,16 +97,16 @@ def drawn(order: Order, epochs: int = 2_000) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", list(NOISE))
-def test_covariances_are_those_of_the_law(name: str) -> None:
+def test_covariances_of_draws_match_the_law(name: str) -> None:
     order = NOISE[name]
     found, error = drawn(order)
     expected = of_law(noise_law(order))
     assert (abs(found - expected) < 5.5 * error + 1e-9).all()
-    assert error.max() < 0.04  # else nothing could fail
+    assert error.max() < 0.04  # otherwise the test could not fail
 
 
 @pytest.mark.parametrize("name", list(NOISE))
-def test_sums_are_the_integrals(name: str) -> None:
+def test_covariance_sums_match_the_spectrum(name: str) -> None:
     law = noise_law(NOISE[name])
     for decay in (0.03, 0.4):
         ratio = 1 - decay
@@ -144,12 +144,12 @@ GAPS |= {
 
 
 @pytest.mark.parametrize("name", list(GAPS))
-def test_gaps_are_those_of_the_law(name: str) -> None:
+def test_gaps_match_the_law(name: str) -> None:
     order, law = GAPS[name], theory.visit_gaps(GAPS[name])
     start = 10 * order.steps_per_epoch if "srs" in name else 0
     found = diagnostics.visit_gaps(order, max(90, 8_000 // order.steps_per_epoch), start=start)
     x = np.array([0.1, 0.3, 0.5, 0.9, 1.1, 1.5, 1.9, 2.5])
-    # Gaps of one sample are not independent, of one epoch neither: 0.01 is five standard errors of the worst case.
+    # The gaps of a sample, or of an epoch, are not independent. 0.01 is five standard errors of the worst case.
     assert found.survival(x) == pytest.approx(law.survival(x), abs=0.012)
     assert found.mean == pytest.approx(law.mean, rel=0.015)
     assert law.probabilities([0, 0.5, 1, 50]).sum() == pytest.approx(1)
@@ -179,7 +179,7 @@ def test_mean_and_variance_of_the_gaps_of_srs(k: float) -> None:
         (BlockReshuffling(60, 6, block_size=7), "block_size should divide num_samples"),
     ],
 )
-def test_where_there_is_no_law_it_says_why(order: Order, message: str) -> None:
+def test_an_order_without_a_law_is_refused_with_the_reason(order: Order, message: str) -> None:
     with pytest.raises(theory.NoLawError, match=message):
         noise_law(order)
 
@@ -190,7 +190,7 @@ def test_reshuffled_pools_have_no_lines_and_no_law_of_gaps() -> None:
         theory.visit_gaps(NOISE["reshuffled"])
 
 
-# ---- Every order of the list ----
+# ---- Every registered order ----
 
 LAWS = {
     "noise_spectrum": lambda order: theory.noise_spectrum(order, [0.01, 0.5]).continuous,
@@ -200,7 +200,7 @@ LAWS = {
 
 
 def every_order() -> dict[str, Any]:
-    """Return each order of the list with 97 samples, which 8 does not divide, and with 96."""
+    """Return each registered order with 97 samples, which is not divisible by 8, and with 96."""
     found = {}
     for name, entry in ORDERS.items():
         found[f"{name}-97"] = build_order(name, 97, 8, **facts(name))
@@ -214,7 +214,7 @@ EVERY_ORDER = every_order()
 
 @pytest.mark.parametrize("asked", LAWS)
 @pytest.mark.parametrize("name", EVERY_ORDER)
-def test_every_order_has_a_law_or_says_how_to_measure(name: str, asked: str) -> None:
+def test_every_order_has_a_law_or_an_error_that_names_the_measurement(name: str, asked: str) -> None:
     order = EVERY_ORDER[name]
     kind = theory.visit_gaps if asked == "visit_gaps" else noise_law
     try:
@@ -223,7 +223,7 @@ def test_every_order_has_a_law_or_says_how_to_measure(name: str, asked: str) -> 
         measured = "visit_gaps" if asked == "visit_gaps" else "noise_spectrum"
         with pytest.raises(theory.NoLawError, match=rf": measure it with replenish.diagnostics.{measured}\(order\)$"):
             LAWS[asked](order)
-        getattr(diagnostics, measured)(order, epochs=3)  # which it can
+        getattr(diagnostics, measured)(order, epochs=3)
     else:
         values = LAWS[asked](order)
         assert np.isfinite(values).all()
@@ -231,8 +231,8 @@ def test_every_order_has_a_law_or_says_how_to_measure(name: str, asked: str) -> 
 
 
 @pytest.mark.parametrize("name", EVERY_ORDER)
-def test_the_power_of_a_law_is_what_is_drawn(name: str) -> None:
-    """The variance of one step: the integral of the spectrum, and its lines."""
+def test_the_power_of_a_law_matches_the_draws(name: str) -> None:
+    """The variance of one step equals the integral of the spectrum plus its lines."""
     order = EVERY_ORDER[name]
     try:
         law = theory.noise_spectrum(order, (np.arange(4000) + 0.5) / 8000)
@@ -240,19 +240,19 @@ def test_the_power_of_a_law_is_what_is_drawn(name: str) -> None:
         return
     draws = read_draws(order, 60, start=40 * order.steps_per_epoch)
     drawn = batch_means(draws, random_signs(order.num_samples, 128, seed=0))
-    if isinstance(order, (PoissonDraws, BallsInBins)):  # the law is of sums over a batch, over B
+    if isinstance(order, (PoissonDraws, BallsInBins)):  # the law is about sums over a batch divided by B
         drawn *= draws.sizes[:, None] / order.batch_size
     power = order.batch_size * drawn.var(axis=0).mean()
     moving = law.line_frequencies > 0
     assert power == pytest.approx(law.continuous.mean() + law.line_powers[moving].sum(), rel=0.12)
 
 
-# ---- What SGD does, simulated ----
+# ---- Simulated SGD ----
 
 
 @pytest.mark.parametrize(("momentum", "kappa"), [(0.0, 3), (0.9, 1.0), (0.5, 60.0)])
 def test_variance_of_simulated_sgd(momentum: float, kappa: float) -> None:
-    """64 weights at once, each with its own numbers; the spread over them gives the error of their mean."""
+    """Simulate 64 weights with different gradients. Their spread gives the error of the mean."""
     n, b, weights, steps = 400, 10, 64, 8000
     generator = np.random.Generator(np.random.Philox(7))
     gradients = generator.standard_normal((n, weights))
@@ -282,7 +282,7 @@ def test_variance_of_simulated_sgd(momentum: float, kappa: float) -> None:
 
 
 @pytest.mark.parametrize("orders", [None, "srs", "independent"])
-def test_a_mixtures_spectrum_is_that_of_its_sources(orders: str | None) -> None:
+def test_a_mixtures_spectrum_follows_from_its_sources(orders: str | None) -> None:
     own = {
         None: None,
         "srs": [SequencedReplacement(1200, 10), None],
@@ -300,10 +300,10 @@ def _smeared(mixture: Mixture, steps: int, bands: int) -> np.ndarray:
     return MeasuredSpectrum(frequencies, density, np.zeros_like(density), steps).in_bands(bands).density
 
 
-def test_a_mixtures_variance_lies_between_those_of_its_sources() -> None:
+def test_a_mixtures_variance_is_the_mean_of_its_sources() -> None:
     one = theory.noise_variance(Mixture([1000], [1], 10), [0.3, 1, 3])
     assert one == pytest.approx(theory.noise_variance(RandomReshuffling(1000, 10), [0.3, 1, 3]))
-    # Kappa counts epochs of the mixture; the epochs of the sources, N_i / (w_i B) steps, are 1.8 and 0.2 of these.
+    # Kappa is per epoch of the mixture. The epochs of the sources, N_i / (w_i B) steps, are 1.8 and 0.2 times as long.
     both = theory.noise_variance(Mixture([9000, 1000], [1, 1], 10), 1.0)
     each = theory.noise_variance(RandomReshuffling(10_000, 10), [1.8, 0.2])
     assert both == pytest.approx(each.mean(), rel=1e-3)
@@ -328,7 +328,7 @@ def test_sorted_data_under_the_identity_have_more_noise_than_the_average() -> No
         assert (weight**2).mean() / white == pytest.approx(expected, rel=0.04)
 
 
-def test_a_random_sequence_has_the_average() -> None:
+def test_a_random_sequence_has_the_average_noise() -> None:
     order = SequencedReplacement(2000, 20)
     labels = np.repeat(np.arange(10), 200)
     numbers = np.random.default_rng(0).normal(size=(2000, 60))

@@ -1,4 +1,4 @@
-"""Commands that need no torch work with typer, rich, jinja2 and numpy; the others say what to install."""
+"""Commands that need no torch work with only typer, rich, jinja2 and numpy; the others name the extra to install."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from replenish.cli import LAB_PACKAGES
 
-#: Starts the command with the lab's packages made unimportable.
+#: Starts the command, but makes the lab's packages unimportable.
 WITHOUT = f"""
 import sys
 for package in {[name for name in LAB_PACKAGES if name != "jinja2"]!r}:
@@ -42,7 +42,7 @@ def test_works_without_torch(arguments: str, expected: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("arguments", ["bench", "run table3 --scale digits"])
-def test_says_what_to_install(arguments: str, tmp_path: Path) -> None:
+def test_other_commands_name_the_extra_to_install(arguments: str, tmp_path: Path) -> None:
     done = without_torch(*arguments.split(), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("which is not installed: pip install 'replenish[lab]'")

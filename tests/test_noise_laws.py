@@ -1,4 +1,4 @@
-"""The laws of the noise against an enumeration of all draws, and their sums against integrals."""
+"""The laws of noise against an enumeration of all draws, and their closed sums against integrals."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from replenish.theory.pool_noise import BatchMeanNoise, PoolNoise, SequenceNoise
 LAGS = 9
 Batches = list[tuple[int, ...]]
 
-# ---- Spectra: the covariances of the definition ----
+# ---- Spectra, against the covariances of the definition ----
 
 
 def covariances(law: NoiseLaw) -> np.ndarray:
-    """Return C(0), C(1), ... relative to white noise, from the spectrum; the mean over a fine grid is the integral."""
+    """Return the covariances C(0), C(1), ... relative to white noise: the spectrum, integrated on a fine grid."""
     frequencies = (np.arange(2**14) + 0.5) / 2**14
     density, (where, powers) = law.continuous(frequencies), law.lines()
     return np.array(
@@ -46,9 +46,9 @@ def from_coincidences(n: int, b: int, coincidences: list[float]) -> np.ndarray:
 
 
 def of_blocks(n: int, b: int, block: Batches, *, repeated: bool) -> np.ndarray:
-    """Return them for a block of batches that is repeated for ever, or followed by independent ones of its kind.
+    """Return the covariances for a block of batches, which is repeated, or followed by independent blocks of its kind.
 
-    Which samples stand where in a block does not matter, by symmetry: only which of its places are the same sample.
+    By symmetry, the samples themselves do not matter, only which places of a block have the same sample.
     """
 
     def coincidence(first: int, second: int) -> float:
@@ -71,7 +71,7 @@ EPOCH_CASES = [(n, b, drop) for n, b in SIZES for drop in (False, True) if not d
 
 
 @pytest.mark.parametrize(("n", "b", "drop_last"), EPOCH_CASES)
-def test_epochs_have_the_covariances_of_their_definition(n: int, b: int, drop_last: bool) -> None:
+def test_epochs_match_their_definition(n: int, b: int, drop_last: bool) -> None:
     samples = tuple(range(n))
     forth, back = cut(samples, b, drop_last), cut(samples[::-1], b, drop_last)
     options = {"drop_last": drop_last}
@@ -86,14 +86,14 @@ def test_epochs_have_the_covariances_of_their_definition(n: int, b: int, drop_la
 
 
 @pytest.mark.parametrize(("n", "b"), SIZES)
-def test_a_sequence_has_the_covariances_of_its_definition(n: int, b: int) -> None:
+def test_a_sequence_matches_its_definition(n: int, b: int) -> None:
     around = [tuple((step * b + place) % n for place in range(b)) for step in range(n)]
     expected = of_blocks(n, b, around, repeated=True)
     np.testing.assert_allclose(covariances(SequenceNoise(n, b)), expected, atol=1e-11)
 
 
 def test_a_reshuffled_sequence_cut_across_its_seam() -> None:
-    """Batches of 2 from epochs of 3: each meets its neighbours' epochs by chance, its own never."""
+    """Batches of 2 from epochs of 3. Within an epoch samples never repeat, across epochs they meet by chance."""
     n, b = 3, 2
     epochs = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5]
 
@@ -111,7 +111,7 @@ def test_a_reshuffled_sequence_cut_across_its_seam() -> None:
 
 
 def of_pool(n: int, b: int, m: int) -> np.ndarray:
-    """Return them for a pool, from its Markov chain: all pools, all draws, long after the start."""
+    """Return the covariances for a pool in its stationary state, from the Markov chain of all pools and draws."""
     start = (tuple(sorted(p % n for p in range(m))), m % n)
     number, todo, moves = {start: 0}, [start], []
     draws = list(combinations(range(m), b))
@@ -149,14 +149,14 @@ POOLS = [(3, 1, 3), (3, 1, 2), (4, 2, 4), (4, 2, 3), (3, 2, 3), (2, 1, 3), (3, 1
 
 
 @pytest.mark.parametrize(("n", "b", "m"), [*POOLS, (2, 3, 4), (4, 1, 4)])
-def test_a_pool_has_the_covariances_of_its_definition(n: int, b: int, m: int) -> None:
+def test_a_pool_matches_its_definition(n: int, b: int, m: int) -> None:
     law = noise_law(SequencedReplacement(n, b, pool_size=m))
     expected = of_pool(n, b, m)
     np.testing.assert_allclose(covariances(law), expected, atol=1e-9)
-    assert law.covariance_sum(1.0).real == pytest.approx(expected[0], abs=1e-9)  # no weight beyond lag 0
+    assert law.covariance_sum(1.0).real == pytest.approx(expected[0], abs=1e-9)  # lags above 0 have no weight
 
 
-# ---- Sums: closed forms against the integral of the spectrum ----
+# ---- Closed sums, against the integral of the spectrum ----
 
 LAWS = [
     EpochNoise(50, 5, 10),
@@ -176,8 +176,8 @@ DECAYS = [1e-6, 1e-3, 0.1, 0.1000001, 0.25, 0.5, 1.0, 1.5, 1.9, 0.1 + 0.3j, 0.01
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_closed_sums_are_the_integrals(law: NoiseLaw) -> None:
-    for decay in DECAYS:  # 0.1 is the decay of two of the pools: 0/0 in the closed form
+def test_closed_sums_equal_the_integrals(law: NoiseLaw) -> None:
+    for decay in DECAYS:  # two of the pools have the decay 0.1, where the closed form is 0/0
         integral = NoiseLaw.covariance_sum(law, decay)
         assert abs(law.covariance_sum(decay) - integral) < 2e-8 * (1 + abs(integral)), decay
 
@@ -194,12 +194,12 @@ def test_variances_are_positive(n: int, b: int, m: int, kappa: float) -> None:
             assert theory.noise_variance(kind(n, b), kappa, momentum) > -1e-9
 
 
-# ---- What SGD makes of it ----
+# ---- The noise of SGD ----
 
 
 @pytest.mark.parametrize("kappa", [0.2, 2.0, 40.0])
-def test_momentum_by_the_integral_of_the_transfer(kappa: float) -> None:
-    """V is the integral of the spectrum times |1 / (z - (1 + beta - step) + beta / z)|^2, whatever the poles."""
+def test_momentum_matches_the_integral_of_the_transfer_function(kappa: float) -> None:
+    """V is the integral of the spectrum times |1 / (z - (1 + beta - step) + beta / z)|^2, for any poles."""
     n, b, momentum = 600, 10, 0.8
     step = kappa * (1 - momentum) * b / n
     frequencies = (np.arange(2**17) + 0.5) / 2**18
@@ -213,15 +213,15 @@ def test_momentum_by_the_integral_of_the_transfer(kappa: float) -> None:
         assert theory.noise_variance(order, kappa, momentum) == pytest.approx(ratio, rel=1e-6)
 
 
-def test_equal_poles_are_no_trouble() -> None:
-    """(1 - sqrt(step))^2 = momentum: both poles are the same, and the variance is smooth around it."""
+def test_equal_poles() -> None:
+    """If (1 - sqrt(step))^2 = momentum, both poles are equal. The variance is smooth there."""
     order, momentum = RandomReshuffling(1000, 10), 0.81
     kappa = 0.01 * 100 / (1 - momentum)
     near = theory.noise_variance(order, kappa * np.array([1 - 1e-3, 1, 1 + 1e-3]), momentum)
     assert near[1] == pytest.approx((near[0] + near[2]) / 2, rel=1e-6)
 
 
-# ---- What follows, and what is refused ----
+# ---- Advice and errors ----
 
 
 def test_when_orders_differ() -> None:
@@ -269,9 +269,9 @@ def test_bad_input(call: object, error: type[Exception], message: str) -> None:
         call()  # type: ignore[operator]
 
 
-def test_an_order_of_the_users_own_is_pointed_to_the_measured_version() -> None:
+def test_an_order_of_your_own_is_refused_with_the_measurement_to_use() -> None:
     class Backwards(RandomReshuffling):
-        """Who knows what a subclass does: it has not its parent's law."""
+        """A subclass may draw differently, so the law of its parent does not apply."""
 
     with pytest.raises(theory.NoLawError, match="got Backwards: measure it with replenish.diagnostics.visit_gaps"):
         theory.visit_gaps(Backwards(10, 2))

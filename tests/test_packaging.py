@@ -1,4 +1,4 @@
-"""The package and its maintenance: numpy alone, exports, bounds, workflows that name what is there."""
+"""The package and its maintenance: imports, exports, lower bounds, and workflows."""
 
 from __future__ import annotations
 
@@ -35,15 +35,33 @@ def run(*command: str | Path) -> str:
     return done.stdout.strip()
 
 
+WITHOUT_TORCH = """
+import sys
+from replenish import audit, diagnostics
+from replenish.cli.list import experiments_table
+from replenish.lab.data import load
+audit([[0, 1], [2, 3]])
+diagnostics.noise_spectrum([[0, 1], [2, 3]], 3)
+diagnostics.measure_mixing([0, 1], 1, [2])
+experiments_table("full").rows
+load("digits")
+print("torch" in sys.modules)
+"""
+
+
 def test_import_leaves_torch_out() -> None:
     assert run(sys.executable, "-c", ONLY_NUMPY) == replenish.__version__
 
 
-def test_exports_are_sorted_and_promised() -> None:
+def test_audits_diagnostics_lists_and_data_need_no_torch() -> None:
+    assert run(sys.executable, "-c", WITHOUT_TORCH) == "False"
+
+
+def test_exports_are_sorted_and_include_the_promised_names() -> None:
     source = (ROOT / "replenish" / "__init__.py").read_text()
     lines = [line.strip() for line in source.splitlines() if line.startswith("    from replenish")]
     assert lines == sorted(lines)
-    assert sorted(line.split()[-1] for line in lines) == replenish.__all__  # type checkers are told of what there is
+    assert sorted(line.split()[-1] for line in lines) == replenish.__all__  # type checkers see the same names
     promised = ["SequencedReplacement", "RandomReshuffling", "ShuffleOnce", "FlipFlop", "BatchedReplacement"]
     promised += ["IndependentDraws", "weighted_sequence", "theory", "diagnostics", "stream", "Order"]
     assert all(hasattr(replenish, name) for name in {*promised, *replenish.__all__})
@@ -57,7 +75,7 @@ def test_version_has_one_source_and_is_in_the_changelog_and_the_citation() -> No
 
 
 def declared() -> dict[str, set[str]]:
-    """The lower bounds of every package that pyproject.toml declares, by name, but of what only the developers need."""
+    """Return the lower bounds in pyproject.toml by package, without packages that only developers need."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {name: lines for name, lines in project["optional-dependencies"].items() if name not in DEVELOPERS}
     found: dict[str, set[str]] = {}
@@ -79,8 +97,8 @@ def test_lower_bounds_are_the_tested_versions() -> None:
     assert not differing, "constraints-lowest.txt and pyproject.toml differ"
 
 
-def test_torch_adapters_say_what_is_missing() -> None:
-    """Without torch the core works, and the adapters fail with the name of what to install."""
+def test_without_torch_the_adapters_name_the_extra() -> None:
+    """Without torch the core works, and importing the adapters fails with advice."""
     blocked = 'import sys; sys.modules["torch"] = None\nimport replenish\nimport replenish.torch\n'
     done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -105,25 +123,25 @@ def steps(workflow: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 class TestWorkflows:
-    def test_what_they_make_is_there(self, workflow: Path) -> None:
-        said = "\n".join(step.get("run", "") for step in steps(workflow))
-        named = set(re.findall(r"\bmake ([a-z][\w-]*)", said))
+    def test_their_make_targets_exist(self, workflow: Path) -> None:
+        script = "\n".join(step.get("run", "") for step in steps(workflow))
+        named = set(re.findall(r"\bmake ([a-z][\w-]*)", script))
         for job in parsed(workflow)["jobs"].values():
             matrix = job.get("strategy", {}).get("matrix", {})
             named |= {*matrix.get("target", []), *(row["target"] for row in matrix.get("include", []))}
         assert named <= TARGETS
-        assert not re.findall(r"\bmake (?!\$\{\{ matrix\.target|\.venv/ready|[a-z])", said)
+        assert not re.findall(r"\bmake (?!\$\{\{ matrix\.target|\.venv/ready|[a-z])", script)
 
     def test_actions_are_pinned_by_version(self, workflow: Path) -> None:
         used = [step["uses"] for step in steps(workflow) if "uses" in step]
         assert used
         assert [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", name)] == []
 
-    def test_nobody_may_more_than_needed(self, workflow: Path) -> None:
+    def test_they_may_only_read(self, workflow: Path) -> None:
         assert parsed(workflow)["permissions"] == {"contents": "read"}
 
 
-def test_every_python_that_is_declared_is_tested_with_lowest_and_newest() -> None:
+def test_every_declared_python_is_tested_with_lowest_and_newest_versions() -> None:
     declared = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
     matrix = parsed(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]["matrix"]["strategy"]["matrix"]
     assert matrix["python"] == [row["python"] for row in matrix["include"]] == declared
@@ -134,7 +152,7 @@ def test_every_python_that_is_declared_is_tested_with_lowest_and_newest() -> Non
             assert (row["numpy"], row["torch"]) == (lowest["numpy"], f"{floor[0]}.0")
 
 
-def test_no_file_names_an_account_that_nobody_here_owns() -> None:
+def test_no_file_names_an_account_that_is_not_ours() -> None:
     for path in [
         *FILES,
         ROOT / "pyproject.toml",

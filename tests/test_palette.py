@@ -1,11 +1,11 @@
-"""An order has one look everywhere, and looks can be told apart, also by the colour-blind."""
+"""An order has the same look everywhere, and looks can be distinguished, also by colour-blind readers."""
 
 from __future__ import annotations
 
 from replenish.orders import ORDERS
 from replenish.palette import HUES, MARKS, Look, free_look, look_of
 
-#: Those that most charts have, with looks of their own.
+#: The orders in most charts, with fixed looks.
 NAMED = ("srs", "reshuffling", "replacement", "independent", "shuffle-once", "flip-flop")
 
 
@@ -17,12 +17,12 @@ def test_orders_of_the_lab_differ_in_colour_and_in_mark() -> None:
     assert look_of("SRS") == looks["srs"]
 
 
-def test_an_unknown_order_has_one_look_for_ever_which_is_no_known_ones() -> None:
+def test_other_orders_have_a_constant_look_that_no_named_order_has() -> None:
     known = {look_of(name) for name in NAMED}
     names = ["shuffle-buffer", "block-shuffle", "jitter", "poisson", "balls-in-bins", "stratified", "weighted"]
     looks = [look_of(name) for name in names]
     assert not known & set(looks)
-    assert look_of("jitter") == Look(hue=6, mark=2)  # whatever Python, machine or day
+    assert look_of("jitter") == Look(hue=6, mark=2)  # on any Python and machine
     every = {look_of(f"order {number}") for number in range(500)}
     assert all(0 <= look.hue < len(HUES) and 0 <= look.mark < len(MARKS) for look in every)
     assert not known & every

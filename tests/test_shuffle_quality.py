@@ -1,4 +1,4 @@
-"""The shuffle battery: planted defects are found at stated sizes, healthy orders of every kind are not faulted."""
+"""The shuffle battery finds planted defects at stated sizes, and no fault in healthy orders."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shard_local(n: int, rng: np.random.Generator) -> Int64Array:
 
 
 def weak_feistel(n: int, rng: np.random.Generator) -> Int64Array:
-    """Four rounds of a Feistel network with a linear round function, walked until the value is below n."""
+    """Four rounds of a Feistel network with a linear round function, repeated until the value is below n."""
     half = -(-(n - 1).bit_length() // 2)
     mask, values, keys = (1 << half) - 1, np.arange(n), rng.integers(1 << half, size=4)
     out = np.full(n, n)
@@ -124,7 +124,7 @@ def make(kind: type, n: int, batch_size: int, seed: int) -> Order:
     ],
 )  # fmt: skip
 def test_healthy_orders_are_not_faulted(kind: type, n: int) -> None:
-    """Of each kind 12 streams of two sizes; benchmarks/shuffle_false_faults.py runs 1,000."""
+    """Test 12 streams per kind and size; benchmarks/shuffle_false_faults.py tests 1,000."""
     levels = [shuffle_quality(make(kind, n, 8, seed), n).level for seed in range(12)]
     assert levels == ["ok"] * 12
 
@@ -133,13 +133,13 @@ def test_few_small_batches_are_not_faulted() -> None:
     assert shuffle_quality([[1, 2], [3, 4]], 10).level == "ok"
     generator = np.random.default_rng(5)
     for n, batch_size in [(4, 2), (6, 4), (20, 15), (56, 32)]:
-        for _ in range(20):  # before 1 in 3 of these was one
+        for _ in range(20):  # an earlier version faulted 1 in 3 of these
             epoch = generator.permutation(n)
             assert shuffle_quality([epoch[:batch_size], epoch[batch_size:]], n).level == "ok"
 
 
-def test_p_values_are_those_of_a_uniform_shuffle() -> None:
-    """Under the null each p is uniform or conservative: of 150 streams no more are small than chance explains."""
+def test_p_values_of_a_uniform_shuffle_are_uniform() -> None:
+    """They may be conservative: of 150 streams, no more have a small p than by chance."""
     found = [shuffle_quality(RandomReshuffling(600, 12, seed=seed), 600) for seed in range(150)]
     for name in [finding.name for finding in found[0].findings]:
         small = sum((each[name].p or 0) < 0.05 for each in found)
@@ -147,7 +147,7 @@ def test_p_values_are_those_of_a_uniform_shuffle() -> None:
 
 
 @pytest.mark.parametrize("shape", [0.5, 3.0, 80.0, 5_000.0, 5e5])
-def test_tails_are_those_of_scipy(shape: float) -> None:
+def test_tails_match_scipy(shape: float) -> None:
     for sigmas in (-3, -1, 0.5, 4):
         value = shape + sigmas * np.sqrt(shape)
         if value > 0:
@@ -161,7 +161,7 @@ def test_tails_are_those_of_scipy(shape: float) -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
-def test_an_unequal_mixture_of_replacement_is_called_unequal() -> None:
+def test_replacement_with_unequal_shares_is_detected() -> None:
     rng = np.random.default_rng(0)
     draws = rng.choice(1000, size=(300, 20), p=np.repeat([0.0012, 0.0008], 500))
     found = shuffle_quality(iter(draws), 1000)
@@ -169,7 +169,7 @@ def test_an_unequal_mixture_of_replacement_is_called_unequal() -> None:
     assert shuffle_quality(iter(draws), 1000, kind="weighted").level == "ok"
 
 
-def test_repeats_are_a_fault_where_reshuffling_is_meant() -> None:
+def test_repeats_are_a_fault_of_reshuffling() -> None:
     rng = np.random.default_rng(0)
     draws = rng.integers(1000, size=(100, 20))
     assert shuffle_quality(iter(draws), 1000).level == "ok"
@@ -178,12 +178,12 @@ def test_repeats_are_a_fault_where_reshuffling_is_meant() -> None:
     assert shuffle_quality(iter(few), 1000)["repeats"].level == "warning"
 
 
-def test_labels_that_come_in_bunches_are_found() -> None:
+def test_bunched_labels_are_found() -> None:
     n = 4_000
     labels = np.random.default_rng(0).integers(0, 5, n)
     order = [np.random.default_rng(e).permutation(n).reshape(-1, 400) for e in range(2)]
     bunched = np.concatenate([part[np.argsort(labels[part])] for epoch in order for part in epoch]).reshape(-1, 20)
-    assert shuffle_quality(iter(bunched), n)["blocks"].level == "ok"  # the numbers know nothing of the labels
+    assert shuffle_quality(iter(bunched), n)["blocks"].level == "ok"  # indices are independent of the labels
     assert shuffle_quality(iter(bunched), n, labels=labels)["labels"].level == "fault"
     assert shuffle_quality(RandomReshuffling(n, 20), n, labels=labels.astype(str)).level == "ok"
 
@@ -197,7 +197,7 @@ def test_a_partial_epoch_of_a_huge_stream_is_judged() -> None:
     assert shuffle_quality(iter(near), n)["blocks"].level == "fault"
 
 
-def test_loaders_and_streams_are_read_as_they_say() -> None:
+def test_loaders_and_samplers_are_read() -> None:
     loader = DataLoader(range(500), batch_size=10, shuffle=True)
     found = shuffle_quality(loader, 500)
     assert (found.epochs, found.draws, found.level) == (3, 1500, "ok")
@@ -224,7 +224,7 @@ def test_loaders_and_streams_are_read_as_they_say() -> None:
         ({"source": [[0, 1]], "num_samples": 9, "labels": [1]}, "labels should have one entry for each of the 9"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: dict[str, object], sentence: str) -> None:
+def test_bad_input(arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises((TypeError, ValueError), match=sentence):
         shuffle_quality(**arguments)  # type: ignore[arg-type]
 
@@ -241,20 +241,20 @@ class Affine(Sampler[int]):
         return len(self.data_source)
 
 
-def test_the_audit_asks_whether_it_is_shuffled_well() -> None:
+def test_an_audit_includes_the_battery() -> None:
     data = range(2_000)
     loader = DataLoader(data, batch_size=20, sampler=Affine(data))
     found = audit(loader)["shuffle"]
     assert (found.level, found.effect is not None) == ("fault", True)
     assert audit(DataLoader(data, batch_size=20, shuffle=True))["shuffle"].level == "ok"
-    part = SubsetRandomSampler(range(0, 2_000, 2))  # all even, as told
+    part = SubsetRandomSampler(range(0, 2_000, 2))  # only even indices, as the sampler states
     assert audit(DataLoader(data, batch_size=20, sampler=part))["shuffle"].level == "ok"
     meant = audit(ShuffleBuffer(2_000, 20, buffer_size=50))["shuffle"]
     assert (meant.level, meant.sentence.endswith("ShuffleBuffer is meant to do this.")) == ("ok", True)
     assert all(each.name != "shuffle" for each in audit(DataLoader(data, batch_size=20)).findings)
 
 
-def test_the_answer_prints_and_says_what_it_could_have_seen() -> None:
+def test_the_answer_prints_and_states_the_smallest_visible_effect() -> None:
     found = shuffle_quality(RandomReshuffling(300, 10), 300, max_draws=600)
     assert repr(found).startswith("shuffle quality: ok (N = 300, B = 10, 600 draws of 3 epochs")
     assert "Too few draws to see one below" in found["batch mean"].sentence

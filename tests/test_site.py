@@ -1,4 +1,4 @@
-"""The documentation builds without a warning; its links lead somewhere; nothing in it comes from a network."""
+"""The documentation builds without warnings or dead links, and loads nothing from a network."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 pytest.importorskip("sphinx", reason="the site needs the extra `docs`")
 pytest.importorskip("furo", reason="the site needs the extra `docs`")
 
-from site_pages import DOCS, build_site  # isort: skip  # it makes the two below importable
+from site_pages import DOCS, build_site  # isort: skip  # makes the next two importable
 from dead_links import Page
 from mathml import mathml
 
-#: A module of exports, and where what it exports is defined.
+#: Modules that only export, and the package that defines their names.
 HOMES = {"replenish.diagnostics": "replenish.measure"}
 DOCUMENTED = [
     "replenish",
@@ -37,7 +37,7 @@ def documented(site: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_nothing_comes_from_a_network(site: Path) -> None:
+def test_pages_load_nothing_from_a_network(site: Path) -> None:
     fetched = [(path.name, address) for path in site.rglob("*.html") for address in Page(path).fetched]
     assert len(fetched) > 100
     assert not [pair for pair in fetched if "://" in pair[1] or pair[1].startswith("//")]
@@ -51,7 +51,7 @@ def test_formulas_are_mathml(site: Path) -> None:
     page = (site / "theory.html").read_text(encoding="utf-8")
     assert page.count('display="block"') > 20
     assert page.count('display="inline"') > 100
-    assert "$" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)  # none was left as it was typed
+    assert "$" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)  # no formula is left as TeX
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_every_public_name_is_in_the_reference(documented: set[str], module: str
         value = getattr(found, name)
         if name.startswith("_") or not (inspect.isclass(value) or inspect.isfunction(value)):
             continue
-        if f"{value.__module__}.".startswith(f"{HOMES.get(module, module)}."):  # not what it imports from elsewhere
+        if f"{value.__module__}.".startswith(f"{HOMES.get(module, module)}."):  # without imports from elsewhere
             public.append(f"{module}.{name}")
     assert public
     assert not set(public) - documented
@@ -82,6 +82,6 @@ def test_a_dead_link_in_raw_html_fails_the_build(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tex", [r"\unknowncommand x", r"\begin{aligned} a &= b \\ &= c \end{aligned}"])
-def test_a_formula_that_is_not_understood_is_an_error(tex: str) -> None:
+def test_an_unsupported_formula_is_an_error(tex: str) -> None:
     with pytest.raises(ValueError, match="does not know a part of it"):
         mathml(tex, "block")

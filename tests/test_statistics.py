@@ -1,4 +1,4 @@
-"""The sampler obeys the laws of `replenish.theory`: fixed seeds, thresholds near 1e-6."""
+"""The draws obey the laws of `replenish.theory`, with fixed seeds and thresholds near 1e-6."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 
 from replenish import BatchedReplacement, IndependentDraws, Order, SequencedReplacement, theory
 
-ALPHA = 1e-6
 SIGMAS = 4.9  # two-sided, about 1e-6
 
 
@@ -17,7 +16,7 @@ def counts(order: Order, start: int, stop: int) -> np.ndarray:
 
 
 def close(values: list[float], expected: float) -> bool:
-    """Whether the mean of independent values is compatible with what was expected."""
+    """Return whether the mean of independent values is compatible with the expected value."""
     error = np.std(values, ddof=1) / np.sqrt(len(values))
     return abs(np.mean(values) - expected) < SIGMAS * error
 
@@ -27,7 +26,7 @@ POOLS = [(1000, 20, None), (1000, 20, 2000), (1000, 20, 300), (600, 7, 901)]
 
 @pytest.mark.parametrize(("num_samples", "batch_size", "pool_size"), POOLS)
 def test_draws_of_a_sample(num_samples: int, batch_size: int, pool_size: int | None) -> None:
-    """Mean and variance of the count of each place in the sequence, over seeds; pooled over places by phase."""
+    """Over seeds, counts of places in the sequence have the law's mean and variance; places are pooled by phase."""
     step, seeds = 170, 400
     seen = np.stack(
         [
@@ -52,7 +51,7 @@ def test_draws_of_a_sample(num_samples: int, batch_size: int, pool_size: int | N
 
 @pytest.mark.parametrize(("num_samples", "batch_size", "pool_size"), POOLS)
 def test_counts_do_not_drift(num_samples: int, batch_size: int, pool_size: int | None) -> None:
-    """The spread of the counts over samples is the law's, early and a million steps on."""
+    """The spread of the counts over samples is the law's, early and late."""
     for step in (100, 777):
         spreads = [
             float(counts(SequencedReplacement(num_samples, batch_size, seed=seed, pool_size=pool_size), 0, step).var())
@@ -78,7 +77,7 @@ def test_unseen_in_the_first_epoch() -> None:
 
 @pytest.mark.parametrize(("pool_epochs", "tolerance"), [(1, 0.002), (2, 0.002), (0.5, 0.002)])
 def test_unseen_in_a_later_epoch(pool_epochs: float, tolerance: float) -> None:
-    """27.9 % with M = N, from a far step on; the law is a limit of small steps."""
+    """With M = N, 27.9 % are unseen in an epoch from a far step on. The law is a limit for small steps."""
     order = SequencedReplacement(50_000, 25, pool_size=int(50_000 * pool_epochs))
     unseen = (counts(order, 10**6, 10**6 + 2000) == 0).mean()
     assert abs(unseen - theory.limit_unseen_fraction(pool_epochs)) < SIGMAS * np.sqrt(0.2 / 50_000) + tolerance

@@ -1,4 +1,4 @@
-"""The numbers that docs/theory.md prints, beyond those that its own examples check."""
+"""The numbers in docs/theory.md that its own examples do not check."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def test_counts_of_the_paper() -> None:
 
 def test_the_pool() -> None:
     assert abs(sum(theory.residence_probability(50_000, 64, range(1, 20_000))) - 1) < 1e-9
-    # the exact law, for CIFAR after 100 epochs: the sample inserted last, and the next one
+    # The exact law for CIFAR after 100 epochs, for the sample inserted last and the next one.
     last_and_next = theory.expected_copies(50_000, 64, 78_125, place=[49_999, 0])
     assert last_and_next.round(3).tolist() == [1.582, 0.582]
 
     assert round(theory.limit_count_spread(), 3) == 0.582
     in_mid_round = [theory.limit_count_spread(1, part / 1000) for part in range(1001)]
     assert (round(min(in_mid_round), 3), round(max(in_mid_round), 3)) == (0.568, 0.600)
-    later = [1_000, 10_000, 100_000]  # steps; this is the exact law for finite sizes
+    later = [1_000, 10_000, 100_000]  # steps, for the exact law
     assert max(theory.count_spread(5_000, 50, step) for step in later) < 0.59
     independent = [theory.count_spread_independent(5_000, 50, step) for step in later]
     assert [round(value) for value in independent] == [10, 100, 1000]
 
     assert round((1 - np.exp(-1)) / np.e, 3) == 0.233
-    assert round(theory.unseen_fraction(50_000, 64), 3) == 0.232  # 782 steps, a little over N/B
-    u = (np.arange(10_000) + 0.5) / 10_000  # (10), summed by hand
+    assert round(theory.unseen_fraction(50_000, 64), 3) == 0.232  # 782 steps, slightly more than N/B
+    u = (np.arange(10_000) + 0.5) / 10_000  # equation (10), computed directly
     factors = 1 - np.exp(-(u + np.arange(40)[:, None])) * (1 - np.exp(-1))
     by_hand = np.mean(np.exp(-u) * factors.prod(axis=0))
     assert abs(by_hand - theory.limit_unseen_fraction()) < 1e-6

@@ -1,4 +1,4 @@
-"""A trace is what the orders draw: against the reference, against the orders, and in figures worked out by hand."""
+"""A trace against the reference, the orders and plain counts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def configurations(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=60)
 @given(configurations(), st.integers(1, 60))
-def test_the_trace_is_what_the_order_and_the_reference_do(configuration: dict[str, Any], steps: int) -> None:
+def test_the_trace_equals_the_order_and_the_reference(configuration: dict[str, Any], steps: int) -> None:
     trace = compute_trace(steps=steps, **configuration)
     order = SequencedReplacement(**configuration)
-    # A pool of one turn of the sequence shows the sequence itself.
+    # A pool as large as the sequence begins with the sequence itself.
     length = int(order.config()["sequence_length"])
     sequence = SequencedReplacement(**{**configuration, "pool_size": max(length, order.batch_size)}).samples_in_pool(0)
     reference = ReferencePool(sequence[:length].tolist(), order.pool_size)
@@ -57,7 +57,7 @@ def test_the_trace_is_what_the_order_and_the_reference_do(configuration: dict[st
     assert trace.queues[-1][0] == reference.queue[0]
 
 
-def test_the_others_are_drawn_at_the_same_steps() -> None:
+def test_the_trace_has_the_other_orders_at_the_same_steps() -> None:
     trace = compute_trace(11, 4, 9, seed=3, sequence="shuffled")
     orders = {
         "srs": SequencedReplacement(11, 4, seed=3),
@@ -84,7 +84,7 @@ def test_counts_unseen_and_copies(trace: Trace) -> None:
             drawn += batch.tolist()
             assert trace.counts(order, steps).tolist() == [drawn.count(sample) for sample in range(7)]
             assert unseen[steps] == 7 - len(set(drawn))
-    # What was put in and is not there any more was drawn.
+    # Copies inserted minus copies in the pool are the draws.
     for steps in range(13):
         inserted = np.bincount(np.arange(7 + 3 * steps) % 7, minlength=7)
         assert (inserted - trace.copies(steps)).tolist() == trace.counts("srs", steps).tolist()

@@ -1,1 +1,1 @@
-"""The law of an order's noise on a network: SGD around a minimum, its variance along the Hessian's eigenvectors."""
+"""Test the law of an order's noise on a network: the variance of SGD around a minimum, along Hessian eigenvectors."""

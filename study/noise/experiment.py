@@ -1,4 +1,4 @@
-"""One run of the experiment: a network trained to its minimum, then SGD around it under every order; its record."""
+"""One run of the experiment: train a network to a minimum, run SGD around it with every order, write the record."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ def run_noise(
     command: str,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Path:
-    """Make a run, write its record unless it exists, and return its path. A record of another setting is refused."""
+    """Make a run and write its record, unless the record exists; return the record's path.
+
+    Raises:
+        ValueError: The record exists, but was made with another setting.
+    """
     path = folder / f"{name.replace('/', '-')}-seed{seed}.json"
     if path.exists():
         if json.loads(path.read_text())["setting"] != setting.config():

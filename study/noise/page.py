@@ -1,18 +1,23 @@
-"""Write the results of the records in results/noise: docs/noise_on_a_network.md, its picture, and every value."""
+"""Write the results from results/noise into docs/noise_on_a_network.md, its picture, and a page of all values."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.pages import ROOT, write_between
+from replenish.lab.show import Chart, Figure, Series
 from replenish.lab.show.markdown import code, escape, table_lines
-from study.noise.picture import picture
 from study.noise.results import Results, read_results
+from study.noise.setting import ARMS, WHITE
 from study.noise.text import judged, results_table
+from study.pictures import figure_picture
 
 RESULTS = ROOT / "results" / "noise"
 PAGE, PICTURE = "docs/noise_on_a_network.md", "docs/noise_on_a_network.svg"
 TABLES = "README.md"
+_KAPPAS = np.geomspace(0.05, 16, 80)
 
 
 def text(results: Results) -> str:
@@ -32,7 +37,7 @@ def text(results: Results) -> str:
 
 
 def tables(results: Results) -> str:
-    """Return every value of the experiment, as the Markdown page beside the records."""
+    """Return the Markdown page that is kept with the records: every value of the experiment."""
     parts = [
         "# The law of noise on a network: every value",
         "Variances divided by the variance under independent draws: measured (law): measured minus law, with its "
@@ -42,6 +47,38 @@ def tables(results: Results) -> str:
     for rate in results.rates:
         parts += [f"## Learning rate {rate:g}", "\n".join(table_lines(results_table(results, rate)))]
     return "\n\n".join(parts) + "\n"
+
+
+def chart_of(results: Results, rate: float) -> Chart:
+    """Return the chart of a learning rate: measured points with 95 % intervals, and the laws as thin lines."""
+    series = []
+    for name, arm in ARMS.items():
+        if name == WHITE:
+            continue
+        values = results.values(rate, name)
+        ends = [(value.law, value.excess.interval) for value in values]
+        series.append(
+            Series(
+                arm.label,
+                [value.kappa for value in values],
+                [value.measured for value in values],
+                [None if each is None else max(law + each.low, 0.0) for law, each in ends],
+                [None if each is None else law + each.high for law, each in ends],
+                kind="points",
+                order=arm.order,
+                whiskers=True,
+            )
+        )
+        law = results.law(name, _KAPPAS.tolist()).tolist()
+        series.append(Series(f"{arm.label}, law", _KAPPAS.tolist(), law, like=arm.label, thin=True))
+    label = "κ: learning rate times curvature, per epoch"
+    return Chart(f"rate-{rate:g}", label, f"learning rate {rate:g}", tuple(series), log=True)
+
+
+def picture(results: Results) -> str:
+    """Return the results as one SVG file: measured points on the curves of the laws."""
+    title = "Variance of the weights along the Hessian's eigenvectors, over that of independent draws, on the laws"
+    return figure_picture(Figure("noise", title, "", tuple(chart_of(results, rate) for rate in results.rates)))
 
 
 def main() -> None:

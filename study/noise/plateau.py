@@ -1,4 +1,4 @@
-"""Where the experiment starts: a network at the minimum of its loss over all images, and the curvatures there."""
+"""The start of the experiment: a network at a minimum of its loss over all images, and the curvatures there."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from replenish.lab.data import load
 from study.noise.setting import Setting
 
 _CLASSES = 10
-_AT_REST = 1e-6  # a gradient of this length moves nothing: the step is smaller than a batch's noise
+_AT_REST = 1e-6  # with a gradient this short, a step is smaller than the noise of a batch
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A network of one hidden layer, its data and its loss, as a function of one vector of all weights."""
+    """A network with one hidden layer, its data, and its loss as a function of one vector of all weights."""
 
-    images: Tensor  # standardised, (N, pixels), with a 1 at the end of each for the biases, in double precision
-    targets: Tensor  # a 1 for the class of each, (N, classes)
+    images: Tensor  # (N, pixels + 1), standardised, in double precision; the last column is 1, for the biases
+    targets: Tensor  # (N, classes), one-hot
     hidden: int  # units of the hidden layer
-    weight_decay: float  # lambda, for lambda/2 |w|^2
+    weight_decay: float  # lambda in lambda/2 |w|^2
 
     @property
     def shapes(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The matrices that a vector of weights is cut into; the last row of each is the biases."""
+        """Shapes of the matrices that a vector of weights is cut into. The last row of each matrix has the biases."""
         return (self.images.shape[1], self.hidden), (self.hidden + 1, _CLASSES)
 
     def layers(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Return views of the matrices of vectors of weights, (networks, weights)."""
+        """Return views of the matrices for weights of shape (networks, weights)."""
         first, second = self.shapes
         cut = first[0] * first[1]
         return weights[:, :cut].view(-1, *first), weights[:, cut:].view(-1, *second)
@@ -48,9 +48,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Plateau:
-    """A minimum of the loss, with the length of the gradient and the share of training images classified wrongly there.
+    """A minimum of the loss.
 
-    Curvatures are the eigenvalues of the Hessian, from flat to sharp. Directions are its eigenvectors, one per column.
+    `curvatures` are the eigenvalues of the Hessian, from flat to sharp, and `directions` its eigenvectors, one per
+    column. `gradient` is the length of the gradient, and `error` the share of training images misclassified.
     """
 
     weights: Tensor

@@ -1,4 +1,4 @@
-"""The results in the records: measured variances beside the law's, for each band of kappa, over the seeds."""
+"""The results in the records: for each band of kappa, variances measured over the seeds, and the law's."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from study.noise.setting import ARMS, WHITE
 
 MARGIN = 0.05
 ON, OFF, UNDECIDED = "on the law", "off", "undecided"
-FLAT = 0.3162  # the bands below are those of prediction 3
-_MIDDLE = (0.3162, 3.1623)  # those between are those of prediction 1
+FLAT = 0.3162  # prediction 3 is about the bands below
+_MIDDLE = (0.3162, 3.1623)  # prediction 1 is about the bands between these
 
 
 @dataclass(frozen=True)
 class BandValue:
     """One order in one band, over the seeds.
 
-    The mean kappa of the directions is geometric. Variances are divided by the variance under independent draws. The
-    excess is measured minus law, with Student's 95 % interval.
+    `kappa` is the geometric mean over the directions. Variances are divided by the variance under independent draws.
+    `excess` is measured minus law, with Student's 95 % interval.
     """
 
     kappa: float
@@ -49,7 +49,7 @@ class BandValue:
 
 @dataclass(frozen=True)
 class Results:
-    """All runs of an experiment, as their records by seed."""
+    """The records of all runs of an experiment, by seed."""
 
     records: dict[int, dict[str, Any]]
 
@@ -64,12 +64,12 @@ class Results:
         return self.setting["learning_rates"]
 
     def bands(self, low: float = 0.0, high: float = math.inf) -> list[tuple[float, float]]:
-        """Return the bands of kappa that lie between these."""
+        """Return the bands of kappa between `low` and `high`."""
         bands = pairwise(self.setting["kappas"])
         return [band for band in bands if low * 0.999 <= band[0] and band[1] <= high * 1.001]
 
     def law(self, arm: str, kappas: ArrayLike) -> Any:
-        """Return the law of an order at some kappas."""
+        """Return an order's law at these kappas."""
         n, b = 10 * self.setting["images_per_class"], self.setting["batch_size"]
         return theory.noise_variance(ARMS[arm].make(n, b, 0), kappas)
 
@@ -89,11 +89,11 @@ class Results:
         )
 
     def values(self, rate: float, arm: str, low: float = 0.0, high: float = math.inf) -> list[BandValue]:
-        """Return the values of an order in all bands between these that have directions."""
+        """Return the values of an order in all bands between `low` and `high` that have directions."""
         return [value for band in self.bands(low, high) if (value := self.value(rate, arm, band)) is not None]
 
     def flat_excess(self, arm: str) -> Difference:
-        """Return the excess in flat bands at the first learning rate minus that at the second, seed by seed."""
+        """Return the difference of the excess in flat bands, first learning rate minus second, seed by seed."""
         by_rate: list[dict[int, float]] = []
         for rate in self.rates[:2]:
             excess = {}
@@ -105,7 +105,7 @@ class Results:
         return paired_difference(first, second)
 
     def in_predicted_order(self) -> list[tuple[float, tuple[float, float], bool]]:
-        """Return (learning rate, band, whether the orders come in the law's order) for the bands in the middle."""
+        """Return (learning rate, band, whether the orders rank as in the law) for the bands in the middle."""
         found = []
         for rate in self.rates:
             for band in self.bands(*_MIDDLE):
@@ -116,7 +116,7 @@ class Results:
         return found
 
     def _of_seed(self, seed: int, rate: float, arm: str, band: tuple[float, float]) -> tuple[Any, Any, Any] | None:
-        """Return kappas, measured ratios and the law's ratios for the directions of a band; None if it has none."""
+        """Return kappas, measured ratios and the law's ratios for the directions in a band; None if there are none."""
         (record,) = [each for each in self.records[seed]["rates"] if each["learning_rate"] == rate]
         kappas = np.array(record["kappas"])
         inside = (kappas >= band[0]) & (kappas < band[1])

@@ -1,6 +1,6 @@
-"""The setting of the experiment on the noise of orders: network, data, orders, two learning rates.
+"""The setting of the experiment on the noise of orders: network, data, orders and two learning rates.
 
-`docs/noise_on_a_network.md` says why, what is predicted and how it is judged; it was committed before the first run
+`docs/noise_on_a_network.md` gives the reasons, the predictions and the rules. It was committed before the first run
 that counts.
 """
 
@@ -14,23 +14,23 @@ from replenish.orders import Order, build_order
 
 @dataclass(frozen=True)
 class Setting:
-    """One experiment, except for its seed."""
+    """One experiment, without its seed."""
 
-    # Constant, without momentum. At the same kappa, a lower rate belongs to a sharper direction.
+    # Constant, without momentum. At the same kappa, a lower rate means a sharper direction.
     learning_rates: tuple[float, ...] = (0.2, 0.05)
-    weight_decay: float = 0.003  # gives every direction a curvature; it is a part of the loss
-    images_per_class: int = 128  # of the ten digits; so N is ten times that
+    weight_decay: float = 0.003  # part of the loss; gives every direction a curvature
+    images_per_class: int = 128  # there are ten classes, so N is ten times this
     batch_size: int = 40  # B, which divides N
     hidden: int = 12  # units of the hidden layer, with tanh
     # The edges of the bands of kappa in which directions are measured.
     kappas: tuple[float, ...] = tuple(round(10 ** (power / 4), 4) for power in range(-5, 6))
-    directions: int = 15  # the most directions of a band, chosen evenly
-    settling_epochs: int = 150  # run before anything is measured
-    measured_epochs: int = 2000  # over which the variance is taken
-    # The steps from one reading of the weights to the next; it shares no factor with N/B, so that readings come from
-    # all parts of an epoch alike.
+    directions: int = 15  # measure at most this many directions per band, evenly spaced
+    settling_epochs: int = 150  # before the first measurement
+    measured_epochs: int = 2000  # the variance is taken over these
+    # Steps between two readings of the weights. It has no common factor with N/B, so that readings come equally often
+    # from all parts of an epoch.
     every: int = 9
-    repeats: int = 2  # how many trainings an order has in a run, each with draws of its own
+    repeats: int = 2  # trainings per order in a run, each with different draws
 
     @property
     def num_samples(self) -> int:
@@ -43,20 +43,20 @@ class Setting:
         return self.num_samples // self.batch_size
 
     def config(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return all fields as plain values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 #: The experiments by name.
 EXPERIMENTS: dict[str, Setting] = {"noise/digits": Setting()}
 
-#: The order that the variances of all others are divided by.
+#: All variances are divided by those of this order.
 WHITE = "independent"
 
 
 @dataclass(frozen=True)
 class Arm:
-    """An order: its name in the list of orders, a label, and k = M/N if it has a pool."""
+    """An order: its registered name, a label, and k = M/N if it has a pool."""
 
     order: str
     label: str
@@ -80,7 +80,7 @@ ARMS: dict[str, Arm] = {
 
 
 def find(name: str) -> dict[str, Setting]:
-    """Return the experiments of a name, or all of them for `noise`."""
+    """Return the experiments with this name, or all of them for `noise`."""
     wanted = name.strip("/")
     found = {known: setting for known, setting in EXPERIMENTS.items() if wanted in (known, "noise")}
     if not found:

@@ -1,4 +1,4 @@
-"""SGD around a minimum under several orders at once, and the variance of its weights along chosen directions."""
+"""SGD around a minimum with several orders at once, and the variance of its weights along chosen directions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def variances(
     setting: Setting,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Tensor:
-    """Return the variance in time of the weights of each training, (trainings, directions).
+    """Return the variance over time of each training's weights, of shape (trainings, directions).
 
-    All trainings start at the minimum and run side by side: each has its own weights, batches, learning rate and order,
-    and one computation does a step of all. The directions are unit vectors, one per column.
+    All trainings start at the minimum. Each has its own weights, batches, learning rate and order, but they are stepped
+    together, in one computation. The directions are unit vectors, one per column.
     """
     rates = torch.tensor([rate for rate, _ in trainings], dtype=torch.float64)
     settling = setting.settling_epochs * setting.steps_per_epoch
@@ -50,9 +50,10 @@ def variances(
 
 
 def gradients(problem: Problem, weights: Tensor, chosen: Tensor) -> Tensor:
-    """Return the gradient of each network's loss on the images that it has `chosen`, (networks, images).
+    """Return the gradient of each network's loss on its own batch.
 
-    Written out, which takes half the time of autograd for so small a network.
+    `chosen` has the indices of the images, of shape (networks, images). The gradient is written out, since autograd
+    takes twice the time for so small a network.
     """
     networks, number = chosen.shape
     first, second = problem.layers(weights)
@@ -68,7 +69,7 @@ def gradients(problem: Problem, weights: Tensor, chosen: Tensor) -> Tensor:
 
 
 def _batches(orders: Sequence[Order]) -> Iterator[Tensor]:
-    """Yield the batches of all orders, step by step, (orders, B)."""
+    """Yield one step's batches of all orders at a time, of shape (orders, B)."""
     running = [order.batches() for order in orders]
     while True:
         drawn = np.stack([np.stack(list(islice(batches, _STEPS_AT_ONCE))) for batches in running], axis=1)

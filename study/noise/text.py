@@ -1,4 +1,4 @@
-"""The results in words: a table for each learning rate, and the outcome of each prediction."""
+"""The results as text: a table for each learning rate, and the outcome of each prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHARP, _MOST = 5.6234, 0.7
 
 
 def results_table(results: Results, rate: float) -> Table:
-    """Return the variances at a learning rate, band by band, with the law's in brackets, and the difference."""
+    """Return the table of a learning rate: measured variances, the law's in brackets, and their difference, by band."""
     columns = [
         Column("kappa", lambda band: f"{band[0]:.2g} to {band[1]:.2g}", numeric=False),
         Column("directions", lambda band: str(_known(results.value(rate, WHITE, band)).directions)),

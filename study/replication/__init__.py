@@ -1,4 +1,4 @@
-"""The replication study: its plan as data, its records, the rules of docs/study.md, and the page of its results."""
+"""The replication study: its plan as data, its records, the rules of docs/study.md, and its page of results."""
 
 from study.replication.claims import CLAIMS, Claim
 from study.replication.evidence import Evidence, read_evidence

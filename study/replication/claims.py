@@ -1,4 +1,4 @@
-"""The claims: their titles, the comparisons that test them, and the rules of their verdicts."""
+"""The claims: their titles, the comparisons that test them, and the rules for their verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from study.replication.judgement import Judged, Judgement, Sign
 
-#: Verdicts on claims of the paper, of this project, and of either. They hold in this setting only.
+#: Verdicts on claims of the paper, on claims of this project, and on both. They hold in this setting only.
 OBSERVED, NOT_OBSERVED = "observed here", "not observed here"
 HELD, FAILED = "held here", "did not hold here"
 UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
@@ -15,9 +15,9 @@ UNDECIDED, NOT_TESTABLE = "undecided", "not testable here"
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim: its title, and what was done here to test it.
+    """A claim: its title, its test, and the rule that turns the comparisons into a verdict.
 
-    The rule turns the comparisons into a verdict. `ours` marks a claim of this project instead of the paper.
+    `ours` marks a claim of this project; the others are the paper's.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Claim:
 
 
 def _if(expected: Sign) -> Callable[[Sequence[Judged]], str]:
-    """Return the rule for a claim of the paper that a difference has this sign and matters."""
+    """Return the rule for a claim of the paper that a difference has this sign and exceeds the margin."""
 
     def rule(found: Sequence[Judged]) -> str:
         (judged,) = found
@@ -51,7 +51,7 @@ def _if(expected: Sign) -> Callable[[Sequence[Judged]], str]:
 
 
 def _shifted(found: Sequence[Judged]) -> str:
-    """Is SRS reshuffling at a larger rate? First what the rate itself does, then the two shifted contrasts."""
+    """Judge whether SRS acts like reshuffling at a larger rate, from two rate effects and two shifted contrasts."""
     rates, shifts = found[:2], found[2:]
     if all(judged.equivalent for judged in rates):
         return NOT_TESTABLE
@@ -61,7 +61,7 @@ def _shifted(found: Sequence[Judged]) -> str:
 
 
 def _level(found: Sequence[Judged]) -> str:
-    """Return the verdict on a claim that there is no difference that matters."""
+    """Return the verdict on a claim that a difference does not exceed the margin."""
     (judged,) = found
     if judged.equivalent:
         return HELD
@@ -69,7 +69,7 @@ def _level(found: Sequence[Judged]) -> str:
 
 
 def _control(found: Sequence[Judged]) -> str:
-    """Return the outcome of the negative control: whether a difference was claimed where there is none."""
+    """Return the outcome of the negative control: whether the method finds a difference where there is none."""
     (judged,) = found
     return "a false difference" if judged.sign else "no false difference"
 

@@ -1,4 +1,4 @@
-"""The study's records by arm. Runs that are not alike are refused; diverged runs stay in."""
+"""The study's records by arm. Runs of one comparison must have been executed alike. Diverged runs are kept."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from replenish.lab.runs import RunRecord
 from replenish.lab.statistics import Difference, paired_difference
 from study.replication.plan import ARMS, LEARNT, Arm
 
-#: The first reading is on the test images; the second on the training images that were not used.
+#: The error on the test images, or on the training images that were not used.
 Reading = Literal["test_error", "held_out_error"]
-#: What has to be equal in all runs of one comparison, by its name in a result.
+#: Entries of a result that must be equal in all runs of one comparison.
 _ALIKE = ("machine", "hardware", "versions", "steps")
-#: What else has to be equal in the two runs of a pair.
+#: Entries that must also be equal in the two runs of a pair.
 _PAIRED = ("initial_sha256", "data")
 
 
@@ -32,7 +32,7 @@ class ArmRuns:
         return tuple(seed for seed, run in self.runs.items() if run.status == "diverged")
 
     def errors(self, reading: Reading = "test_error") -> dict[int, float]:
-        """Return the error by seed, in percent. Diverged runs have the error of guessing."""
+        """Return the error by seed, in percent. A diverged run counts with the error of guessing."""
         guessing = 100 * (1 - 1 / known_data(self.arm.config).classes)
         return {
             seed: guessing if run.status == "diverged" else self._number(run, reading)
@@ -40,7 +40,7 @@ class ArmRuns:
         }
 
     def not_learnt(self) -> list[str]:
-        """Return the paths of the runs that had to memorise their training images and did not."""
+        """Return the paths of the runs that should have memorised their training images, but did not."""
         runs = self.runs.values() if self.arm.must_learn else ()
         return [run.path for run in runs if run.status == "diverged" or self._number(run, "clean_error") > LEARNT]
 
@@ -64,7 +64,7 @@ class Evidence:
     left_out: tuple[str, ...] = ()
 
     def check_alike(self, names: Sequence[str]) -> None:
-        """Refuse runs of one comparison that differ in machine, hardware, versions or steps, or were moved."""
+        """Raise if runs of one comparison differ in machine, hardware, versions or steps, or changed their hardware."""
         runs = [run for name in names for run in self.arms[name].runs.values()]
         for run in runs:
             for earlier in run.told("earlier_hardware") or []:
@@ -77,7 +77,8 @@ class Evidence:
     def difference(self, first: str, second: str, seeds: int, reading: Reading) -> Difference:
         """Return first minus second for every seed below `seeds` that has ended in both.
 
-        Two runs of a seed that differ in their initial weights or their data are refused.
+        Raises:
+            ValueError: Two runs of a seed differ in their initial weights or their data.
         """
         one, two = self.arms[first], self.arms[second]
         both = [seed for seed in range(seeds) if seed in one.runs and seed in two.runs]
@@ -89,9 +90,10 @@ class Evidence:
 
 
 def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> Evidence:
-    """Return the study's runs by arm; runs of no arm, and runs that have not ended, are left alone.
+    """Return the study's runs by arm. Other runs, and runs that have not ended, are ignored.
 
-    A run that is there twice is refused.
+    Raises:
+        ValueError: There are two records of the same run.
     """
     by_config = {arm.config: arm.name for arm in arms.values()}
     found: dict[str, dict[int, RunRecord]] = {name: {} for name in arms}
@@ -111,7 +113,7 @@ def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> 
 
 
 def _recorded(run: RunRecord, what: str) -> Any:
-    """Return an entry of a result; of the versions without our own, since a run names our code by its commit."""
+    """Return an entry of a result. Versions come without replenish's own, since the commit identifies our code."""
     value = run.told(what)
     if what == "versions" and value:
         return {name: version for name, version in value.items() if name != "replenish"}

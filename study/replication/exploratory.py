@@ -1,6 +1,6 @@
 """Exploratory results of the first study, beyond its plan. They have no verdicts.
 
-These questions were asked after the runs. Part K of the second study asks the one that matters again.
+These questions were asked after the runs. Part K of the second study tests the most important one again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ORIGINAL_UNIT = "unit/reshuffling"
 
 
 def log_loss_difference(evidence: Evidence, comparison: Comparison) -> Difference | None:
-    """Return a comparison's difference of test log-loss, in nats; None for an interaction."""
+    """Return a comparison's difference in test log-loss, in nats; None for an interaction."""
     if comparison.base is not None:
         return None
     return _difference(evidence, comparison.first, comparison.second, "test_loss", comparison.seeds)
@@ -38,7 +38,7 @@ def log_loss_sentence(evidence: Evidence) -> str:
 
 
 def srs_minus_replacement(evidence: Evidence) -> Difference:
-    """Return the test error of SRS minus that of batched replacement, seed by seed."""
+    """Return the test error of SRS minus the test error of batched replacement, seed by seed."""
     return _difference(evidence, SRS, REPLACEMENT, "test_error", 10)
 
 
@@ -51,7 +51,7 @@ def original_minus_after(evidence: Evidence) -> Difference:
 
 
 def clean_loss(evidence: Evidence, epoch: int) -> Difference:
-    """Return the clean training loss of SRS minus that of reshuffling after an effective epoch."""
+    """Return SRS minus reshuffling in the clean training loss after an effective epoch."""
     one, two = (metric_by_epoch(evidence.arms[arm], "clean_loss").get(epoch, {}) for arm in (SRS, RESHUFFLING))
     return paired_difference(one, two)
 

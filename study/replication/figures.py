@@ -17,7 +17,7 @@ from study.replication.training_loss import metric_by_epoch
 
 RATES = ("low", "paper", "high")
 _RATE_NAMES = ("0.1/√3", "0.1", "0.1√3")
-#: The distance between the marks of two orders, so that their whiskers do not overlap.
+#: Horizontal offsets of the orders' marks, so that their whiskers do not overlap.
 _ASIDE = {"reshuffling": -0.04, "srs": 0.04, "replacement": 0.12}
 _NAMES = {"srs": "SRS", "reshuffling": "reshuffling", "replacement": "batched replacement"}
 _GROUPS = (
@@ -29,7 +29,7 @@ _GROUPS = (
 
 
 def rates_picture(evidence: Evidence) -> str:
-    """Return the curves of error against learning rate, with 95 % intervals of the means; arms not run are left out."""
+    """Return the curves of error against learning rate, with 95 % intervals of the means, without arms not yet run."""
     series = [_curve(evidence, order) for order in ("reshuffling", "srs")]
     larger = [evidence.arms[f"rates/reshuffling-{rate}"] for rate in RATES[1:]]
     shifted = [statistics.fmean(arm.errors().values()) if arm.runs else None for arm in larger]
@@ -63,7 +63,7 @@ def forest(judgement: Judgement) -> str:
 
 
 def losses_picture(evidence: Evidence) -> str:
-    """Return the loss measured while training and the clean one, median over the seeds, for SRS and reshuffling."""
+    """Return the online and the clean training loss of SRS and reshuffling: median and range over the seeds."""
     charts = []
     for name, label in (("train_loss", "Loss while training (online)"), ("clean_loss", "Clean loss, dropout off")):
         series = []

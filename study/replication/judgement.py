@@ -1,7 +1,7 @@
-"""The rules of docs/study.md, applied to the records: an effect, a verdict and p-values for every comparison.
+"""The rules of docs/study.md applied to the records: an effect, a verdict and p-values for every comparison.
 
-Equivalence is two one-sided tests at 5 %. Holm's correction covers all secondary p-values, those of equivalences too.
-The study had stated it for differences only; docs/study.md lists that among the deviations.
+Equivalence is two one-sided tests at 5 %. Holm's correction covers all secondary p-values, also those of equivalence.
+The plan had stated it for differences only; docs/study.md lists this among the deviations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replenish.measure.shuffle.effects import holm
 from study.replication.evidence import Evidence, Reading
 from study.replication.plan import COMPARISONS, MARGIN, PRIMARY, SECONDARY, Comparison
 
-#: Two one-sided tests at 5 % are the interval of this coverage within the margin.
+#: Two one-sided tests at 5 % succeed if the interval of this coverage lies within the margin.
 EQUIVALENCE_COVERAGE = 0.9
 RULE = Rule(margin=MARGIN, equivalence_coverage=EQUIVALENCE_COVERAGE, unit="points")
 Sign = Literal["better", "worse", ""]
@@ -27,9 +27,9 @@ Sign = Literal["better", "worse", ""]
 class Judged:
     """A comparison and its result.
 
-    The effect is over the pairs that have ended; None for fewer than two. Runs of reshuffling that did not memorise
-    their images are listed by path. Diverged runs count with the error of guessing. The p-values are after Holm's
-    correction; None for the primary comparison, and before the last pair has ended.
+    `effect` covers the pairs that have ended; it is None for fewer than two. `not_learnt` lists the paths of runs with
+    reshuffling that did not memorise their images. Diverged runs count with the error of guessing. The p-values are
+    after Holm's correction; they are None for the primary comparison, and until the last pair has ended.
     """
 
     comparison: Comparison
@@ -42,7 +42,7 @@ class Judged:
 
     @property
     def complete(self) -> bool:
-        """Whether every stated pair has ended; nothing is judged before."""
+        """Whether every stated pair has ended. Until then nothing is judged."""
         return self.pairs == self.comparison.seeds
 
     @property
@@ -69,13 +69,13 @@ class Judged:
 
     @property
     def sign(self) -> Sign:
-        """Better (a lower error) or worse if the difference is significant after Holm; "" if not, or not judged."""
+        """Better (a lower error) or worse if the difference is significant after Holm; otherwise an empty string."""
         corrected = self.adjusted_p is None or self.adjusted_p < SIGNIFICANT
         return self.decided.sign if self.decided is not None and corrected else ""
 
     @property
     def equivalent(self) -> bool:
-        """Whether the difference lies within the margin after Holm, whatever its sign."""
+        """Whether the difference lies within the margin after Holm, with either sign."""
         corrected = self.adjusted_equivalence_p is None or self.adjusted_equivalence_p < SIGNIFICANT
         return self.decided is not None and self.decided.outcome == "equivalent" and corrected
 
@@ -98,7 +98,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Every comparison judged, on one reading of the error."""
+    """All comparisons, judged by one reading of the error."""
 
     reading: Reading
     every: tuple[Judged, ...]
@@ -113,12 +113,12 @@ class Judgement:
 
 
 def judge_study(evidence: Evidence, reading: Reading = "test_error") -> Judgement:
-    """Return the judgement of all comparisons, with Holm's correction over all secondary ones.
+    """Judge all comparisons, with Holm's correction over all secondary ones.
 
-    A secondary comparison that is not judged yet counts with p = 1: the correction covers the whole plan.
+    A secondary comparison that is not judged yet counts with p = 1, so the correction always covers the whole plan.
 
     Raises:
-        ValueError: Runs that are to be compared were not executed alike.
+        ValueError: Runs of one comparison were not executed alike.
     """
     judged = {comparison.name: judge(comparison, evidence, reading) for comparison in COMPARISONS}
     secondary = [judged[comparison.name] for comparison in SECONDARY]

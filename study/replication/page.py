@@ -44,7 +44,7 @@ def pictures(evidence: Evidence) -> dict[str, str]:
 def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
     """Return the page's generated parts as Markdown, by their names.
 
-    The power calculation needs the runs of table 3 at the scale mini, by experiment.
+    `table3` has the runs of table 3 at the scale mini, by experiment; the power calculation needs them.
     """
     first = judge_study(evidence)
     ended = sum(len(arm.runs) for arm in evidence.arms.values())
@@ -66,7 +66,7 @@ def parts(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, str]:
 
 
 def details(evidence: Evidence) -> str:
-    """Return the Markdown page beside the records: p-values, the other measures, and the commands."""
+    """Return the Markdown page that is kept with the records: p-values, the other measures, and the commands."""
     sections = [
         "# The replication study: details",
         "[The replication](../../docs/replication.md) has the results; `python -m study pages` writes this page.",
@@ -86,7 +86,7 @@ def details(evidence: Evidence) -> str:
 
 
 def readme_part(evidence: Evidence) -> str:
-    """Return the README's part: the page's first sentences, and the paper's effect beside ours."""
+    """Return the README's part: the page's first sentences, and a table of the paper's effect and ours."""
     judgement = judge_study(evidence)
     comparison, effect = judgement.primary.comparison, judgement.primary.effect
     interval = None if effect is None else effect.interval()

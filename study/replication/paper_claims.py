@@ -1,7 +1,6 @@
-"""All claims of the paper in one table: where each was tested, the result, and the cost of a test at full size.
+"""The paper's seventeen claims in one table: where each was tested, the result, and the cost of a test at full size.
 
-Seventeen claims, the most important first. Effects come from the records; claims without a record are listed as not
-tested.
+The most important claims come first. Effects come from the records. Claims without records are marked as not tested.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ NOT_TESTED = "not tested"
 #: Pairs of runs in the cost of a test at the paper's own size.
 PAIRS = 5
 _TABLE3 = "table3/wrn-srs-b64-120-150-175", "table3/wrn-b64-120-150-175"
-#: The effective epochs of the scale `mini` at which the paper's epochs 60 and 120 of 200 lie.
+#: The effective epochs of the scale `mini` that correspond to epochs 60 and 120 of the paper's 200.
 _HIGH_RATE = (12, 24)
 
 
 @dataclass(frozen=True)
 class PaperClaim:
-    """One row: the claim, the paper's number, where it was tested, the effect, the verdict, and the experiments.
+    """One row: the claim, the paper's number, where it was tested, the effect and the verdict.
 
-    The experiments are those that test the claim at the paper's own size.
+    `experiments` are the pairs of runs that would test the claim at the paper's own size.
     """
 
     claim: str
@@ -174,7 +173,7 @@ def paper_claims(evidence: Evidence, judgement: Judgement, table3: Mapping[str, 
 
 
 def paper_claims_table(claims: Sequence[PaperClaim]) -> Table:
-    """Return the claims with effects, verdicts and what a test at the paper's size costs."""
+    """Return the table of claims, with effects, verdicts, and the cost of a test at the paper's size."""
     columns = (
         Column("claim of the paper", lambda row: row.claim, numeric=False),
         Column("paper", lambda row: row.published, "points", numeric=False),
@@ -188,7 +187,7 @@ def paper_claims_table(claims: Sequence[PaperClaim]) -> Table:
 
 
 def _exploratory_verdict(effect: Difference | None, expected: int) -> str:
-    """Return the verdict of an exploratory effect on a claim of this sign; 0 claims that there is no difference."""
+    """Return the verdict of an exploratory effect on a claimed sign; 0 stands for a claim of no difference."""
     interval = effect.interval() if effect is not None else None
     if interval is None:
         return NOT_TESTED
@@ -204,7 +203,7 @@ def _errors(table3: Mapping[str, Group], first: str, second: str) -> Difference 
 
 
 def _falls(table3: Mapping[str, Group]) -> Difference | None:
-    """Return how much more the test error of SRS changes than reshuffling's between the paper's epochs 60 and 120."""
+    """Return the change of test error between the paper's epochs 60 and 120, SRS minus reshuffling."""
     if not all(name in table3 for name in _TABLE3):
         return None
     changes = []

@@ -1,7 +1,7 @@
-"""What docs/study.md states, as data: the arms with their seeds, the primary comparison, and all secondary ones.
+"""The plan in docs/study.md as data: the arms with their seeds, the primary comparison, and all secondary ones.
 
-Nothing here depends on a record. The page names one arm without a contrast: batched replacement. We decided to compare
-it with reshuffling, as the paper does, before any of its runs had ended.
+Nothing here depends on a record. The page names one arm without saying what to compare it with: batched replacement.
+Before any of its runs had ended, we decided to compare it with reshuffling, as the paper does.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from study.experiments import EXPERIMENTS
 
 #: Points of test error below which a difference would not matter to us.
 MARGIN = 0.5
-#: A part tests its claim if every run of its reshuffling arms ends with at most this clean training error, in percent.
+#: A part tests its claim only if all its runs with reshuffling end with at most this clean training error, in percent.
 LEARNT = 1.0
 #: The parts whose networks have to memorise their training images.
 MEMORISING = ("rates", "unit", "coarse")
-#: Pairs of the primary comparison, and of every other.
+#: Pairs of the primary comparison, and of each secondary one.
 PRIMARY_SEEDS, SEEDS = 20, 10
 _PRIMARY_ARMS = ("rates/srs-paper", "rates/reshuffling-paper")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm of the study: its name, such as `rates/srs-paper`, its config with seed 0, and how many seeds it has."""
+    """An arm of the study: a name such as `rates/srs-paper`, its config with seed 0, and its number of seeds."""
 
     name: str
     config: RunConfig
@@ -38,9 +38,9 @@ class Arm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """First minus second, seed by seed; or, with `base`, that difference minus the one of another pair of arms.
+    """First minus second, seed by seed. With `base`, the difference of another pair of arms is subtracted.
 
-    It has the names of its arms, a label for a reader, and how many pairs were stated.
+    `first`, `second` and `base` are names of arms, `label` is for the reader, `seeds` is the stated number of pairs.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Comparison:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Every arm that it needs."""
+        """The names of all arms in the comparison."""
         return (self.first, self.second, *(self.base or ()))
 
 

@@ -1,4 +1,4 @@
-"""How many pairs settle the question at the paper's own scale, and what they cost."""
+"""How many pairs of runs settle the question at the paper's own scale, and their cost."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from study.replication.evidence import Evidence
 from study.replication.judgement import judge
 from study.replication.plan import COMPARISONS
 
-#: Standard deviation, in points, of the test error of WRN-28-10 on CIFAR-100 over equal runs: 0.23 over three runs
-#: (Izmailov et al. 2018, table 1), rounded up.
+#: Standard deviation, in points, of the test error of WRN-28-10 on CIFAR-100 over runs that differ only in the seed:
+#: 0.23 over three runs (Izmailov et al. 2018, table 1), rounded up.
 PUBLISHED_DEVIATION = 0.3
 _PAIRS = (2, 3, 4, 5)
 _FEWEST = 5
 
 
 def chance_to_settle(pairs: int, deviation: float) -> float:
-    """Return the probability that this many pairs tell the published gain from no gain.
+    """Return the probability that this many pairs distinguish the published gain from no gain.
 
-    Either truth is half of the gain away from the threshold. So the interval excludes the threshold with the power of a
-    one-sample t test: one minus Student's noncentral distribution at its two-sided 5 % quantile.
+    The threshold is half of the gain, so both possibilities are equally far from it. The interval excludes the
+    threshold with the power of a one-sample t test: one minus the noncentral t distribution at the two-sided 5 %
+    quantile.
 
     Example:
         >>> [round(chance_to_settle(pairs, 0.42), 2) for pairs in (2, 3)]
@@ -42,7 +43,7 @@ def chance_to_settle(pairs: int, deviation: float) -> float:
 
 
 def known_deviations(evidence: Evidence, table3: Mapping[str, Group]) -> dict[str, float]:
-    """Return the known standard deviations of a paired difference, in points, by their source.
+    """Return known standard deviations of a paired difference, in points, by source.
 
     Comparisons with fewer than five pairs are left out.
     """
@@ -62,7 +63,7 @@ def known_deviations(evidence: Evidence, table3: Mapping[str, Group]) -> dict[st
 
 
 def power_table(deviations: Mapping[str, float]) -> Table:
-    """Return the chance to settle, for some numbers of pairs and every deviation."""
+    """Return the table of the chance to settle, by number of pairs and standard deviation."""
     columns = [
         Column("standard deviation of a pair, from", lambda row: row[0], numeric=False),
         Column("points", lambda row: f"{row[1]:.2f}"),
@@ -72,7 +73,7 @@ def power_table(deviations: Mapping[str, float]) -> Table:
 
 
 def cost_sentence() -> str:
-    """Return what the stages of the decisive experiment cost."""
+    """Return the cost of the stages of the decisive experiment."""
     config = decisive_configs()["decisive/srs"]
     cost = run_cost(config, known_data(config))
     hours = cost.gpu_hours

@@ -55,7 +55,7 @@ def p_values_table(judgement: Judgement) -> Table:
 
 
 def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
-    """Return every comparison on the training images that were not used, and its difference of test log-loss."""
+    """Return every comparison on the training images that were not used, and its difference in test log-loss."""
     log_losses = {judged.comparison.name: log_loss_difference(evidence, judged.comparison) for judged in second.every}
 
     def log_loss(judged: Judged) -> str:
@@ -77,7 +77,7 @@ def other_measures_table(evidence: Evidence, second: Judgement) -> Table:
 
 
 def arms_table(evidence: Evidence) -> Table:
-    """Return what was run of every arm."""
+    """Return the table of each arm's runs."""
     columns = (
         Column("arm", lambda arm: Cell(arm.arm.name, code=True), numeric=False),
         Column("ended", lambda arm: f"{len(arm.runs)} of {arm.arm.seeds}"),

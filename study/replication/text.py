@@ -49,7 +49,7 @@ def _found(judgement: Judgement) -> str:
 
 
 def recommendations(judgement: Judgement) -> list[str]:
-    """Return what a practitioner can do, as sentences in Markdown, from what has been judged only."""
+    """Return advice for practitioners, as sentences in Markdown. It follows from completed judgements only."""
     found = [
         "Test it on your own data: `replenish compare YOUR_FOLDER`, or `replenish compare --command` with your script.",
     ]
@@ -82,7 +82,7 @@ def interval_words(effect: Difference, coverage: float = 0.95, show: Callable[[f
 
 
 def with_decimals(value: float | None, decimals: int) -> str:
-    """Return a number with its sign and so many decimals."""
+    """Return a number with its sign and this many decimals."""
     return NOTHING if value is None else f"{value:+.{decimals}f}".replace("-", "−")  # noqa: RUF001
 
 

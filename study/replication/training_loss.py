@@ -1,8 +1,8 @@
-"""Figure 2's lower training loss: is it in the network, or in how the order measures it?
+"""Is figure 2's lower training loss a property of the network, or of how the order measures it?
 
-The online loss is measured while training, when the order visits an image. The more regular the visits, the longer ago
-the last one is on average, so at equal weights reshuffling's online loss is the highest. The clean loss is measured on
-all images at once, with dropout off, so it does not depend on the order.
+The online loss of an image is measured when the order visits it. The more regular the visits, the longer ago the last
+visit is on average, so for equal weights reshuffling has the highest online loss. The clean loss is measured on all
+images at once, with dropout off, so it does not depend on the order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LAST_LARGE, EPOCHS = 35, (20, 35, 60)
 class LossDifference:
     """SRS minus reshuffling at an effective epoch: the losses and the error on the training images.
 
-    The bias is the online loss minus the clean loss: the effect of the order on the measurement.
+    `bias` is the online loss minus the clean loss: the order's effect on the measurement.
     """
 
     epoch: int
@@ -52,7 +52,7 @@ def loss_differences(evidence: Evidence) -> tuple[LossDifference, ...]:
 
 
 def losses_sentence(evidence: Evidence) -> str:
-    """Return whether the lower training loss of figure 2 is there, and whether it is in the network."""
+    """Return a sentence: whether the lower training loss of figure 2 is seen, online and clean."""
     row = next(row for row in loss_differences(evidence) if row.epoch == LAST_LARGE)
     if row.online is None or row.clean is None:
         return "Not run yet: fewer than two pairs have ended."
@@ -75,7 +75,7 @@ def losses_sentence(evidence: Evidence) -> str:
 
 
 def losses_table(evidence: Evidence) -> Table:
-    """Return SRS minus reshuffling in the two training losses and in the clean error."""
+    """Return the table of SRS minus reshuffling: the two training losses and the clean error."""
     columns = (
         Column("effective epoch", lambda row: str(row.epoch)),
         Column("n", lambda row: str(row.online.n if row.online else 0)),

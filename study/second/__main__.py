@@ -13,7 +13,7 @@ from study.second.arms import PARTS
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the parts named on the command line; finished runs are kept, stopped runs resume."""
+    """Run the named parts. Finished runs are kept, stopped runs resume."""
     parser = argparse.ArgumentParser(prog="python -m study.second", description=main.__doc__)
     parser.add_argument("parts", nargs="+", choices=PARTS)
     parser.add_argument("--runs", type=Path, default=Path("study/records"), help="the folder of the records")

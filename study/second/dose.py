@@ -25,7 +25,7 @@ from study.second.rules import (
 )
 
 PICTURE = "second_study_dose.svg"
-#: The arms of part K in the predicted order, and last the one at another learning rate.
+#: The arms of part K in the predicted order. The last one has another learning rate.
 ARMS = {
     "shuffle-once": "shuffle once",
     "srs-quarter": "SRS, k = 1/4",
@@ -35,12 +35,12 @@ ARMS = {
     "replacement": "batched replacement",
     "reshuffling-equal-variance": "reshuffling, rate 0.203",
 }
-#: K3 has no margin, so that it can be better, worse or undecided.
+#: K3 has no margin, so its verdict can only be better, worse or undecided.
 _K3 = {"better": "seen here", "worse": "the opposite was seen", "undecided": "undecided"}
 
 
 def secondary(records: PartRecords) -> dict[str, float]:
-    """Return the p-values of K's secondary questions; none before the last run."""
+    """Return the p-values of K's secondary questions; an empty dict before the last run has ended."""
     if not records.complete:
         return {}
     fourth = k4(records.final("test_loss"))
@@ -53,7 +53,7 @@ def secondary(records: PartRecords) -> dict[str, float]:
 
 
 def parts(records: PartRecords, adjusted: Mapping[str, float]) -> dict[str, str]:
-    """Return the page's generated parts as Markdown, by their names; `adjusted` has the p-values after Holm."""
+    """Return the page's generated parts as Markdown, by name; `adjusted` has the p-values after Holm."""
     if not records.complete:
         return {"dose-headline": records.waiting, "dose-verdicts": "", "dose-arms": "", "dose-runs": ""}
     return {
@@ -73,7 +73,7 @@ def clean_loss(records: PartRecords) -> Values:
 
 
 def picture(records: PartRecords) -> str | None:
-    """Return what every arm does to three quantities, beside reshuffling; None before the last run."""
+    """Return a forest plot of every arm minus reshuffling in three quantities; None before the last run has ended."""
     if not records.complete:
         return None
     errors = {arm: [value / 100 for value in values] for arm, values in records.final("test_error").items()}

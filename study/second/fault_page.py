@@ -1,4 +1,4 @@
-"""Part S's table in docs/second_study.md: what each deliberate fault does here, and what it predicts for the paper."""
+"""Part S's table in docs/second_study.md: the effect of each deliberate fault, and its predictions for the paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from study.second.faults import SEEDS
 from study.second.records import effect, mean
 from study.second.rules import paired
 
-#: What each fault predicts: whether CIFAR-10 would fall as well, and what else a reader could see. Stated beforehand.
+#: The predictions of each fault, stated beforehand: whether the error on CIFAR-10 falls too, and what else changes.
 PREDICTIONS = {
     "coarse labels": ("no, it has no coarse labels", "training loss begins near ln 20 = 3.0, not ln 100 = 4.6"),
     "scored on the coarse labels": ("no, it has no coarse labels", "every row scored so falls alike"),
@@ -32,7 +32,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 def read_scores(folder: Path) -> Scores:
-    """Return the scores in the folder of the study's records; nothing where there are none."""
+    """Return the scores in the folder of the study's records; an empty dict without scores."""
     path = folder / "S" / "scores.json"
     return json.loads(path.read_text()) if path.exists() else {}
 
@@ -43,7 +43,7 @@ def complete(scores: Scores) -> bool:
 
 
 def parts(scores: Scores) -> dict[str, str]:
-    """Return part S's generated parts as Markdown, by their names."""
+    """Return part S's generated parts as Markdown, by name."""
     if not complete(scores):
         ended = sum(set(scores.get(name, ())) == {str(seed) for seed in SEEDS} for name in PREDICTIONS)
         return {

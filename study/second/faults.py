@@ -1,7 +1,7 @@
-"""Part S of the second study: one deliberate fault per arm in an otherwise honest run, and what each does to the error.
+"""Part S of the second study: one deliberate fault per arm of an otherwise honest run, and its effect on the error.
 
-The honest runs are F's with reshuffling, at their first three seeds. Four faults are in the training, and have runs of
-their own. The others are in the scoring, and are applied to the networks of the honest runs.
+The honest runs are F's with reshuffling and the first three seeds. Four faults are in the training and need their own
+runs. The others are in the scoring and are applied to the networks of the honest runs.
 
     python -m study.second.faults train   # the runs of the four arms; finished runs are kept, stopped runs resume
     python -m study.second.faults score   # all faults; needs the checkpoints of these runs and of F's
@@ -29,7 +29,7 @@ from study.second.arms import FIRST_SEED, PARTS, full
 
 SEEDS = range(FIRST_SEED, FIRST_SEED + 3)
 HONEST = PARTS["F"].arms["reshuffling"]
-#: Test images that a network in training mode sees together.
+#: Test images per batch. In training mode, batch norm depends on it.
 BATCH = 100
 
 
@@ -50,7 +50,7 @@ def with_test_images(config: RunConfig) -> Dataset:
 
 
 def augmented_once(config: RunConfig) -> Dataset:
-    """Return CIFAR-100 with one crop and one flip per training image, drawn once and kept in every epoch."""
+    """Return CIFAR-100 with one crop and one flip per training image, drawn once and used in every epoch."""
     data = load("cifar100")
     pad, size, count = 4, data.image_size[0], len(data.train_labels)
     rows, columns, flips = AugmentationDraws(Augmentation(pad), config.seed, count).at(0)
@@ -64,14 +64,14 @@ def augmented_once(config: RunConfig) -> Dataset:
 
 @dataclass(frozen=True)
 class FaultyTraining:
-    """A fault in the training: its config, whose dataset name says what the data are, and what makes the data."""
+    """A fault in the training: its config, with a different dataset name, and the function that makes the data."""
 
     config: RunConfig
     data: Callable[[RunConfig], Dataset]
 
 
-#: By name. Drawing the augmentation once per *insertion* into the pool is no fault under reshuffling or SRS, where each
-#: inserted copy is drawn exactly once; so the arm draws it once per image.
+#: By name. The last arm draws the augmentation once per image. Once per *insertion* into the pool would not be a fault,
+#: since each inserted copy is used exactly once.
 TRAININGS = {
     "coarse labels": FaultyTraining(replace(HONEST, dataset="cifar100-coarse"), as_named),
     "test images in the pool": FaultyTraining(replace(HONEST, dataset="cifar100-and-test"), with_test_images),
@@ -88,7 +88,7 @@ def folder(fault: str, seed: int, runs: Path) -> Path:
 
 
 def train_arm(fault: str, runs: Path, command: str) -> None:
-    """Train the runs of a fault; finished runs are kept, stopped runs resume."""
+    """Train the runs of a fault. Finished runs are kept, stopped runs resume."""
     for seed in SEEDS:
         config = TRAININGS[fault].config.with_seed(seed)
         result = train(config, folder(fault, seed, runs), dataset=TRAININGS[fault].data(config), command=command)
@@ -131,7 +131,7 @@ class TestSplit:
 
 
 def scoring_faults(network: nn.Module, test: TestSplit) -> dict[str, float]:
-    """Return the test error of an honest network by each fault in the scoring."""
+    """Return the test error of an honest network under each fault in the scoring."""
     parents = torch.empty(100, dtype=torch.int64)
     parents[test.fine] = test.coarse
     shuffled = torch.randperm(len(test.fine), generator=torch.Generator().manual_seed(0))

@@ -1,4 +1,4 @@
-"""The generated parts of docs/second_study.md on F and E: full images, over ten epochs and over a few."""
+"""The generated parts of docs/second_study.md on F and E: full images, trained for ten epochs and for a few."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHRINKS = {"better": "it shrank", "worse": "it grew", "undecided": "undecided"}
 
 
 def secondary(few: PartRecords) -> dict[str, float]:
-    """Return the p-values of E's questions, which are secondary; none before the last run."""
+    """Return the p-values of E's questions, all secondary; an empty dict before the last run has ended."""
     if not few.complete:
         return {}
     errors = few.final("test_error")
@@ -43,7 +43,7 @@ def secondary(few: PartRecords) -> dict[str, float]:
 
 
 def full_parts(records: PartRecords) -> dict[str, str]:
-    """Return part F's generated parts as Markdown, by their names."""
+    """Return part F's generated parts as Markdown, by name."""
     if not records.complete:
         return {"full-headline": records.waiting, "full-verdicts": "", "full-arms": "", "full-runs": ""}
     error, loss = records.final("test_error"), records.final("test_loss")
@@ -64,7 +64,7 @@ def full_parts(records: PartRecords) -> dict[str, str]:
 
 
 def few_parts(records: PartRecords, adjusted: Mapping[str, float]) -> dict[str, str]:
-    """Return part E's generated parts as Markdown, by their names; `adjusted` has the p-values after Holm."""
+    """Return part E's generated parts as Markdown, by name; `adjusted` has the p-values after Holm."""
     if not records.complete:
         return {"few-headline": records.waiting, "few-arms": "", "few-runs": ""}
     errors = records.final("test_error")
@@ -148,5 +148,5 @@ def _lengths(errors: Values) -> Table:
 
 
 def _after(errors: Values, epochs: int) -> Values:
-    """Return the errors of the runs over so many epochs, by order."""
+    """Return the errors of the runs with this many epochs, by order."""
     return {order: errors[f"{order}-{epochs}"] for order in FEW_EPOCHS_ORDER}

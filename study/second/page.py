@@ -1,6 +1,6 @@
-"""What the records of the second study put into docs/second_study.md.
+"""The generated parts and pictures of docs/second_study.md, from the records of the second study.
 
-Nothing of a part is judged, or shown, before its last run has ended.
+No result of a part is judged or shown before its last run has ended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from study.second.rules import holm
 
 
 def parts(records: Path) -> dict[str, str]:
-    """Return the page's generated parts as Markdown, by their names, from the folder of the study's records."""
+    """Return the page's generated parts as Markdown, by name, from the folder of the study's records."""
     doses, full, few = (PartRecords.read(name, records) for name in ("K", "F", "E"))
     adjusted = holm({**dose.secondary(doses), **full_images.secondary(few)})
     return {
@@ -25,6 +25,6 @@ def parts(records: Path) -> dict[str, str]:
 
 
 def pictures(records: Path) -> dict[str, str]:
-    """Return the page's pictures as SVG, by their file names; none of a part that has not ended."""
+    """Return the page's pictures as SVG, by file name. A part that has not ended has none."""
     drawn = dose.picture(PartRecords.read("K", records))
     return {} if drawn is None else {dose.PICTURE: drawn}

@@ -1,4 +1,4 @@
-"""The ended runs of a part, by arm; and numbers as the study's page prints them."""
+"""The ended runs of a part by arm, and the format of numbers on the study's page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replenish.lab.statistics import mean_with_interval
 from study.second.arms import PARTS
 from study.second.rules import Judgement, Values
 
-#: What a run that diverged keeps: the error and the log-loss of guessing among 100 classes.
+#: A diverged run counts with the error and the log-loss of guessing among 100 classes.
 GUESSING = {"test_error": 99.0, "test_loss": math.log(100), "clean_loss": math.log(100)}
 
 
@@ -42,17 +42,17 @@ class PartRecords:
 
     @property
     def complete(self) -> bool:
-        """Whether the last run has ended, before which nothing is judged."""
+        """Whether the last run has ended. Until then nothing is judged."""
         return all(len(runs) == PARTS[self.name].seeds for runs in self.arms.values())
 
     @property
     def waiting(self) -> str:
-        """How many of the runs have ended, as a sentence."""
+        """A sentence: how many of the runs have ended."""
         stated, ended = len(self.arms) * PARTS[self.name].seeds, sum(map(len, self.arms.values()))
         return f"{ended} of the {stated} runs of part {self.name} have ended. Nothing is judged before the last one."
 
     def final(self, quantity: str) -> Values:
-        """Return a number of the last epoch, by arm."""
+        """Return a quantity after the last epoch, by arm."""
         return {arm: [kept(run, quantity, run.number(quantity)) for run in runs] for arm, runs in self.arms.items()}
 
     def diverged(self, arm: str) -> int:
@@ -61,7 +61,7 @@ class PartRecords:
 
     @property
     def origin(self) -> str:
-        """How many runs there are, what they took, and what made them, as a sentence."""
+        """A sentence: the number of runs, their time, and the commands and commits that made them."""
         ended = [run for runs in self.arms.values() for run in runs]
         commands, commits = (sorted({f"`{run.told(name)}`" for run in ended}) for name in ("command", "commit"))
         times = [str(run.told(name))[:16].replace("T", " ") for run in ended for name in ("started_at", "ended_at")]
@@ -73,7 +73,7 @@ class PartRecords:
 
 
 def kept(run: RunRecord, quantity: str, value: float | None) -> float:
-    """Return the value, or that of guessing where the run diverged."""
+    """Return the value, or the value of guessing if the run diverged."""
     if value is None and run.status != "diverged":
         raise ValueError(f"{run.path} should have a {quantity} after its last epoch, but has none; run it again")
     return GUESSING[quantity] if value is None else value

@@ -141,7 +141,7 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def corrected(question: str, judgement: Judgement, adjusted: Mapping[str, float]) -> str:
-    """Return the verdict on a secondary question that Holm's correction leaves."""
+    """Return the verdict on a secondary question after Holm's correction."""
     if adjusted.get(f"{question}, equivalence", 1.0) < LEVEL:
         return "equivalent"
     if adjusted[question] < LEVEL:

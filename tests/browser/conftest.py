@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages, every one of which is watched for errors and for requests to a network."""
+"""A real Chromium for the tests of pages. Every page is watched for errors and for network requests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ WIDTHS = {"desktop": (1280, 900), "phone": (375, 812)}
 OpenPage = Callable[..., "playwright.Page"]
 
 
-# For a file and no longer: its pipes would be left open in processes that tests of other files fork and do not end, and
-# it would wait for these when it is closed.
+# One browser per file: processes that tests of other files fork would keep its pipes open, and closing it would hang.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
     if CHROMIUM is None:
@@ -33,14 +32,14 @@ def browser() -> Iterator[playwright.Browser]:
 
 @pytest.fixture
 def open_page(browser: playwright.Browser) -> Iterator[OpenPage]:
-    """Open a local HTML file; at the end of the test, no page may have logged an error or asked a network."""
+    """Open a local HTML file. The test fails at its end if a page logged an error or made a network request."""
     faults: list[str] = []
     contexts = []
 
     def open_file(path: Path, *, width: str = "desktop", scheme: str = "light") -> playwright.Page:
         columns, rows = WIDTHS[width]
         context = browser.new_context(viewport={"width": columns, "height": rows}, color_scheme=scheme)
-        context.set_default_timeout(120_000)  # milliseconds: for what never comes, not for a busy machine
+        context.set_default_timeout(120_000)  # milliseconds; so long that a busy machine never reaches it
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)

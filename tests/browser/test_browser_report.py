@@ -1,4 +1,4 @@
-"""The report in a real browser: it holds what the folders say, at both widths and in both schemes."""
+"""The report in a real browser: folded sections, ticks, cards on a phone, and values under the pointer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_link_to_a_folded_section_opens_it(open_page: Any, page_path: Path) ->
 
 
 @pytest.mark.parametrize("unit", [1e-9, 0.0013, 0.6, 30, 50_000, 2e7])
-def test_no_tick_of_a_finding_is_cut_or_touches_another(open_page: Any, unit: float, tmp_path: Path) -> None:
+def test_ticks_of_a_finding_are_whole_and_apart(open_page: Any, unit: float, tmp_path: Path) -> None:
     difference = paired_difference({seed: unit * (1 + seed / 10) for seed in range(4)}, dict.fromkeys(range(4), 0.0))
     finding = Finding("f", decide(difference, names=("srs", "reshuffling")))
     written = tmp_path / "page.html"
@@ -77,7 +77,7 @@ def test_short_tables_are_cards_on_a_phone(open_page: Any, page_path: Path) -> N
     assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
     ours = box.locator(f"tr[data-row='{SRS}'] td").nth(4)
     assert ours.evaluate("cell => getComputedStyle(cell, '::before').content") == '"Ours"'
-    # A sentence has the whole width of its card, a number half of it.
+    # A sentence takes the whole width of its card, a number half of it.
     widths = "cell => [cell.offsetWidth, cell.closest('tr').offsetWidth]"
     (half, whole), (long, card) = (cell.evaluate(widths) for cell in (ours, page.locator("#machines td.long").first))
     assert (half < 0.6 * whole, long == card) == (True, True)

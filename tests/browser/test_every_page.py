@@ -1,4 +1,4 @@
-"""What holds for every page that the product writes, in a real browser: it fits, it can be read, it draws its data."""
+"""Every page that the product writes, in a real browser: it fits, is readable, and draws its data."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def paths(inspection: Inspection, tmp_path_factory: pytest.TempPathFactory) -> d
     for order in ("srs", "replacement"):
         write_run(folder, mini_config(dataset="<b>my data</b>", order=order), 20.0)
     write_report(folder, experiments=experiments())
-    few = tmp_path_factory.mktemp("few")  # so few that a phone shows every run as a card
+    few = tmp_path_factory.mktemp("few")  # few enough that a phone shows every run as a card
     result = {
         "command": "replenish compare digits --epochs 3 --seeds 3 --orders reshuffling,srs,replacement --runs runs"
     }
@@ -73,7 +73,7 @@ CUT = """() => [...document.querySelectorAll("svg.chart text")].filter((word) =>
   const box = word.getBoundingClientRect(), whole = word.ownerSVGElement.getBoundingClientRect();
   return box.left < whole.left - 1 || box.right > whole.right + 1 || box.bottom > whole.bottom + 3;
 }).map((word) => word.textContent)"""
-# WCAG's ratio of a text's colour to the ground that it is on, for each text.
+# WCAG's contrast ratio of each text to its background.
 CONTRAST = """(texts) => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const light = (colour) => {
@@ -101,14 +101,14 @@ TEXTS = "h1, h2, h3, p, b, label, select, button, summary, th, td, caption, figc
 
 @pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
 @pytest.mark.parametrize("name", PAGES)
-def test_it_fits_and_can_be_read(open_page: Any, paths: dict[str, Path], name: str, width: str, scheme: str) -> None:
+def test_it_fits_and_is_readable(open_page: Any, paths: dict[str, Path], name: str, width: str, scheme: str) -> None:
     page = open_page(paths[name], width=width, scheme=scheme)
-    page.emulate_media(reduced_motion="reduce")  # colours are there at once
+    page.emulate_media(reduced_motion="reduce")  # colours change without a transition
     page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
     if "explorer" in name:
         page.evaluate("window.location.hash = 'step=25.5'")
         page.wait_for_function("() => document.documentElement.dataset.step == 25")
-        # No tile is cut off: the pool, the batch and the controls are inside their card.
+        # The pool, the batch and the controls are inside their card.
         right = page.evaluate("document.querySelector('main > .card').getBoundingClientRect().right")
         for place in ("#pool .slot", "#batch .tile", ".controls *"):
             rightmost = "all => Math.max(...all.map(x => x.getBoundingClientRect().right))"
@@ -124,8 +124,8 @@ def test_it_fits_and_can_be_read(open_page: Any, paths: dict[str, Path], name: s
     assert page.locator("b", has_text="my data").count() == 0
 
 
-def test_the_lines_are_where_the_data_are(open_page: Any, paths: dict[str, Path], inspection: Inspection) -> None:
-    """Read the picture backwards: from the marks on the axes and the corners of the lines to the values."""
+def test_the_lines_match_the_data(open_page: Any, paths: dict[str, Path], inspection: Inspection) -> None:
+    """Compute the values from the picture: from the ticks on the axes and the corners of the lines."""
     page = open_page(paths["inspection"])
     for figure in figures(inspection):
         (chart,) = figure.charts
@@ -146,9 +146,9 @@ def test_the_lines_are_where_the_data_are(open_page: Any, paths: dict[str, Path]
 
 
 def _scale(svg: Any, axis: str, attribute: str, log: bool = False) -> Any:
-    """Return the function from a place in the picture to a value, from the first and the last mark of an axis."""
+    """Return the function from a place in the picture to a value, by the first and the last tick of an axis."""
     marks = svg.locator(f"text.tick.{axis}").all()
-    offset = 4.5 if axis == "y" else 0  # the text's base line is below its mark
+    offset = 4.5 if axis == "y" else 0  # the text's base line is below its tick
     (first, last), (low, high) = zip(
         *(
             (float(mark.get_attribute(attribute)) - offset, float(mark.get_attribute("data-value")))

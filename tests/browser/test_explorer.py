@@ -1,4 +1,4 @@
-"""The explorer in a real Chromium: it plays, steps and scrubs, and what it shows is what the library draws."""
+"""The explorer in a real Chromium: it plays, steps and scrubs, and shows what the library draws."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def path(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_at_start(open_page: OpenPage) -> OpenPage:
-    """Open a page at its first step, at rest; without an address it would play."""
+    """Open a page at its first step, paused. Without a step in its address, it would play."""
 
     def opened(path: Path, **options: Any) -> Page:
         page = open_page(path, **options)
@@ -52,7 +52,7 @@ def step_of(page: Page) -> int:
 
 
 def wait_for(page: Page, step: int, phase: str = "rest") -> None:
-    """Wait until a step is reached, and until nothing moves any more."""
+    """Wait until a step is reached and nothing moves."""
     page.wait_for_function(
         "([step, phase]) => document.documentElement.dataset.step == step"
         " && document.documentElement.dataset.phase == phase && !document.getElementById('flight').children.length",
@@ -69,13 +69,13 @@ def counts(page: Page, chart: str) -> list[int]:
 
 
 def check(page: Page, trace: Trace, step: int) -> None:
-    """Compare everything that is shown after `step` steps with the library and with the trace."""
+    """Compare everything that the page shows after `step` steps with the library and with the trace."""
     wait_for(page, step)
     order = SequencedReplacement(trace.num_samples, trace.batch_size, seed=trace.seed, sequence="identity")
     pool = samples(page, "#pool [data-slot]")
     assert pool == order.samples_in_pool(step).tolist()
     written = page.eval_on_selector_all("#pool .slot .tile", "found => found.map(tile => Number(tile.textContent))")
-    assert written == pool  # what is read is what is said
+    assert written == pool  # the visible numbers are the data of the page
     assert samples(page, "#queue .tile:not(.gone):not(.unused)") == trace.queues[step].tolist()
     if step:
         last = trace.step(step - 1)
@@ -96,7 +96,7 @@ def check(page: Page, trace: Trace, step: int) -> None:
 
 
 def test_it_opens_in_motion(open_page: OpenPage, path: Path, trace: Trace) -> None:
-    """From the end of the first epoch, where the charts have something to show, and on by itself."""
+    """It starts at the end of the first epoch, where the charts already show something, and plays."""
     page = open_page(path)
     page.wait_for_function("() => document.documentElement.dataset.step >= 5")
     assert page.get_attribute("html", "data-playing") == "true"
@@ -106,7 +106,7 @@ def test_it_opens_in_motion(open_page: OpenPage, path: Path, trace: Trace) -> No
     check(page, trace, 0)
 
 
-def test_whoever_wants_no_movement_gets_none(open_page: OpenPage, path: Path, trace: Trace) -> None:
+def test_with_reduced_motion_it_does_not_play(open_page: OpenPage, path: Path, trace: Trace) -> None:
     page = open_page(path)
     page.emulate_media(reduced_motion="reduce")
     page.reload()
@@ -115,7 +115,7 @@ def test_whoever_wants_no_movement_gets_none(open_page: OpenPage, path: Path, tr
 
 
 def test_other_sizes_can_be_tried(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
-    """What the page draws keeps the method's law: draws = copies inserted - copies in the pool, for every sample."""
+    """The page's own draws obey the law of the method: draws = copies inserted - copies in the pool."""
     page = open_at_start(path)
     for name, value in (("num_samples", 20), ("pool_size", 15), ("batch_size", 4)):
         page.fill(f"[name={name}]", str(value))
@@ -131,7 +131,7 @@ def test_other_sizes_can_be_tried(open_at_start: OpenPage, path: Path, trace: Tr
         inserted // 20 + (at < inserted % 20) for at in range(20)
     ]
     assert max(counts(page, "counts-reshuffling")) - min(counts(page, "counts-reshuffling")) <= 1
-    page.fill("[name=batch_size]", "16")  # more than there are slots: nothing changes, and the page says why
+    page.fill("[name=batch_size]", "16")  # more than there are slots, so nothing changes
     page.press("[name=batch_size]", "Tab")
     assert len(samples(page, "#batch .tile")) == 4
     for name in ("batch_size", "num_samples", "pool_size"):
@@ -144,14 +144,14 @@ def test_other_sizes_can_be_tried(open_at_start: OpenPage, path: Path, trace: Tr
 
 def test_play_and_pause(open_at_start: OpenPage, path: Path, trace: Trace) -> None:
     page = open_at_start(path)
-    page.select_option("#speed", "4")  # 20 s to the end, so that it is still playing when it is asked to pause
+    page.select_option("#speed", "4")  # 20 s to the end, so it still plays at the click on pause
     page.click("#play")
     page.wait_for_function("() => document.documentElement.dataset.step >= 2")
     assert page.get_attribute("#play", "aria-label") == "Pause"
     page.click("#play")
     held = step_of(page), page.get_attribute("html", "data-phase")
     assert page.get_attribute("#play", "aria-label") == "Play"
-    page.wait_for_timeout(700)  # a step at this speed, which is not made
+    page.wait_for_timeout(700)  # long enough for a step at this speed
     assert (step_of(page), page.get_attribute("html", "data-phase")) == held
     if held[1] == "drawn":
         page.keyboard.press(".")
@@ -182,7 +182,7 @@ def test_between_draw_and_refill(open_at_start: OpenPage, path: Path, trace: Tra
         wait_for(page, step)
 
 
-def test_everything_is_reached_by_the_keyboard_and_named(open_at_start: OpenPage, path: Path) -> None:
+def test_the_keyboard_reaches_all_controls_and_they_have_names(open_at_start: OpenPage, path: Path) -> None:
     page = open_at_start(path)
     reached = []
     for _ in range(13):
@@ -191,7 +191,7 @@ def test_everything_is_reached_by_the_keyboard_and_named(open_at_start: OpenPage
     expected = ["start", "back", "play", "forward", "end", "scrub", "speed"]
     assert reached[:12] == [*expected, "num_samples", "batch_size", "pool_size", "seed", "SUMMARY"]
     page.focus("#forward")
-    page.keyboard.press("Space")  # a button's own key presses it, and does not play
+    page.keyboard.press("Space")  # presses the focused button and does not play
     wait_for(page, 1)
     assert page.get_attribute("html", "data-playing") == "false"
     for role, name in [("slider", "Step"), ("combobox", "Speed"), ("button", "Play"), ("button", "A step back")]:
@@ -216,7 +216,7 @@ def test_a_step_can_be_linked(open_at_start: OpenPage, path: Path, trace: Trace)
     page.goto(f"{path.resolve().as_uri()}#step=1000")
     check(page, trace, 30)
     page.goto(f"{path.resolve().as_uri()}#step=x")
-    assert step_of(page) == 30  # nothing that it knows: it stays
+    assert step_of(page) == 30  # not a step: the page stays where it was
 
 
 def test_a_link_shows_the_sizes_that_were_chosen(open_page: OpenPage, path: Path, trace: Trace) -> None:
@@ -237,7 +237,7 @@ def test_a_link_shows_the_sizes_that_were_chosen(open_page: OpenPage, path: Path
 
 
 def test_embedded_in_a_page(open_page: OpenPage, path: Path, trace: Trace, tmp_path: Path) -> None:
-    """As the documentation does it: the frame becomes as tall as the page in it."""
+    """As in the documentation: the frame becomes as tall as the page in it."""
     script = Path(__file__).parents[2] / "docs" / "_static" / "frames.js"
     outer = tmp_path / "outer.html"
     outer.write_text(

@@ -1,4 +1,4 @@
-"""The explorer's page of noise in a browser: its laws are those of `theory`, and sliders and keys move it."""
+"""The explorer's noise page in a browser: its laws equal those of `theory`, and sliders and keys change it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def order_of(name: str, n: int, b: int, k: float) -> Any:
 
 
 @pytest.mark.parametrize("name", pages.SHOWN)
-def test_the_laws_are_those_of_the_theory(open_page, path: Path, name: str) -> None:
+def test_the_laws_equal_those_of_theory(open_page, path: Path, name: str) -> None:
     page = open_page(path)
     for n, b, k in SIZES:
         order, sizes = order_of(name, n, b, k), {"n": n, "b": b, "k": k}
@@ -38,7 +38,7 @@ def test_the_laws_are_those_of_the_theory(open_page, path: Path, name: str) -> N
         )
         law = theory.noise_spectrum(order, FREQUENCIES)
         assert found == pytest.approx(law.continuous.tolist(), rel=1e-6, abs=1e-9)
-        kappas = [kappa for kappa in (*KAPPAS, 1 / k) if kappa * b / n < 1]  # at 1/k the decay is the pool's own
+        kappas = [kappa for kappa in (*KAPPAS, 1 / k) if kappa * b / n < 1]  # at 1/k, both decays are equal
         found = page.evaluate(
             "([name, sizes, at]) => at.map((u) => laws[name].variance(u, sizes))",
             [name, sizes, [kappa * b / n for kappa in kappas]],
@@ -52,7 +52,7 @@ def test_the_laws_are_those_of_the_theory(open_page, path: Path, name: str) -> N
             assert found == pytest.approx(law.line_powers[:2].tolist(), rel=1e-6)
 
 
-def test_the_equivalent_learning_rate_is_that_of_the_theory(open_page, path: Path) -> None:
+def test_the_equivalent_learning_rate_equals_that_of_theory(open_page, path: Path) -> None:
     page = open_page(path)
     sizes = {"n": 50_000, "b": 50, "k": 1}
     srs, reshuffling = (order_of(name, 50_000, 50, 1) for name in ("srs", "reshuffling"))
@@ -93,20 +93,20 @@ def test_values_follow_the_sliders_and_the_keys(open_page, path: Path) -> None:
 def test_values_are_read_under_the_pointer_and_by_keys(open_page, path: Path) -> None:
     page = open_page(path)
     order = order_of("srs", 50_000, 50, 1)
-    said = page.locator(".panel:has(#variance) .reading")
-    assert "arrow keys" in said.inner_text()
+    reading = page.locator(".panel:has(#variance) .reading")
+    assert "arrow keys" in reading.inner_text()
     page.locator("#variance").hover()
-    kappa = float(said.inner_text().removeprefix("At ").split(":")[0])
-    assert f"SRS {float(theory.noise_variance(order, kappa)):.3f}." in said.inner_text()
+    kappa = float(reading.inner_text().removeprefix("At ").split(":")[0])
+    assert f"SRS {float(theory.noise_variance(order, kappa)):.3f}." in reading.inner_text()
     page.locator(".panel:has(#spectrum)").focus()
     for key in ("Home", "End", *["ArrowLeft"] * 3, "Escape"):
         page.keyboard.press(key)
-    said = page.locator(".panel:has(#spectrum) .reading")
-    assert "arrow keys" in said.inner_text()
+    reading = page.locator(".panel:has(#spectrum) .reading")
+    assert "arrow keys" in reading.inner_text()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
-    read = re.fullmatch(r"At (\S+): reshuffling \S+, SRS (\d\.\d+)( and a line of \S+)?\.", said.inner_text())
+    read = re.fullmatch(r"At (\S+): reshuffling \S+, SRS (\d\.\d+)( and a line of \S+)?\.", reading.inner_text())
     assert read
     law = theory.noise_spectrum(order, [float(read[1]) / 1000])
     assert float(read[2]) == pytest.approx(float(law.continuous[0]), abs=0.002)

@@ -1,4 +1,4 @@
-"""The replication on paper: what Chromium prints of the page, and that nothing there leads nowhere."""
+"""The replication as a paper: its HTML has no dead links, and Chromium prints it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site in a browser: it opens from files, formulas are drawn, the search answers, the explorer plays."""
+"""The site in a browser: pages open from files, formulas are drawn, the search works, the explorer is there."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def test_formulas_are_drawn(open_page: Any, site: Path) -> None:
     sizes = page.eval_on_selector_all("math", "all => all.map(one => one.getBoundingClientRect().height)")
     assert len(sizes) > 100
     assert min(sizes) > 5
-    # The limits of a sum stand above and below it: the formula is much taller than a line.
+    # The limits of a sum are above and below it, so the formula is much taller than a line.
     assert page.locator(".equation math").first.bounding_box()["height"] > 45
 
 
-def test_search_answers_from_files(open_page: Any, site: Path) -> None:
+def test_search_works_from_files(open_page: Any, site: Path) -> None:
     page = open_page(site / "index.html")
     page.get_by_role("textbox", name="Search").fill("geometric")
     page.keyboard.press("Enter")
@@ -36,7 +36,7 @@ def test_search_answers_from_files(open_page: Any, site: Path) -> None:
     assert "Theory" in page.locator("#search-results").inner_text()
 
 
-def test_the_explorer_plays(open_page: Any, site: Path) -> None:
+def test_the_explorer_is_embedded_and_opens_by_itself(open_page: Any, site: Path) -> None:
     page = open_page(site / "how_it_works.html")
     frame = page.locator(".explorer iframe")
     assert frame.get_attribute("title")
@@ -47,8 +47,8 @@ def test_the_explorer_plays(open_page: Any, site: Path) -> None:
     assert page.url.endswith("_static/explorer.html")
 
 
-def test_the_explorer_follows_the_switch_of_the_site(open_page: Any, site: Path) -> None:
-    page = open_page(site / "how_it_works.html", scheme="null")  # as the system has it: light, in tests
+def test_the_explorer_follows_the_colour_scheme_of_the_site(open_page: Any, site: Path) -> None:
+    page = open_page(site / "how_it_works.html", scheme="null")  # the system's scheme, which is light in tests
     page.evaluate("document.body.dataset.theme = 'dark'")
     page.locator(".explorer iframe").scroll_into_view_if_needed()
     page.frame_locator(".explorer iframe").locator("h1").wait_for()

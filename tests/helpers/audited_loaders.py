@@ -1,4 +1,4 @@
-"""Datasets, streams and loaders that audits are tested with."""
+"""Datasets, streams and loaders for the tests of audits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 
 class Augmented(Dataset):
-    """A thousand samples, each with a random number from the generator that the mode says."""
+    """A thousand samples, each with a random number from the generator that `mode` names."""
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
@@ -22,7 +22,7 @@ class Augmented(Dataset):
         return 1000
 
     def __getitem__(self, index: int) -> tuple[int, float]:
-        if self.mode == "own":  # workers inherit it, all in the same state, in every epoch anew
+        if self.mode == "own":  # in every epoch, all workers inherit it in the same state
             return index, float(self.own.random())
         return index, float(np.random.random()) if self.mode == "numpy" else float(torch.rand(()))  # noqa: NPY002
 
@@ -32,7 +32,7 @@ def seed_all_alike(worker: int) -> None:
 
 
 class Buffered(IterableDataset):
-    """Sorted numbers, in shards that come in another order each time, shuffled in a buffer."""
+    """Sorted numbers in shards. Every pass draws a new order of the shards and shuffles in a buffer."""
 
     def __init__(self, number: int, buffer: int, shards: int = 1) -> None:
         self.number, self.buffer, self.shards = number, buffer, shards
@@ -54,7 +54,7 @@ def of_rank(dataset: Any, rank: int, **options: Any) -> DataLoader[Any]:
 
 
 def with_epochs(loaders: Any, *, always: int | None = None) -> dict[str, Any]:
-    """Return loaders with a training that calls `set_epoch`, as `audit` takes them; `always` with the same epoch."""
+    """Return arguments of `audit` for a training that calls `set_epoch`, with the epoch or always with `always`."""
     each = loaders if isinstance(loaders, list) else [loaders]
 
     def before_epoch(epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""One battery that every order, and every adapter of one, must pass."""
+"""One battery of tests that every order must pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replenish.orders import ORDERS, Mixture, Order, Skipping, build_order, weig
 
 MakeOrder = Callable[..., Order]  # called with seed=...
 
-# What orders need to know of the data, for 97 samples.
+# Facts about the data that some orders need, for 97 samples.
 FACTS: dict[str, Any] = {
     "labels": [number * number % 97 % 5 for number in range(97)],
     "weights": [number % 7 for number in range(97)],
@@ -27,11 +27,11 @@ FACTS: dict[str, Any] = {
 
 
 def facts(name: str) -> dict[str, Any]:
-    """Return those of them without which an order cannot be built."""
+    """Return the facts that an order requires."""
     return {need: FACTS[need] for need in ORDERS[name].needs}
 
 
-# Sizes are chosen so that blocks, epochs and pools end at different steps. Every order of the list is here by itself.
+# Sizes are chosen so that blocks, epochs and pools end at different steps. Every registered order is included.
 CASES: dict[str, MakeOrder] = {name: partial(build_order, name, 97, 8, **facts(name)) for name in ORDERS}
 CASES |= {
     "srs-identity": partial(build_order, "srs", 97, 8, sequence="identity"),
@@ -88,7 +88,7 @@ def as_lists(batches: Iterable[Any]) -> list[list[int]]:
 
 
 class OrderContract:
-    """Subclass it with a fixture `make`, a maker of orders."""
+    """Subclass it with a fixture `make` that builds orders."""
 
     STEPS = 260
 
@@ -110,7 +110,7 @@ class OrderContract:
                     assert len(batch) == size
             assert ((batch >= 0) & (batch < order.num_samples)).all()
 
-    def test_depends_on_the_arguments_alone(self, make: MakeOrder) -> None:
+    def test_depends_on_the_arguments_only(self, make: MakeOrder) -> None:
         assert as_lists(make().batches(0, 40)) == as_lists(make().batches(0, 40))
 
     def test_seeds_differ(self, make: MakeOrder) -> None:
@@ -153,13 +153,13 @@ class OrderContract:
             order.batch(29 - step)
         assert seen == expected
 
-    def test_batch_is_the_callers_own(self, make: MakeOrder) -> None:
+    def test_writing_to_a_batch_changes_nothing(self, make: MakeOrder) -> None:
         order = make()
         expected = order.batch(3).tolist()
         order.batch(3)[:] = -1
         assert order.batch(3).tolist() == expected
 
-    def test_writing_to_what_was_yielded_changes_nothing(self, make: MakeOrder) -> None:
+    def test_writing_to_yielded_batches_changes_nothing(self, make: MakeOrder) -> None:
         order = make()
         expected = as_lists(order.batches(0, self.STEPS))
         seen = []
@@ -175,7 +175,7 @@ class OrderContract:
     def test_effective_epoch(self, make: MakeOrder) -> None:
         order = make()
         assert order.effective_epoch(0) == 0.0
-        far = 100 * order.steps_per_epoch  # behind any change of the batch size
+        far = 100 * order.steps_per_epoch  # after any change of the batch size
         later = order.effective_epoch(far + 3 * order.steps_per_epoch)
         assert later - order.effective_epoch(far) == pytest.approx(3.0)
 

@@ -1,4 +1,4 @@
-"""What stream v1 draws, as `golden/v1.json` has it: a promise. New vectors may be added there; none is ever edited."""
+"""The draws of stream v1, from `golden/v1.json`. They are a promise: vectors may be added, but never edited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the tests build the documentation, and reach the extensions that it is built with."""
+"""Builds the documentation for tests, and makes its extensions importable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ sys.path.append(str(DOCS / "_ext"))
 
 
 def build_site(docs: Path = DOCS) -> Path:
-    """Build the site as `make docs` does, which takes seconds after `make docs`, and return where its pages are."""
+    """Build the site as `make docs` does, and return the folder of its pages. After `make docs` it takes seconds."""
     pages = docs / "_build" / "html"
     command = ["-W", "--keep-going", "-n", "-q", "-b", "html"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Trainings that are interrupted at random steps and resumed, until one comes to its end: the driver of all stacks."""
+"""Runs a training of any stack, interrupts it at random steps and resumes it, until it ends."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from trainings import Training
 
-# After so many interruptions a training is left alone: one that is interrupted before it saves would never end.
+# Later attempts are not interrupted. Otherwise a training that never gets to save would never end.
 MOST_INTERRUPTIONS = 3
 
 
 class Interruption(Exception):  # noqa: N818
-    """Raised within a step."""
+    """Raised within a training step."""
 
 
 class Memory:
-    """Keeps what is trained, and interrupts the step after `limit` batches."""
+    """A diary that keeps the trained batches and interrupts the step after `limit` batches."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.first, self.batches = limit, 0, list[list[int]]()
@@ -32,7 +32,7 @@ class Memory:
 
 
 def history(train: Training, seed: int, folder: Path) -> tuple[list[list[int]], list[list[int]], set[str]]:
-    """Return the batches that an interrupted training trained, those that it should, and the rows that it played."""
+    """Return the batches of an interrupted training, the expected batches, and the rows of `ways.WAYS` that it used."""
     random.seed(seed)
     limits, kept = random.Random(seed + 10**6), list[list[int]]()
     folder.mkdir()
@@ -46,4 +46,4 @@ def history(train: Training, seed: int, folder: Path) -> tuple[list[list[int]], 
         kept = kept[: diary.first] + diary.batches
         if expected is not None:
             return kept, expected, rows
-    raise AssertionError("a training that was left alone did not end")
+    raise AssertionError("an uninterrupted training did not end")

@@ -1,4 +1,4 @@
-"""What the tests of the integrations share: the golden vector, models that record, and running scripts."""
+"""Shared by the tests of the integrations: the golden vector, models that record their batches, running scripts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples" / "integrations"
 SCRIPTS = Path(__file__).parent / "scripts"
 
-# The golden vector that every adapter must give: 10 samples, batches of 4, seed 3.
+# Every adapter must reproduce this golden vector: 10 samples, batches of 4, seed 3.
 GOLDEN_FIRST, GOLDEN_MILLIONTH = (GOLDEN["orders"]["srs"][name] for name in ("first_batches", "batch_at_a_million"))
 MILLION = 10**6
 
@@ -32,12 +32,12 @@ def golden_order() -> SequencedReplacement:
 
 
 def stream(start: int, stop: int) -> list[list[int]]:
-    """The stream of all examples: 1,000 samples, batches of 40, seed 3; an epoch has 25 steps."""
+    """Return steps of the stream of all examples: 1,000 samples, batches of 40, seed 3, 25 steps per epoch."""
     return as_lists(SequencedReplacement(1000, 40, seed=3).batches(start, stop))
 
 
 def lightning_module() -> Any:
-    """Return a Lightning module that keeps what it was trained on."""
+    """Return a Lightning module that keeps its training batches."""
     import lightning
 
     class Module(lightning.LightningModule):
@@ -57,7 +57,7 @@ def lightning_module() -> Any:
 
 
 def hugging_face_trainer(kind: Any, folder: Path, data: Any = 40, callbacks: Any = (), **options: Any) -> Any:
-    """Return a Trainer over `data` (a dataset, or a number of rows), whose model keeps what it was trained on."""
+    """Return a Trainer over `data` (a dataset, or a number of rows) whose model keeps its training batches."""
     from transformers import TrainingArguments
 
     class Model(torch.nn.Module):
@@ -84,7 +84,7 @@ def hugging_face_trainer(kind: Any, folder: Path, data: Any = 40, callbacks: Any
 
 
 def joined(shares: Iterable[Iterable[list[int]]]) -> list[list[int]]:
-    """Return the global batches of which each rank gives its shares."""
+    """Return the global batches, joined from the shares of all ranks."""
     return [list(chain.from_iterable(parts)) for parts in zip(*shares, strict=True)]
 
 
@@ -100,7 +100,7 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def run(script: Path, *arguments: object, processes: int | None = None) -> str:
-    """Run a script to its end, under torchrun if the number of processes is given."""
+    """Run a script, under torchrun if the number of processes is given."""
     command = [sys.executable]
     if processes is not None:
         command += ["-m", "torch.distributed.run", f"--nproc-per-node={processes}", f"--master-port={free_port()}"]
@@ -111,7 +111,7 @@ def run(script: Path, *arguments: object, processes: int | None = None) -> str:
 
 
 def take_log(folder: Path) -> dict[int, list[int]]:
-    """Return which samples each step saw, over all ranks, since the last call; steps that a kill cut are left out."""
+    """Return the samples of each step since the last call, over all ranks, without steps that a kill cut off."""
     ranks = []
     for file in sorted(folder.glob("rank*.jsonl"), key=lambda path: int(path.stem[4:])):
         lines = [line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
@@ -125,7 +125,7 @@ def take_log(folder: Path) -> dict[int, list[int]]:
 
 
 def check_log(folder: Path, start: int, stop: int) -> None:
-    """Check that the steps from `start` to `stop` were trained, on the samples of the stream."""
+    """Check that the log has the steps from `start` to `stop`, with the samples of the stream."""
     log = take_log(folder)
     assert list(log) == list(range(start, stop))
     assert list(log.values()) == stream(start, stop)

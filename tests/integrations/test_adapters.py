@@ -1,4 +1,4 @@
-"""Adapters that wrap a sampler: the golden vector comes through, and what cannot work is refused."""
+"""Adapters that wrap a sampler: they reproduce the golden vector, and refuse what cannot work."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_torchdata(start: int, expected: list[list[int]], num_workers: int) -> N
         loader.state_dict()
 
 
-@pytest.mark.filterwarnings("ignore")  # the Trainer has advice about workers and logging
+@pytest.mark.filterwarnings("ignore")  # the Trainer warns about workers and logging
 @pytest.mark.parametrize(("start", "expected"), STARTS)
 def test_lightning(start: int, expected: list[list[int]], tmp_path: Path) -> None:
     lightning = pytest.importorskip("lightning", minversion="2.5", reason="needs lightning")
@@ -78,7 +78,7 @@ def test_lightning(start: int, expected: list[list[int]], tmp_path: Path) -> Non
         return sampler, DataLoader(range(10), batch_sampler=sampler, collate_fn=collate)
 
     fabric = lightning.Fabric(accelerator="cpu", devices=1)
-    for options in ({"use_distributed_sampler": False}, {}):  # on one process nothing is replaced by default either
+    for options in ({"use_distributed_sampler": False}, {}):  # on one process, Fabric replaces no sampler by default
         sampler, loader = made(list)
         Progress(sampler).load_state_dict(sampler.state_dict(start))
         assert list(fabric.setup_dataloaders(loader, **options))[: len(expected)] == expected
@@ -107,7 +107,7 @@ class TestHuggingFace:
         trainer = hugging_face_trainer(SRSTrainer, tmp_path, 10, max_steps=3)
         trainer.train()
         assert trainer.model.seen == GOLDEN_FIRST
-        # A checkpoint that says it is at step 10**6, which is the second of its epoch of 3.
+        # A checkpoint that claims step 10**6, the second step of an epoch of 3.
         trainer.save_model(str(tmp_path / "far"))
         TrainerState(global_step=MILLION, train_batch_size=4).save_to_json(str(tmp_path / "far/trainer_state.json"))
         far = hugging_face_trainer(SRSTrainer, tmp_path, 10, max_steps=MILLION + 1)
@@ -146,13 +146,13 @@ class TestKeras:
         data = OrderDataset((np.arange(10),), golden_order(), start=0)
         assert [data[step][0].tolist() for step in range(3)] == GOLDEN_FIRST
         assert data[MILLION][0].tolist() == GOLDEN_MILLIONTH
-        assert data[1][0].tolist() == GOLDEN_FIRST[1], "in any order"
+        assert data[1][0].tolist() == GOLDEN_FIRST[1], "items may be read in any order"
         assert SRSDataset((np.arange(10),), 4, seed=3, start=MILLION)[0][0].tolist() == GOLDEN_MILLIONTH
         by_function = OrderDataset(lambda indices: (indices, -indices), golden_order(), start=0)
         assert [part.tolist() for part in by_function[MILLION]] == [GOLDEN_MILLIONTH, [-i for i in GOLDEN_MILLIONTH]]
         assert (data.num_batches, data.steps_per_epoch) == (None, 3)
 
-    def test_what_cannot_work_says_so(self) -> None:
+    def test_wrong_arguments_are_named(self) -> None:
         from replenish.integrations.keras import OrderDataset
 
         for options in ({"workers": 2}, {"use_multiprocessing": True}):
@@ -181,7 +181,7 @@ class TestKeras:
     ],
 )
 def test_lightnings_default_flag(what: str, kind: str, devices: int, expected: str, tmp_path: Path) -> None:
-    """A batch sampler on several processes is refused with what to do; an index sampler is left alone."""
+    """On several processes, a batch sampler is refused with advice, and an index sampler works."""
     pytest.importorskip("lightning")
     run(SCRIPTS / "lightning_default_flag.py", what, kind, tmp_path, "--devices", devices)
     found = [file.read_text() for file in sorted(tmp_path.glob("result*.txt"))]

@@ -1,4 +1,4 @@
-"""The scripts of the integrations' pages: each trains the stream that it promises, through resumes."""
+"""The example scripts of the integrations train on the promised stream, also after resumes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from integration_support import EXAMPLES, check_log, environment, free_port, run
 from torchvision_operators import __file__ as with_torchvision
 from torchvision_operators import is_installed
 
-#: What a script needs, and its launches: at which step each ends, on how many processes, with which options.
+#: The package that a script needs, and its launches: (step to stop at, processes, options).
 Launch = tuple[int, int | None, list[object]]
 LAUNCHES: dict[str, tuple[str, list[Launch]]] = {
     "accelerate": ("accelerate", [(7, 1, []), (33, 2, []), (60, None, [])]),
@@ -42,7 +42,7 @@ def test_a_script_continues_where_it_ended(name: str, tmp_path: Path, monkeypatc
     if not is_installed(package):
         pytest.skip(f"needs {package}")
     if name == "transformers" and importlib.metadata.version("transformers") < "5":
-        # Before version 5 it asks torch for the optimizer's state on the device cpu:0, which torch 2.13 refuses.
+        # Before version 5, it loads the optimizer's state to the device cpu:0, which torch 2.13 refuses.
         pytest.skip("this Trainer cannot resume on several CPU processes")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent from a test
     script = EXAMPLES / f"train_{name}.py"
@@ -65,7 +65,7 @@ def test_hydra(tmp_path: Path) -> None:
 
 
 def finish(commands: list[tuple[list[object], dict[str, str]]]) -> None:
-    """Run commands side by side, each with variables of its own, to their ends."""
+    """Run commands at the same time, each with its own environment variables, and wait for all."""
     processes = [
         subprocess.Popen(
             list(map(str, command)),
@@ -83,7 +83,7 @@ def finish(commands: list[tuple[list[object], dict[str, str]]]) -> None:
 
 @pytest.mark.slow
 def test_two_agents_of_torchrun(tmp_path: Path) -> None:
-    """Several machines, as far as one can show it."""
+    """Simulate two machines on one."""
     rendezvous = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=7"]
     agent = ["-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", *rendezvous]
     finish([([sys.executable, *agent, EXAMPLES / "train_ddp.py", tmp_path, "--until", 33], {})] * 2)
@@ -92,7 +92,7 @@ def test_two_agents_of_torchrun(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_variables_of_slurm(tmp_path: Path) -> None:
-    """As the page's script sets them: srun starts one process per rank, which takes its number from SLURM."""
+    """As in the script of the page: srun starts one process per rank, and SLURM's variables give the rank."""
     line = 'export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS; exec "$@"'
     page = EXAMPLES.parent.parent / "docs" / "integrations" / "many_machines.md"
     assert line in page.read_text()
@@ -104,7 +104,7 @@ def test_the_variables_of_slurm(tmp_path: Path) -> None:
 
 
 class Ranks:
-    """The ranks of one launch, as real processes that can be killed without warning."""
+    """The processes of one launch, which can be killed without warning."""
 
     def __init__(self, folder: Path, world: int, workers: int) -> None:
         port = str(free_port())
@@ -139,7 +139,7 @@ class Ranks:
 
 @pytest.mark.slow
 def test_kills_and_resumes_at_other_world_sizes(tmp_path: Path) -> None:
-    """Killed without warning at random points; the next launch has another number of processes and of workers."""
+    """Every launch is killed at a random point; the next one has other numbers of processes and workers."""
     choose = random.Random(5)
     trained, world = 0, 1
     for _ in range(5):
@@ -148,11 +148,11 @@ def test_kills_and_resumes_at_other_world_sizes(tmp_path: Path) -> None:
         launch.kill_after(tmp_path, choose.randrange(7, 60))
         log = take_log(tmp_path)
         steps = list(log)
-        # It goes on at the last checkpoint: at most some steps are trained again, and none is left out.
+        # It continues from the last checkpoint: it may repeat steps, but skips none.
         assert steps == list(range(steps[0], steps[-1] + 1))
         assert 0 <= steps[0] <= trained
         assert list(log.values()) == stream(steps[0], steps[-1] + 1)
-        # A rank may be a step ahead of what all of them wrote, and a checkpoint may hold that step.
+        # One rank may be a step ahead of the others' logs, and the checkpoint may hold that step.
         assert steps[-1] + 1 >= trained - 5
         trained = steps[-1] + 2
     assert trained > 40

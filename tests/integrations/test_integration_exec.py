@@ -1,4 +1,4 @@
-"""exec and audit --resume with scripts of the frameworks, which know nothing of replenish."""
+"""exec and audit --resume with scripts that use a framework, but not replenish."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def seen(folder: Path, world: int = 1) -> list[list[int]]:
 
 
 def expected(batch_size: int, world: int, last: int) -> list[list[int]]:
-    """The global batches of two epochs over 101 samples, the last of each cut."""
+    """Return the global batches of two epochs over 101 samples, the last batch of each cut to `last`."""
     steps = -(-101 // batch_size)
     batches = as_lists(SequencedReplacement(101, batch_size, seed=3).batches(0, 2 * steps))
     return [batch[:last] if step % steps == steps - 1 else batch for step, batch in enumerate(batches)]
 
 
 def filled_up(batches: list[list[int]]) -> list[list[int]]:
-    """Two epochs of seven global batches, filled up by Accelerate as torch's are: from the epoch's first batches."""
+    """Pad two epochs of seven global batches like Accelerate, with samples from the start of the epoch."""
     epochs = [[index for batch in batches[start : start + 7] for index in batch] for start in (0, 7)]
     flat = [index for epoch in epochs for index in [*epoch, *epoch[: 112 - len(epoch)]]]
     return [flat[start : start + 16] for start in range(0, 224, 16)]
@@ -67,10 +67,10 @@ def test_one_process(script: str, tmp_path: Path) -> None:
 def test_lightning_starts_its_processes_itself(tmp_path: Path) -> None:
     pytest.importorskip("lightning")
     printed = execute("exec_lightning.py", tmp_path, 2)
-    # A DistributedSampler fills up to 51 samples a process: six batches of 8 and one of 3.
+    # A DistributedSampler pads to 51 samples per process: six batches of 8 and one of 3.
     assert seen(tmp_path, 2) == expected(16, 2, last=6)
     assert printed.count("N = 101, B = 16 over 2 processes: replaced by srs, seed 3: 2 passes begun") == 1
-    assert printed.count("left alone") == 1  # the validation's
+    assert printed.count("left alone") == 1  # the validation loader
 
 
 @pytest.mark.slow

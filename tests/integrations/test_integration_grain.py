@@ -1,4 +1,4 @@
-"""grain: random access, whole batches whatever the workers and processes, checkpoints by grain's own state."""
+"""grain: random access, the same batches on any number of workers and processes, checkpoints by grain's own state."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_processes(world: int) -> None:
 
 @pytest.mark.parametrize(("world", "workers"), [(1, 2), (1, 3), (2, 2), (4, 5)])
 def test_workers_get_whole_batches(world: int, workers: int) -> None:
-    """grain deals records to processes in turn, then to workers in turn, and reads the workers' batches in turn."""
+    """grain distributes records round-robin, to processes and then to workers, and reads the workers in turn."""
     shares = []
     for rank in range(world):
         sampler = OrderSampler(order(), shard_options=shards(world, rank), worker_count=workers)
@@ -85,7 +85,7 @@ def test_checkpoint_and_restore(trained: int) -> None:
 
 
 def test_histories() -> None:
-    """Interrupted three times at random steps; each time a new loader goes on from grain's state, or by `start=`."""
+    """Interrupt three times at random steps; a new loader continues from grain's state or with `start=`."""
     whole = as_lists(SequencedReplacement(100, 10, seed=3).batches(0, 40))
     for seed in range(60):
         draw, seen, state = random.Random(seed), [], None
@@ -118,8 +118,8 @@ def test_repr_names_everything_and_pickle_keeps_it() -> None:
 
 
 @pytest.mark.parametrize(("processes", "workers", "start"), [(1, 2, 0), (2, 0, 3), (2, 2, 5), (4, 3, 1)])
-def test_a_record_has_its_generator_whoever_reads_it(processes: int, workers: int, start: int) -> None:
-    """Resumed, or on other numbers of processes and workers: no generator is used for two records of the run."""
+def test_a_record_has_the_same_generator_in_any_process_and_worker(processes: int, workers: int, start: int) -> None:
+    """Also after a resume, no two records of a run share a generator."""
     plain, size = OrderSampler(order()), order().batch_size
     steps = 4 * max(1, workers)
     expected = {plain[i].rng.integers(2**62): plain[i].record_key for i in range(start * size, (start + steps) * size)}
@@ -138,7 +138,7 @@ def test_a_loader_without_the_shard_options() -> None:
         grain.DataLoader(data_source=np.arange(1000), sampler=OrderSampler(order()), operations=[])
 
 
-def test_what_cannot_work_says_so() -> None:
+def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="batch_size should be divisible by num_replicas"):
         OrderSampler(order(), shard_options=shards(3, 0))
     with pytest.raises(ValueError, match="order should have batches of one size"):
@@ -148,8 +148,8 @@ def test_what_cannot_work_says_so() -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2, 3])
-def test_a_start_leaves_every_record_and_its_generator_as_they_are(workers: int) -> None:
-    """Wherever the first record is, and whichever worker has it."""
+def test_a_start_changes_no_record_and_no_generator(workers: int) -> None:
+    """For any first record, in any worker."""
 
     def drawn(sampler: OrderSampler, steps: int) -> dict[tuple[int, int], tuple[int, int]]:
         found, count = {}, max(1, sampler.worker_count)
@@ -178,7 +178,7 @@ def test_a_mixture_keeps_its_shares_and_resumes() -> None:
 
 
 class Recorded(SequencedReplacement):
-    """An order that keeps which steps it was asked for."""
+    """An order that records the steps of its `batch` calls."""
 
     def __init__(self) -> None:
         super().__init__(1000, 40, seed=3)
@@ -189,7 +189,7 @@ class Recorded(SequencedReplacement):
         return super().batch(step)
 
 
-def test_nearly_in_order_each_step_is_drawn_once_and_forwards() -> None:
+def test_nearly_ordered_reads_draw_each_step_once_and_in_order() -> None:
     order = Recorded()
     batches = RecentBatches(order)
     expected = stream(0, 1000)
@@ -198,7 +198,7 @@ def test_nearly_in_order_each_step_is_drawn_once_and_forwards() -> None:
     assert order.asked == list(range(1000))
 
 
-def test_a_jump_keeps_room_for_readers_just_behind() -> None:
+def test_a_jump_leaves_room_for_readers_just_behind() -> None:
     order = Recorded()
     batches = RecentBatches(order)
     for step in (10**6, 10**6 - KEPT_STEPS // 4, 10**6 + 3):
@@ -213,7 +213,7 @@ def test_threads_share_recent_batches() -> None:
         assert [batch.tolist() for batch in pool.map(batches.__getitem__, range(400))] == expected
 
 
-def test_batches_are_shared_so_they_cannot_be_written_to() -> None:
+def test_shared_batches_are_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         RecentBatches(Recorded())[0][0] = 1
 

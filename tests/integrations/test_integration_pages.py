@@ -1,4 +1,4 @@
-"""The pages include the examples, and name versions that were tested."""
+"""The pages include the examples, and name the tested versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ways import WAYS, exact, lost, named_in, refused, table
 
 PAGES = sorted((ROOT / "docs" / "integrations").glob("*.md"))
 INDEX = (ROOT / "docs" / "integrations" / "index.md").read_text()
-#: Name, lowest version, recent version; the lowest is "" where it is the recent one, or was not tested.
+#: Name, lowest version, recent version. The lowest is "" if it equals the recent one, or was not tested.
 TESTED = re.findall(r"\| `([\w-]+)` (?:([\d.]+) to )?([\d.]+) \|", INDEX)
 LOWEST = dict(re.findall(r"^([\w-]+)==(.+)$", (ROOT / "constraints-lowest.txt").read_text(), flags=re.MULTILINE))
 
@@ -42,14 +42,14 @@ def test_versions(package: str, lowest: str, recent: str) -> None:
 
 
 def test_the_table_of_ways_is_the_tests() -> None:
-    """Every row is named by a file of tests, which fails if it does not assert it."""
+    """Every row is named in a test file, which fails if it does not assert the row."""
     assert table() in INDEX, "put ways.table() into the page"
     tests = [*Path(__file__).parent.glob("test_*.py"), *(ROOT / "tests" / "torch").glob("test_*.py")]
     held = set().union(*(named_in(file) for file in tests if file != Path(__file__)))
     assert [(stack, way) for stack, ways in WAYS.items() for way in ways if (stack, way) not in held] == []
 
 
-def test_a_row_is_what_its_tests_have_seen() -> None:
+def test_a_wrong_result_of_a_row_fails() -> None:
     same, other, refuses = (
         "whole epochs, with or without `set_epoch`",
         "`itertools.cycle(loader)`",

@@ -1,4 +1,4 @@
-"""timm and torchvision themselves: timm's loaders with another order, and networks of both by name in `compare`."""
+"""timm's loaders with another order, and networks of timm and torchvision by name in `compare`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _imported() -> None:
 
 
 class Numbered(Dataset[Any]):
-    """Images with their numbers for targets; timm sets the transform."""
+    """Images with their indices as targets; timm sets the transform."""
 
     transform: Any = None
 
@@ -60,7 +60,7 @@ def test_every_loader_that_timm_makes(prefetcher: bool, workers: int) -> None:
     for epoch in (3, 4):
         loader.sampler.set_epoch(epoch)
         assert [numbers.tolist() for _, numbers in loader] == stream(12 * epoch, 12 * epoch + 12)
-    # The prefetcher is a batch ahead of the training, which counts its steps.
+    # The prefetcher is a batch ahead of the training, so the training passes the step.
     loader.sampler.set_epoch(5)
     assert len([numbers for _, (_, numbers) in zip(range(7), loader, strict=False)]) == 7
     with pytest.raises(ValueError, match=r"call state_dict\(step\)"):
@@ -72,7 +72,7 @@ def test_every_loader_that_timm_makes(prefetcher: bool, workers: int) -> None:
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("endless", [True, False])
-def test_loaders_that_timm_makes_in_code_that_nobody_edits(endless: bool, workers: int) -> None:
+def test_using_replaces_the_order_of_timms_loaders(endless: bool, workers: int) -> None:
     with using("srs", seed=5) as patch:
         loader = create_loader(use_multi_epochs_loader=endless, num_workers=workers)
         seen = [numbers.tolist() for _ in range(2) for _, numbers in loader]
@@ -81,7 +81,7 @@ def test_loaders_that_timm_makes_in_code_that_nobody_edits(endless: bool, worker
     assert (record.order, record.seed) == ("srs", 5)
 
 
-def test_what_cannot_work_says_so() -> None:
+def test_loaders_that_cannot_be_reordered_are_refused() -> None:
     with pytest.raises(TypeError, match="batch sampler of torch, .* but got a ScheduledBatchSampler"):
         reorder(create_loader(input_size_choices=[32, 48]))
     with pytest.raises(TypeError, match="is around it, which may read ahead .*use_multi_epochs_loader"):

@@ -1,4 +1,4 @@
-"""Resumes of all stacks: random histories of interruptions, and each way that is refused or not kept."""
+"""Resumes of all stacks: random histories of interruptions, and every way to loop that is refused or not kept."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ NEEDS = {
     "Hugging Face Trainer": "transformers",
     "Keras": "keras",
 }
-# Lightning counts some epochs as finished that are not, after two resumes or without validation.
+# After two resumes, or without validation, Lightning counts some unfinished epochs as finished.
 MAY_BE_REFUSED = {"Lightning Trainer": "the Trainer continues with batch .* batches would be left out or repeated"}
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the frameworks have advice about workers, logging and resuming
+pytestmark = pytest.mark.filterwarnings("ignore")  # the frameworks warn about workers, logging and resuming
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def need(stack: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", TRAININGS)
 def test_histories(stack: str, tmp_path: Path) -> None:
-    """Exceptions within a step, looks, epochs left early, prefetchers, workers, options: exact, or an error."""
+    """After exceptions, looks and cut epochs, with prefetchers and workers, a resume is exact or refused."""
     need(stack)
     train, errors = TRAININGS[stack](), 0
     for seed in range(HISTORIES):
@@ -95,7 +95,7 @@ class TestPyTorch:
     @pytest.mark.parametrize("prefetched", [one_ahead, from_a_thread])
     @pytest.mark.parametrize("workers", [0, 2])
     def test_prefetchers(self, prefetched: Any, workers: int) -> None:
-        """Trained ten, drawn eleven or nineteen: the loop says ten, and nothing else is believed."""
+        """The loop has trained on ten batches and drawn more. Only the step that it passes counts."""
         sampler, loader = srs(num_workers=workers)
         batches = prefetched(batch for _ in range(3) for batch in loader)
         seen = list(islice(batches, 10))
@@ -119,12 +119,12 @@ class TestPyTorch:
                 yield from islice(loader, 4)
 
         batches = one_ahead(epochs())
-        list(islice(batches, 4))  # and the first of the next epoch is drawn
+        list(islice(batches, 4))  # the first batch of the next epoch is drawn too
         way = "a prefetcher that begins the next epoch after one left early"
         with refused("PyTorch", way, match="step should be from 10, .* but got 4"):
             sampler.state_dict(4)
 
-    def test_steps_that_are_not_the_runs(self) -> None:
+    def test_a_wrong_step(self) -> None:
         sampler, loader = srs()
         seen = []
         with refused("PyTorch", "a step counted within the epoch", match="step should be from 10, .* but got 1;"):
@@ -143,7 +143,7 @@ class TestPyTorch:
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_a_checkpoint_loaded_within_a_pass(self, workers: int) -> None:
-        """A loop that goes back to a checkpoint, or that loads it after iter(loader)."""
+        """The loop returns to a checkpoint, or loads one after iter(loader)."""
         sampler, loader = srs(num_workers=workers)
         state = sampler.state_dict(3)
         batches = iter(loader)
@@ -183,7 +183,7 @@ class TestPyTorch:
         exact("PyTorch", "a loop under `torch.compile`", seen=seen, whole=stream(0, 20))
 
     def test_wrappers_of_any_depth_and_name(self) -> None:
-        """A sampler looks at nobody who draws from it: not through wrappers, in a thread, or in a `collate_fn`."""
+        """A sampler does not depend on what draws from it: wrappers, a thread, or a `collate_fn`."""
 
         class Renamed(DataLoader[Any]):
             pass
@@ -268,7 +268,7 @@ class TestLightning:
     @pytest.mark.parametrize("mode", ["max_size_cycle", "min_size", "max_size"])
     @pytest.mark.parametrize("workers", [0, 1])
     def test_several_loaders(self, mode: str, workers: int, tmp_path: Path) -> None:
-        """The shorter one begins again within an epoch, and continues where it was."""
+        """The shorter loader starts again within an epoch, and its sampler continues."""
         from lightning.pytorch.utilities import CombinedLoader
 
         def start() -> Any:
@@ -291,7 +291,7 @@ class TestLightning:
             way = "several loaders of unequal length in a dict"
             exact("Lightning Trainer", way, seen=rest, whole=whole[stop:], where=(mode, stop))
 
-    def test_an_epoch_that_was_cut_short(self, tmp_path: Path) -> None:
+    def test_an_epoch_cut_short(self, tmp_path: Path) -> None:
         import lightning
 
         class Stop(lightning.Callback):
@@ -315,7 +315,7 @@ class TestLightning:
         exact("Lightning Trainer", way, seen=seen + rest, whole=stream(0, 30))
 
     def test_from_an_epochs_end_by_steps(self, tmp_path: Path) -> None:
-        """Without validation the Trainer trains one batch more of the epoch that has ended."""
+        """Without validation, the Trainer trains on one more batch of the epoch that has ended."""
         from lightning.pytorch.callbacks import ModelCheckpoint
 
         def start() -> Any:
@@ -355,7 +355,7 @@ class TestLightning:
 
     @pytest.mark.parametrize("workers", [0, 1])
     def test_a_tuner(self, workers: int, tmp_path: Path) -> None:
-        """It trains without the callback, and leaves a pass early."""
+        """The tuner trains without the callback, and leaves a pass early."""
         import lightning
         from lightning.pytorch.tuner import Tuner
 
@@ -423,7 +423,7 @@ class TestFabric:
             next(iter(again))
         sampler, loader = start()
         next(iter(loader))
-        list(islice(loader, 3))  # Fabric says that this is epoch 1
+        list(islice(loader, 3))  # Fabric sets epoch 1 here
         with refused(
             "Lightning Fabric", "without `Progress`: a look at the data", match="step should be from 10, .* but"
         ):
@@ -467,7 +467,7 @@ class TestAccelerate:
         accelerator = Accelerator(cpu=True)
         sampler, loader = make()
         loader = accelerator.prepare(loader) if prepared else loader
-        sampler.set_epoch(0)  # the first pass of this process, which Accelerate calls epoch 0
+        sampler.set_epoch(0)  # Accelerate calls the first pass of a process epoch 0
         seen = list(accelerator.skip_first_batches(loader, 4))
         exact("Accelerate", "`skip_first_batches`, after `set_epoch`", seen=seen, whole=stream(4, 10))
 
@@ -534,7 +534,7 @@ class TestAccelerate:
         lost("Accelerate", way, seen=joined(shares(SRSSampler)), whole=stream(0, 10))
 
     def test_dispatched_batches(self) -> None:
-        """One process reads for all: here it has a share, which is divided again."""
+        """One process reads for all. With our sampler it reads only its own share, which is then divided again."""
         from accelerate.data_loader import DataLoaderDispatcher, prepare_data_loader
 
         sampler = SRSBatchSampler(DATA, 4, seed=3, num_replicas=2, rank=0)
@@ -543,7 +543,7 @@ class TestAccelerate:
             loader, num_processes=2, process_index=0, dispatch_batches=True, put_on_device=True
         )
         assert isinstance(dispatched, DataLoaderDispatcher)
-        drawn = list(dispatched.base_dataloader.batch_sampler)  # all that any process would see
+        drawn = list(dispatched.base_dataloader.batch_sampler)  # the samples of all processes together
         lost(
             "Accelerate", "without the adapter: `dispatch_batches=True` on n processes", seen=drawn, whole=stream(0, 10)
         )
@@ -568,7 +568,7 @@ class TestTorchdata:
 
     @pytest.mark.parametrize("workers", [0, 1])
     def test_set_epoch(self, workers: int) -> None:
-        """A loop of four batches per epoch, saved after its second epoch."""
+        """The loop trains on four batches per epoch, and saves after the second epoch."""
         sampler, loader = self.start(num_workers=workers)
         for epoch in range(2):
             sampler.set_epoch(epoch)
@@ -585,7 +585,7 @@ class TestTorchdata:
 
     @pytest.mark.parametrize("stop", [3, 10, 13])
     def test_nodes(self, stop: int) -> None:
-        """A node counts epochs by itself: saved with an epoch's last batch, it says that the next one is this one."""
+        """A node counts epochs itself. If saved with the last batch of an epoch, it sets the wrong next epoch."""
         nodes = pytest.importorskip("torchdata.nodes")
         from replenish.integrations.torchdata import StatefulSampler
 
@@ -692,7 +692,7 @@ class TestHuggingFace:
                 self.train(SRSTrainer, tmp_path, True, **options)
 
     def test_without_the_adapter(self, tmp_path: Path) -> None:
-        """The Trainer sets the epoch and skips what was trained of it, by counts of whole epochs."""
+        """The Trainer sets the epoch and skips its trained batches, counting in whole epochs."""
         from transformers import Trainer
 
         kind = self.with_a_loader(Trainer)
@@ -779,7 +779,7 @@ class TestKeras:
         model.compile(keras.optimizers.SGD(1e-9), loss="mse")
         with refused("Keras", way, match="was trained on 2 batches and its optimizer had 0"):
             model.fit(data, **options)
-        other = self.model()  # another model begins anew with the same dataset
+        other = self.model()  # a new model starts from the beginning, with the same dataset
         other.fit(data, **options)
         assert other.seen == stream(0, 2)
         other = self.model()
@@ -788,7 +788,7 @@ class TestKeras:
             other.fit(data, **options)
 
     def test_a_torch_loader(self) -> None:
-        """Keras looks at a batch before it trains."""
+        """Keras draws a batch before it trains."""
         data = torch.utils.data.TensorDataset(torch.arange(40.0), torch.arange(40.0))
 
         loader = DataLoader(data, batch_sampler=SRSBatchSampler(data, 4, seed=3))
@@ -813,7 +813,7 @@ def batches_of_pooled(workers: int, epochs: int) -> list[list[int]]:
 
 
 class TestStreams:
-    """The adapters take a `PooledIterableDataset` in place of a sampler."""
+    """The adapters accept a `PooledIterableDataset` instead of a sampler."""
 
     @pytest.mark.parametrize(("workers", "histories"), [(0, 10), (2, 2)])
     def test_accelerate(self, workers: int, histories: int, tmp_path: Path) -> None:
@@ -841,7 +841,7 @@ class TestStreams:
                 accelerator.save_state(str(tmp_path / str(seed)))
             exact("streams", "Accelerate, `prepare` and `Progress`", seen=seen, whole=whole[: len(seen)])
 
-    def test_a_loop_that_forgets_to_count(self) -> None:
+    def test_a_loop_that_does_not_count(self) -> None:
         data, _ = pooled()
         progress = Progress(data)
         list(data)

@@ -1,7 +1,8 @@
-"""torchvision beside a torch that it was not built for: a wheel for CUDA does not load its operators on a CPU build.
+"""Imports a torchvision that was built for another torch: a CUDA wheel does not load its operators on a CPU build.
 
-Its import asks for two of them by name, which nothing here calls. As a script, it runs another one after that. It is
-installed in a folder apart, with timm, since Lightning and transformers import a torchvision that they find.
+The import needs two operators by name, which the tests never call. Run as a script with another script as argument,
+this file imports torchvision and then runs that script. torchvision is in a separate folder, with timm, because
+Lightning and transformers would import it if they found it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ APART = str(Path(sys.prefix) / "vision")
 
 
 def is_installed(package: str) -> bool:
-    """Tell whether a package can be imported after `import_torchvision`."""
+    """Return whether a package can be imported after `import_torchvision`."""
     return PathFinder.find_spec(package, [*sys.path, APART]) is not None
 
 
 def import_torchvision() -> None:
-    """Import torchvision; where its operators are not loaded, with names for those that its import asks for."""
+    """Import torchvision. If its operators were not loaded, first define the two that its import needs."""
     if APART not in sys.path:
         sys.path.append(APART)
     try:

@@ -1,8 +1,8 @@
-"""One small training per stack, as people write it: it saves now and then, and resumes from what its folder holds.
+"""One small training per stack, as people write it: it saves now and then, and resumes from its folder.
 
 Each function imports its framework and returns a training. A training draws its options from a generator that is the
-same in every process of a history, tells the diary what it trained on, and returns what an uninterrupted run trains
-on, by the order's definition, and the rows of `ways.WAYS` that it played.
+same in every attempt of a history, and passes its batches to the diary. It returns the batches of an uninterrupted run,
+by the definition of the order, and the rows of `ways.WAYS` that it used.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ EPOCHS = 3
 
 class Diary(Protocol):
     def begin(self, trained_before: int) -> None:
-        """Take note of the number of batches that the checkpoint had trained."""
+        """Record the number of batches trained before the checkpoint."""
 
     def train(self, batch: list[int]) -> None:
-        """Take note of a batch, or be interrupted within its step."""
+        """Record a batch, or interrupt its step with an exception."""
 
 
 Training = Callable[[random.Random, Path, Diary], tuple[list[list[int]], set[str]]]
@@ -51,12 +51,12 @@ def stream(start: int = 0, stop: int = 80, order: Any = None) -> list[list[int]]
 
 
 def epochs(limit: int, order: Any = None) -> list[list[int]]:
-    """Return the batches of epochs of which `limit` batches are trained."""
+    """Return the batches of epochs that are left after `limit` batches."""
     return [batch for epoch in range(EPOCHS) for batch in stream(epoch * EPOCH, epoch * EPOCH + limit, order)]
 
 
 def replace(path: Path, saved: object) -> None:
-    """Save as a script does that may be killed: to a temporary name, and rename."""
+    """Save to a temporary name and rename it, so that a kill leaves a whole file."""
     torch.save(saved, path.with_suffix(".new"))
     path.with_suffix(".new").rename(path)
 
@@ -64,7 +64,7 @@ def replace(path: Path, saved: object) -> None:
 def sampler_and_loader(
     draw: random.Random, make: Any = DataLoader, wrap: Any = None, **options: Any
 ) -> tuple[Any, Any]:
-    """Return one of the samplers of SRS and a loader, with two workers in one of 25 histories."""
+    """Return a sampler of SRS and a loader, which has two workers in one of 25 histories."""
     if draw.random() < 0.04:
         options |= {"num_workers": 2, "persistent_workers": draw.random() < 0.5}
     wrap = wrap or (lambda sampler: sampler)
@@ -76,7 +76,7 @@ def sampler_and_loader(
 
 
 def one_ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches, with the next one fetched, as Accelerate and timm do."""
+    """Yield batches with the next one already fetched, like Accelerate and timm."""
     ahead = next(batches, None)
     while ahead is not None:
         current, ahead = ahead, next(batches, None)
@@ -113,7 +113,7 @@ def from_a_thread(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def pytorch() -> Training:
-    """Epochs, whole or cut, prefetchers, looks, and a checkpoint every few steps, before or after the step."""
+    """Whole or cut epochs, prefetchers, looks at the data, and checkpoints before or after a step."""
 
     def train(draw: random.Random, folder: Path, diary: Diary) -> tuple[list[list[int]], set[str]]:
         kind = draw.choice(["srs", "srs", "reshuffling", "order"])
@@ -154,7 +154,7 @@ def pytorch() -> Training:
                     sampler.set_epoch(number)
                 if limit == EPOCH:
                     yield from ((number, batch) for batch in loader)
-                else:  # prefetched epoch by epoch: a prefetcher that begins the next one ends the pass of this one
+                else:  # prefetch each epoch by itself: starting the next epoch would end the pass of this one
                     yield from prefetched((number, batch) for batch in islice(loader, rest))
 
         def save() -> None:
@@ -185,7 +185,7 @@ def pytorch() -> Training:
 
 
 def lightning() -> Training:
-    """`SamplerCheckpoint`, and checkpoints of every kind that the Trainer has."""
+    """`SamplerCheckpoint` with every kind of checkpoint of the Trainer."""
     import lightning as L
     from lightning.pytorch.callbacks import ModelCheckpoint, OnExceptionCheckpoint
 
@@ -203,7 +203,7 @@ def lightning() -> Training:
             self.diary.begin(int(self.trained))
 
         def training_step(self, batch: Any) -> Any:
-            if self.saves_itself is not None and int(self.trained) % 3 == 1:  # as from the handler of a signal
+            if self.saves_itself is not None and int(self.trained) % 3 == 1:  # like a signal handler
                 self.trainer.save_checkpoint(self.saves_itself / "signal.ckpt")
             self.diary.train((batch["main"] if isinstance(batch, dict) else batch)[0].tolist())
             self.trained += 1
@@ -283,7 +283,7 @@ def lightning() -> Training:
 
     class KeptOnException(OnExceptionCheckpoint):
         def teardown(self, *_: Any, **__: Any) -> None:
-            """Keep the file, which it removes."""
+            """Keep the file, which the base class would remove."""
 
     return train
 
@@ -309,7 +309,7 @@ def fabric() -> Training:
 
 
 def accelerate() -> Training:
-    """`prepare` of the adapter, or a loader that is not prepared, and `Progress`."""
+    """`Progress` with `prepare` of the adapter, with `accelerator.prepare`, or with a loader that is not prepared."""
     from accelerate import Accelerator
 
     from replenish.integrations.accelerate import prepare
@@ -348,7 +348,7 @@ def accelerate() -> Training:
 def counted_epochs(
     draw: random.Random, progress: Progress, loader: Any, limit: int, diary: Diary, save: Callable[[int], object]
 ) -> set[str]:
-    """Train epochs with a `Progress`, as the pages of Fabric and Accelerate show it; return the rows played."""
+    """Train epochs with a `Progress`, as on the pages of Fabric and Accelerate; return the rows used."""
     done = progress.step % EPOCH
     diary.begin(progress.epoch * limit + min(done, limit))
     looks = draw.random() < 0.3
@@ -366,7 +366,7 @@ def counted_epochs(
 
 
 def torchdata() -> Training:
-    """The loader's own state, with workers and with a snapshot every few steps."""
+    """The loader's own state, with workers and snapshots every few steps."""
     from torchdata.stateful_dataloader import StatefulDataLoader
 
     from replenish.integrations.torchdata import StatefulSampler
@@ -435,7 +435,7 @@ def transformers() -> Training:
     def train(draw: random.Random, folder: Path, diary: Diary) -> tuple[list[list[int]], set[str]]:
         steps, cuts, own = draw.choice([None, 17]), draw.random() < 0.3, draw.random() < 0.3
         workers, evaluates = 2 if draw.random() < 0.04 else 0, draw.random() < 0.2
-        save_steps, parts = draw.randint(1, 4), random.choice([1, 2, 4])  # another after every resume
+        save_steps, parts = draw.randint(1, 4), random.choice([1, 2, 4])  # `parts` changes at every resume
         arguments = TrainingArguments(
             output_dir=str(folder), data_seed=3, use_cpu=True, report_to="none", disable_tqdm=True,
             gradient_accumulation_steps=parts, per_device_train_batch_size=4 // parts, save_steps=save_steps,
@@ -504,7 +504,7 @@ def keras() -> Training:
             model.compile(framework.optimizers.SGD(1e-9, gradient_accumulation_steps=accumulate), loss="mse")
         model.diary, model.begun = diary, False
         if by_batches:
-            # Epochs have one step here, since Keras begins an interrupted epoch again.
+            # Epochs have one step here, since Keras repeats an interrupted epoch.
             keep = framework.callbacks.ModelCheckpoint(str(saved), save_freq=save_freq)
             begun = batches_trained(model) if saved.exists() else 0
             options: dict[str, Any] = {"initial_epoch": begun, "steps_per_epoch": 1, "epochs": 3 * steps}

@@ -1,8 +1,8 @@
-"""The ways to write a loop, by stack, and what a resume gives in each: the table of docs/integrations/index.md.
+"""The ways to write a loop, by stack, and the result of a resume in each: the table of docs/integrations/index.md.
 
-`exact` compares the batches of a resumed run with those of an uninterrupted one, `refused` expects the error, `warned`
-the framework's own warning, and `lost` expects other batches. Each fails if the row says something else, and a file of
-tests fails if it names a row that none of its tests has asserted.
+`exact` compares the batches of a resumed run with the batches of an uninterrupted one, `refused` expects an error,
+`warned` expects the framework's own warning, and `lost` expects different batches. Each fails if the row states another
+result. A test file fails if it names a row that none of its tests has asserted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 EXACT, REFUSED, WARNED, LOST = "exact", "error", "the framework warns", "not kept"
 
-# Way of looping: the result, and what to write instead where it is not exact.
+# Way to loop: (result, what to write instead if it is not exact).
 WAYS: dict[str, dict[str, tuple[str, str]]] = {
     "PyTorch": {
         "whole epochs, with or without `set_epoch`": (EXACT, ""),
@@ -185,12 +185,12 @@ WAYS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
-#: What the tests of the running file have asserted so far; tests/conftest.py compares it with `named_in`.
+#: The rows that the running test file has asserted so far. tests/conftest.py compares them with `named_in`.
 ASSERTED: set[tuple[str, str]] = set()
 
 
 def named_in(file: Path) -> set[tuple[str, str]]:
-    """Return the rows that a file of tests names: it, or the trainings that it plays, has both names as strings."""
+    """Return the rows whose stack and way are both strings in a test file, or in the trainings that it uses."""
     files = [file, file.with_name("trainings.py")] if file.name == "test_resume.py" else [file]
     trees = [ast.parse(each.read_text()) for each in files]
     strings = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}
@@ -198,16 +198,16 @@ def named_in(file: Path) -> set[tuple[str, str]]:
 
 
 def exact(stack: str, *ways: str, seen: Any, whole: Any, where: object = "") -> None:
-    """Check that a resumed run was trained on the batches of an uninterrupted one, as the rows say."""
+    """Check that a resumed run trained on the batches of an uninterrupted one, and that the rows state this."""
     _check_rows(stack, ways, EXACT)
     assert seen == whole, (where, ways)
-    if whole:  # after the last checkpoint there may be nothing left to compare
+    if whole:  # empty if no batch was left after the last checkpoint
         ASSERTED.update((stack, way) for way in ways)
 
 
 @contextmanager
 def refused(stack: str, *ways: str, error: type[Exception] = ValueError, match: str) -> Iterator[None]:
-    """Expect an error, as the rows say."""
+    """Expect an error, and check that the rows state it."""
     _check_rows(stack, ways, REFUSED)
     with pytest.raises(error, match=match):
         yield
@@ -216,7 +216,7 @@ def refused(stack: str, *ways: str, error: type[Exception] = ValueError, match: 
 
 @contextmanager
 def warned(stack: str, *ways: str, match: str) -> Iterator[None]:
-    """Expect a warning of the framework itself, as the rows say."""
+    """Expect a warning of the framework itself, and check that the rows state it."""
     _check_rows(stack, ways, WARNED)
     with pytest.warns(UserWarning, match=match):
         yield
@@ -224,7 +224,7 @@ def warned(stack: str, *ways: str, match: str) -> Iterator[None]:
 
 
 def lost(stack: str, *ways: str, seen: Any, whole: Any) -> None:
-    """Check that a resumed run is trained on other batches, without an error, as the rows say."""
+    """Check that a resumed run trains on other batches without an error, and that the rows state this."""
     _check_rows(stack, ways, LOST)
     assert seen != whole
     ASSERTED.update((stack, way) for way in ways)
@@ -236,7 +236,7 @@ def _check_rows(stack: str, ways: tuple[str, ...], result: str) -> None:
 
 
 def table() -> str:
-    """Return the table of docs/integrations/index.md: the ways that give other batches without an error of ours."""
+    """Return the table of docs/integrations/index.md: the ways that train on other batches without our error."""
     lines = ["| framework | not kept | write instead |", "|---|---|---|"]
     for stack, ways in WAYS.items():
         for way, (outcome, remedy) in ways.items():

@@ -1,4 +1,4 @@
-"""Run folders with known numbers, written as the trainer writes them."""
+"""Run folders with known numbers, in the trainer's format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mini_config(**changes: Any) -> RunConfig:
 
 
 def experiments() -> dict[str, dict[str, RunConfig]]:
-    """Return configs under the names of the paper's experiments, at two scales; the full one is never run here."""
+    """Return configs under the names of the paper's experiments, at two scales; the tests never run the full one."""
     return {
         "full": _named(RunConfig(order="reshuffling")),
         "mini": _named(mini_config()),
@@ -75,7 +75,7 @@ def write_run(
     result: Mapping[str, Any] | None = None,
     folder: str | None = None,
 ) -> Path:
-    """Write a run whose last test error is `error`; status None for one that has not ended."""
+    """Write a run whose last test error is `error`. Status None is for a run that has not ended."""
     path = root / (folder or f"{config.slug}/seed{config.seed}")
     path.mkdir(parents=True)
     (path / "config.json").write_text(json.dumps(config.to_dict(), indent=2))
@@ -119,7 +119,7 @@ def write_run(
 
 
 def metrics(config: RunConfig, error: float, epochs: int) -> list[dict[str, Any]]:
-    """Return curves that end at `error`: they fall, and fall again at every drop of the learning rate."""
+    """Return curves that end at `error`. They fall with the epochs, and at every drop of the learning rate."""
     lines = []
     for epoch in range(1, epochs + 1):
         passed = sum(epoch > drop for drop in config.decays)

@@ -1,4 +1,4 @@
-"""Runs of seconds for the tests of the lab: a config, a network, a dataset, the command, and what to compare."""
+"""Runs that take seconds, for the tests of the lab: configs, a network, a dataset, the command, and comparisons."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from replenish.lab import RunConfig
 from replenish.lab.data import Dataset
 
-#: 23 steps an epoch, the last of them short where the order goes through the data; about 0.4 s.
+#: 23 steps per epoch, about 0.4 s. With reshuffling, the last batch of an epoch is smaller.
 DIGITS = RunConfig(dataset="digits", model="wrn-10-1", pad=1, flip=False, epochs=2, drop_last=False)
-#: For `Plain` on `blobs()`: 4 steps an epoch, about 0.01 s.
+#: For `Plain` on `blobs()`: 4 steps per epoch, about 0.01 s.
 TINY = RunConfig(dataset="blobs", model="plain", pad=1, flip=False, epochs=3, batch_size=16, learning_rate=0.05)
 
 
 class Plain(nn.Module):
-    """A network without dropout and without batch normalization: what it computes depends on no other sample."""
+    """A network without batch normalization, so that its output for a sample does not depend on other samples."""
 
     def __init__(self, width: int = 8, classes: int = 3, dropout: float = 0.0) -> None:
         super().__init__()
@@ -35,12 +35,12 @@ class Plain(nn.Module):
 
 
 def dropping() -> nn.Module:
-    """A network whose training depends on the state of torch's generator."""
+    """Return a network whose training depends on the state of torch's generator."""
     return Plain(dropout=0.3)
 
 
 def blobs(train: int = 64, test: int = 21, *, seed: int = 0) -> Dataset:
-    """Images of 6 x 6 of three classes, each bright in rows of its own."""
+    """Return 6 x 6 images of three classes. Each class is bright in two rows."""
     rng = np.random.default_rng(seed)
     splits = []
     for count in (train, test):
@@ -69,19 +69,19 @@ def command(*arguments: str) -> list[str]:
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl without the seconds, which no two runs share."""
+    """Return the lines of metrics.jsonl without the seconds, which differ between runs."""
     found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{name: value for name, value in line.items() if name != "seconds"} for line in found]
 
 
 def only_run(runs: Path) -> Path:
-    """The one run's folder under a folder of runs."""
+    """Return the folder of the only run in a folder of runs."""
     (folder,) = runs.glob("*/seed*")
     return folder
 
 
 def same(one: Any, two: Any) -> bool:
-    """Whether two nests of plain values and tensors are equal to the last bit."""
+    """Return whether two nested structures of plain values and tensors are equal bit by bit."""
     if type(one) is not type(two):
         return False
     if isinstance(one, Tensor):

@@ -1,4 +1,4 @@
-"""The time that `compare` announces: of all runs that are left, their start included, and near to what runs took."""
+"""The time that `compare` announces: for all remaining runs and their starts, and close to measured times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 def minutes(tmp_path: Path, *options: str) -> float:
-    """What is announced for a comparison that is stopped before its first run."""
+    """Return the announced time of a comparison, which is stopped before its first run."""
 
     def stop(*_: object, **__: object) -> NoReturn:
         raise KeyboardInterrupt
@@ -28,14 +28,14 @@ def minutes(tmp_path: Path, *options: str) -> float:
     words = ["compare", "digits", "--orders", "reshuffling,srs", "--runs", str(tmp_path), *options]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PlannedComparison, "run", stop)
-        said = CliRunner().invoke(app, words).output
-    found = re.search(r"about ([0-9.,]+) (min|h) in all", said)
-    assert found is not None, said
+        printed = CliRunner().invoke(app, words).output
+    found = re.search(r"about ([0-9.,]+) (min|h) in all", printed)
+    assert found is not None, printed
     return float(found[1].replace(",", "")) * {"min": 1, "h": 60}[found[2]]
 
 
-def test_every_run_has_to_start_and_those_at_once_take_the_time_of_one(tmp_path: Path) -> None:
-    """Short runs take longer to start than to train: 48 of them, which train for half a second, are no minute."""
+def test_the_time_includes_starts_and_parallel_runs_share_it(tmp_path: Path) -> None:
+    """Short runs take longer to start than to train. These 48 train for half a second each, but take minutes."""
     one_by_one = minutes(tmp_path, "--epochs", "1", "--seeds", "24")
     assert 4 <= one_by_one <= 6
     assert minutes(tmp_path, "--epochs", "1", "--seeds", "24", "--jobs", "2") == pytest.approx(one_by_one / 2, abs=1)
@@ -43,8 +43,8 @@ def test_every_run_has_to_start_and_those_at_once_take_the_time_of_one(tmp_path:
     assert minutes(tmp_path, "--epochs", "4000", "--seeds", "24") > 120
 
 
-def test_what_is_announced_for_a_run_is_near_to_what_the_committed_runs_took() -> None:
-    """They ran beside others, some at a tenth of the speed: the quickest of each config says what it takes."""
+def test_the_announced_time_of_a_run_is_close_to_the_committed_runs() -> None:
+    """The committed runs shared the machine with others, so the quickest run of each config counts."""
     quickest: dict[RunConfig, float] = {}
     for record in read_runs(RESULTS):
         if record.status == "finished" and record.result is not None:

@@ -1,4 +1,4 @@
-"""`replenish bench`: what it prints has the right shape. How fast anything is, no test says."""
+"""`replenish bench` prints a table of the right shape. No test checks how fast anything is."""
 
 from __future__ import annotations
 

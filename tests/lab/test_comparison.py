@@ -1,4 +1,4 @@
-"""`compare`: the same network and initial weights with several orders, from Python and from the command line."""
+"""`compare`: the same network and initial weights with several orders, from Python and on the command line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def found(digits: Dataset, runs: Path) -> Answer:
     return compare(digits, model=small_network, seeds=3, epochs=2, runs=runs)
 
 
-def test_means_intervals_and_differences_are_those_of_the_records(found: Answer, runs: Path) -> None:
+def test_means_intervals_and_differences_match_the_records(found: Answer, runs: Path) -> None:
     recorded: dict[str, dict[int, float]] = {order: {} for order in ORDERS}
     for path in runs.rglob("result.json"):
         config = json.loads((path.parent / "config.json").read_text())
@@ -85,8 +85,8 @@ def test_another_metric_reads_the_same_runs(digits: Dataset, runs: Path, found: 
     assert {path: path.stat().st_mtime_ns for path in runs.rglob("result.json")} == before
 
 
-def test_until_decided_runs_no_seed_more_than_it_needs(digits: Dataset, tmp_path: Path) -> None:
-    heard: set[int] = set()
+def test_until_decided_runs_only_as_many_seeds_as_needed(digits: Dataset, tmp_path: Path) -> None:
+    places: set[int] = set()
     found = compare(
         digits,
         model=small_network,
@@ -96,16 +96,16 @@ def test_until_decided_runs_no_seed_more_than_it_needs(digits: Dataset, tmp_path
         until_decided=True,
         max_seeds=9,
         margin=99,
-        watch=lambda place, event: heard.add(place),
+        watch=lambda place, event: places.add(place),
     )
     seeds = len(found.values["srs"])
     assert found.verdicts[0].outcome == "equivalent"
     assert 3 <= seeds < 9
     assert len(list(tmp_path.rglob("result.json"))) == 2 * seeds
-    assert heard == set(range(2 * seeds))
+    assert places == set(range(2 * seeds))
 
 
-def test_an_order_can_have_a_recipe_of_its_own(digits: Dataset) -> None:
+def test_each_order_can_have_its_own_recipe(digits: Dataset) -> None:
     rates = {"srs": 0.2, "reshuffling": 0.05}
     recipe = {"learning_rate": rates, "schedule": {"srs": "cosine"}, "epochs": 10}
     _, configs = comparison_configs(digits, "wrn-10-1", ORDERS, recipe)
@@ -128,8 +128,8 @@ def test_the_page_describes_the_training_of_each_order(digits: Dataset, tmp_path
     assert "The trainings differ in the order of their data and in the recipe of each order" in page
 
 
-def test_doubts_are_said(tmp_path: Path) -> None:
-    """Two classes that anyone can tell apart, and ten images to test on."""
+def test_warnings(tmp_path: Path) -> None:
+    """Two classes that are easy to distinguish, and ten test images."""
     labels = np.arange(50) % 2
     images = (250 * labels).astype(np.uint8)[:, None, None] + np.zeros((50, 8, 8), np.uint8)
     found = compare(
@@ -148,7 +148,7 @@ def test_doubts_are_said(tmp_path: Path) -> None:
     assert "Before you read on" in found.page.read_text()
 
 
-def test_networks_that_have_learnt_nothing_are_called_untrained(digits: Dataset, tmp_path: Path) -> None:
+def test_untrained_networks_give_a_warning(digits: Dataset, tmp_path: Path) -> None:
     found = compare(digits, model=small_network, seeds=1, epochs=1, runs=tmp_path, learning_rate=1e-9)
     assert found.warnings[0].startswith("the networks are untrained: the least mean test error is ")
 
@@ -176,7 +176,7 @@ def test_more_seeds_cost_only_themselves(digits: Dataset, runs: Path, found: Ans
         ended.extend([place] if event["event"] == "end" else [])
 
     again = compare(digits, model=small_network, seeds=4, epochs=2, runs=runs, watch=watch)
-    assert ended == list(range(12))  # those that had ended before are told of too
+    assert ended == list(range(12))  # runs that had ended before report it too
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert len(list(runs.rglob("result.json"))) == len(before) + 3
     assert {seed: error for seed, error in again.values["srs"].items() if seed < 3} == found.values["srs"]
@@ -211,7 +211,7 @@ def test_the_orders_differ_in_nothing_else(digits: Dataset) -> None:
 
 
 def test_every_arm_sees_as_many_samples_in_batches_of_one_size(digits: Dataset) -> None:
-    """130 images in batches of 64: an epoch that ended on the 2 left over would train batch norm on them."""
+    """130 images in batches of 64 leave 2 images, which would be too small a batch for batch norm."""
     few = reduce(digits, images_per_class=13)
     _, configs = comparison_configs(few, "wrn-10-1", tuple(ORDER_NAMES[:6]), {"batch_size": 64})
     for config in configs:
@@ -223,12 +223,12 @@ def test_every_arm_sees_as_many_samples_in_batches_of_one_size(digits: Dataset) 
     comparison_configs(few, "wrn-10-1", ORDERS, {"batch_size": 65, "drop_last": False})
 
 
-def test_finished_runs_of_other_hardware_are_no_pair(digits: Dataset, runs: Path, found: Answer) -> None:
-    for hardware, said in (
+def test_finished_runs_of_other_hardware_are_refused(digits: Dataset, runs: Path, found: Answer) -> None:
+    for hardware, change in (
         (Hardware(threads=2), "threads=1, but 2"),
         (Hardware(compile=True), "compile=False, but True"),
     ):
-        with pytest.raises(ValueError, match=f"holds a run with {said} is asked for now; keep those runs apart"):
+        with pytest.raises(ValueError, match=f"holds a run with {change} is asked for now; keep those runs apart"):
             compare(digits, model=small_network, seeds=3, epochs=2, runs=runs, hardware=hardware)
 
 
@@ -251,7 +251,7 @@ def test_bad_input(digits: Dataset, tmp_path: Path, arguments: dict[str, object]
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_dataset_in_memory_is_cut_down_as_its_config_says(tmp_path: Path) -> None:
+def test_a_dataset_in_memory_is_reduced_by_its_config(tmp_path: Path) -> None:
     found = compare(
         load("digits"), model=small_network, seeds=1, epochs=1, runs=tmp_path, images_per_class=7, image_size=8
     )
@@ -289,7 +289,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
     assert "9 runs of wrn-10-1, 3 of them still to be run, about 1 min in all" in " ".join(more.output.split())
     assert "Warning: an earlier answer about these runs looked at 2 seeds, and this one looks at 3" in more.stderr
 
-    write_npz(data, seed=1)  # the file changes: its old runs must not pass for new ones
+    write_npz(data, seed=1)  # runs of the old file must not count for the new one
     again = CliRunner().invoke(app, command)
     assert again.exit_code == 2
     assert "holds a run on other data" in " ".join(again.output.split())
@@ -314,7 +314,7 @@ def test_the_command_on_the_users_own_file(tmp_path: Path) -> None:
         (["digits", "--batch-size", "5000"], "--batch-size should be at most num_samples"),
     ],
 )
-def test_the_command_says_what_is_wrong(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_bad_input_of_the_command(arguments: list[str], message: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["compare", *arguments, "--runs", str(tmp_path / "runs")])
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())
@@ -322,7 +322,7 @@ def test_the_command_says_what_is_wrong(arguments: list[str], message: str, tmp_
 
 
 @pytest.mark.slow
-def test_the_example_with_a_network_of_ones_own_runs(tmp_path: Path) -> None:
+def test_the_example_with_your_own_network_runs(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "examples" / "compare_own_network.py"
     command = [sys.executable, str(script), "--seeds", "2", "--epochs", "1", "--runs", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

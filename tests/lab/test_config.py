@@ -1,4 +1,4 @@
-"""The recipe, its schedule, and the names of runs."""
+"""A run's config: the recipe, its schedule, and the names of folders."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_an_unknown_field_is_refused_with_the_release_that_is_needed() -> None:
         RunConfig.from_dict(values)
 
 
-def test_a_record_says_no_more_than_its_release_has_to_know() -> None:
+def test_a_record_leaves_out_added_fields_with_their_earlier_values() -> None:
     plain = RunConfig(drop_last=False).to_dict()
     assert plain["version"] == "0.1.0.dev0"
     assert not {"drop_last", "order_number", "test_every"} & set(plain)
@@ -184,7 +184,7 @@ def test_every_field_has_another_value_below() -> None:
 def test_a_change_of_any_field_is_another_slug_and_is_named(name: str, value: Any) -> None:
     before, after = RunConfig(), RunConfig(**{name: value})
     assert before.slug != after.slug
-    also = {"decay_epochs"} if name in ("schedule", "epochs") else set()  # which follow from these
+    also = {"decay_epochs"} if name in ("schedule", "epochs") else set()  # it follows from these
     assert before.differences(after).keys() - also == {name}
     assert before.differences(after)[name] == (getattr(before, name), value)
 
@@ -250,7 +250,7 @@ def test_bad_values_are_named(name: str, value: Any, error: type[Exception]) -> 
 
 
 @pytest.mark.parametrize("change", [{"pool_size": 10}, {"sequence": "identity"}])
-def test_the_pool_is_for_srs_alone(change: dict[str, Any]) -> None:
+def test_only_srs_has_a_pool_and_a_sequence(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(change))} should not be given for the order 'reshuffling'"):
         RunConfig(order="reshuffling", **change)
 
@@ -264,7 +264,7 @@ def test_bad_hardware_is_named(name: str, value: Any) -> None:
         Hardware(**{name: value})
 
 
-def test_an_order_that_needs_labels_gets_those_of_the_data():
+def test_an_order_that_needs_labels_gets_them_from_the_data():
     order = RunConfig(order="stratified", batch_size=4).build_order(8, np.array([0, 1] * 4))
     assert [sorted((batch % 2).tolist()) for batch in order.batches(0, 3)] == [[0, 0, 1, 1]] * 3
     with pytest.raises(ValueError, match="labels should be given for the order 'stratified'"):

@@ -1,4 +1,4 @@
-"""The commands explain, what and when: pages and answers about an order, a run or a saved state."""
+"""The commands explain, what and when, for orders, runs and saved states."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shown(trace: Trace, width: int = 80) -> str:
 
 
 def steps_shown(text: str) -> list[dict[str, list[str]]]:
-    """Read the terminal view back: for each step its rows, in which a name that comes twice has a 2."""
+    """Parse the terminal view into the rows of each step. The second row with the same name gets a 2."""
     steps: list[dict[str, list[str]]] = []
     for block in re.split(r"^step \d+ of \d+\n", text, flags=re.MULTILINE)[1:]:
         rows: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ def steps_shown(text: str) -> list[dict[str, list[str]]]:
 def test_the_terminal_shows_the_trace(num_samples: int, batch_size: int, width: int) -> None:
     trace = compute_trace(num_samples, batch_size, 9, seed=2)
     text = shown(trace, width)
-    assert "\x1b" not in text  # plain where it is no terminal
+    assert "\x1b" not in text  # plain text, since it is not a terminal
     steps = steps_shown(text)
     assert len(steps) == 9
     for number, rows in enumerate(steps):
@@ -72,7 +72,7 @@ def test_the_terminal_shows_the_trace(num_samples: int, batch_size: int, width: 
         assert rows["queue"][-1] == "…"
 
 
-def test_the_page_holds_the_trace_and_needs_no_network() -> None:
+def test_the_page_has_the_trace_and_needs_no_network() -> None:
     trace = compute_trace(9, 2, 30, seed=4, sequence="shuffled", pool_size=18)
     text = pages.explorer_page(trace)
     held = re.search(r'<script type="application/json" id="trace">(.*?)</script>', text, flags=re.DOTALL)
@@ -92,7 +92,7 @@ def test_html(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert done.output == f"written to {path}\n"
     assert path.read_text(encoding="utf-8") == pages.explorer_page(compute_trace(12, 3, 40, seed=7))
-    assert os.listdir(tmp_path) == ["explorer.html"]  # nothing half-written beside it
+    assert os.listdir(tmp_path) == ["explorer.html"]  # no temporary file is left
     umask = os.umask(0)
     os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask
@@ -165,25 +165,25 @@ def test_a_mixture_names_the_dataset(tmp_path: Path) -> None:
     by_hand, saved = tmp_path / "mix.json", tmp_path / "state.json"
     by_hand.write_text(json.dumps({"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 8}))
     mixture = Mixture([900, 100], [3, 1], 8)
-    told = asked("what", 7, by_hand)
+    answer = asked("what", 7, by_hand)
     sources, indices = mixture.locate(mixture.batch(7))
-    assert [(each["dataset"], each["index"]) for each in told["samples"]] == list(
+    assert [(each["dataset"], each["index"]) for each in answer["samples"]] == list(
         zip(sources.tolist(), indices.tolist(), strict=True)
     )
     skipping = Skipping(mixture, [(5, 9)])
     saved.write_text(json.dumps(state.save(skipping, 20)))
     assert samples(asked("what", 7, saved)) == mixture.batch(11).tolist()
-    told = asked("when", 918, saved)
-    assert (told["dataset"], told["index"], told["stop"]) == (1, 18, 20)
-    assert told["steps"] == [step for step in range(20) if 918 in skipping.batch(step)]
+    answer = asked("when", 918, saved)
+    assert (answer["dataset"], answer["index"], answer["stop"]) == (1, 18, 20)
+    assert answer["steps"] == [step for step in range(20) if 918 in skipping.batch(step)]
     shown = CliRunner().invoke(app, ["when", "918", str(saved)])
     assert "Sample 918 (dataset 1, sample 18)" in shown.output
     by_hand.write_text(json.dumps({"order": "Mixture", "sizes": [900, 100], "batch_size": 8}))
     assert "weights should be in the config of a Mixture, but is missing" in refused("what", 7, by_hand)
 
 
-def samples(told: dict[str, Any]) -> list[int]:
-    return [sample["sample"] for sample in told["samples"]]
+def samples(answer: dict[str, Any]) -> list[int]:
+    return [sample["sample"] for sample in answer["samples"]]
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def run(tmp_path: Path) -> tuple[Path, RunConfig]:
 
 
 @pytest.mark.parametrize(("command", "named"), [("what", "step"), ("when", "sample")])
-def test_a_negative_number_is_no_option(command: str, named: str) -> None:
+def test_a_negative_number_is_not_read_as_an_option(command: str, named: str) -> None:
     assert refused(command, -5, *SRS) == f"replenish: {named} should not be negative, but got -5"
 
 
@@ -204,18 +204,18 @@ def test_an_order_by_its_config(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(json.dumps(order.config()))
     assert samples(asked("what", 777, tmp_path / name)) == order.batch(777).tolist()
     seen = asked("when", 7, tmp_path / name)
-    assert (seen["stop"], len(seen["steps"])) == (100, 1)  # nothing is known: an effective epoch
-    both = {"config": order.config(), "sampler": state.save(order, 300)}  # the state knows more
+    assert (seen["stop"], len(seen["steps"])) == (100, 1)  # without a position, one effective epoch
+    both = {"config": order.config(), "sampler": state.save(order, 300)}  # the state also has a position
     (tmp_path / name).write_text(json.dumps(both))
     assert asked("when", 7, tmp_path / name)["stop"] == 300
 
 
 def test_an_order_by_its_name() -> None:
     order = SequencedReplacement(1000, 10, seed=3, pool_size=50)
-    told = asked("what", 777, *SRS, "--option", "pool_size=50", "--visits")
-    assert samples(told) == order.batch(777).tolist()
-    assert [sample["visits"] for sample in told["samples"]] == order.visits(777).tolist()
-    assert told["order"] == order.config()
+    answer = asked("what", 777, *SRS, "--option", "pool_size=50", "--visits")
+    assert samples(answer) == order.batch(777).tolist()
+    assert [sample["visits"] for sample in answer["samples"]] == order.visits(777).tolist()
+    assert answer["order"] == order.config()
     seen = asked("when", 5, *SRS, "--option", "pool_size=50", "--start", 300)
     assert seen["steps"] == [300 + k for k, batch in enumerate(order.batches(300, 400)) if 5 in batch]
     assert (seen["start"], seen["stop"]) == (300, 400)
@@ -224,29 +224,29 @@ def test_an_order_by_its_name() -> None:
 def test_a_run_with_its_labels(run: tuple[Path, RunConfig]) -> None:
     folder, config = run
     digits = load("digits", images_per_class=10)
-    told = asked("what", 25, folder)
-    assert samples(told) == config.build_order(100).batch(25).tolist()
-    assert [sample["label"] for sample in told["samples"]] == digits.train_labels[samples(told)].tolist()
-    assert asked("what", 25, folder / "config.json") == told
-    assert len(asked("when", 7, folder, "--stop", 44)["steps"]) in (3, 4)  # of four epochs, each of which drops one
+    answer = asked("what", 25, folder)
+    assert samples(answer) == config.build_order(100).batch(25).tolist()
+    assert [sample["label"] for sample in answer["samples"]] == digits.train_labels[samples(answer)].tolist()
+    assert asked("what", 25, folder / "config.json") == answer
+    assert len(asked("when", 7, folder, "--stop", 44)["steps"]) in (3, 4)  # in four epochs that drop the last batch
 
 
-def test_a_run_whose_data_have_changed_is_refused(run: tuple[Path, RunConfig]) -> None:
+def test_a_run_with_changed_data_is_refused(run: tuple[Path, RunConfig]) -> None:
     folder, _ = run
     result = {"status": "diverged", "steps": 5, "data": {"fingerprint": "of others", "train_images": 100}}
     RunFolder(folder).write_result(result)
     assert "digits has changed since the run" in refused("what", 3, folder)
 
 
-def test_a_run_whose_data_are_gone(run: tuple[Path, RunConfig], tmp_path: Path) -> None:
+def test_a_run_whose_data_are_missing(run: tuple[Path, RunConfig], tmp_path: Path) -> None:
     config = RunConfig(dataset=str(tmp_path / "gone.npz"), order="srs", batch_size=8)
     folder = RunFolder(tmp_path / "other")
     folder.claim(config)
     assert "gone.npz" in refused("what", 3, folder.path)
     folder.write_result({"status": "diverged", "steps": 5, "data": {"fingerprint": "x", "train_images": 64}})
-    told = asked("what", 3, folder.path)
-    assert samples(told) == SequencedReplacement(64, 8).batch(3).tolist()
-    assert "label" not in told["samples"][0]
+    answer = asked("what", 3, folder.path)
+    assert samples(answer) == SequencedReplacement(64, 8).batch(3).tolist()
+    assert "label" not in answer["samples"][0]
     assert "Labels are left out" in " ".join(CliRunner().invoke(app, ["what", "3", str(folder.path)]).stdout.split())
 
 
@@ -258,9 +258,9 @@ def test_names_of_files(tmp_path: Path) -> None:
             for number in range(3):
                 image.new("L", (4, 4), number).save(images / split / kind / f"{number}.png")
     words = ("--order", "reshuffling", "-N", 6, "-B", 2, "--dataset", images)
-    told = asked("what", 4, *words)["samples"]
+    answer = asked("what", 4, *words)["samples"]
     names = [f"train/{kind}/{number}.png" for kind in ("cat", "dog") for number in range(3)]
-    assert [sample["file"] for sample in told] == [names[sample["sample"]] for sample in told]
+    assert [sample["file"] for sample in answer] == [names[sample["sample"]] for sample in answer]
     assert asked("when", 5, *words)["file"] == "train/dog/2.png"
     RunFolder(tmp_path / "few").claim(RunConfig(dataset=str(images), images_per_class=2, batch_size=2))
     few = asked("what", 0, tmp_path / "few")["samples"][0]
@@ -279,7 +279,7 @@ def test_saved_states(tmp_path: Path) -> None:
         assert asked("when", 1, tmp_path / name)["stop"] == 50
 
 
-def test_what_cannot_be_answered_is_said(tmp_path: Path, run: tuple[Path, RunConfig]) -> None:
+def test_bad_input_of_what_and_when(tmp_path: Path, run: tuple[Path, RunConfig]) -> None:
     assert "--order should be given, or a run's folder" in refused("what", 3)
     assert "--batch-size should be given" in refused("what", 3, "--order", "srs", "-N", 10)
     assert "--seed should be left out, since" in refused("what", 3, run[0], "--seed", 1)
@@ -294,15 +294,15 @@ def test_what_cannot_be_answered_is_said(tmp_path: Path, run: tuple[Path, RunCon
     assert "--start should be at most 2" in refused(
         "when", 3, "--order", "srs", "-N", 10, "-B", 2, "--start", 5, "--stop", 2
     )
-    assert "config.json" in refused("what", 3, tmp_path)  # a folder of no run
+    assert "config.json" in refused("what", 3, tmp_path)  # not the folder of a run
     assert "gone.json cannot be used" in refused("what", 3, tmp_path / "gone.json")
-    for name, content, said in [
+    for name, content, message in [
         ("empty.json", "{}", "holds none"),
         ("torn.json", '{"a": ', "is garbled"),
         ("noise.pt", "no checkpoint", "should be JSON or a file that torch.load reads"),
     ]:
         (tmp_path / name).write_text(content)
-        assert said in refused("what", 3, tmp_path / name)
+        assert message in refused("what", 3, tmp_path / name)
     both = [state.save(RandomReshuffling(8, 2, seed=seed), 1) for seed in (0, 1)]
     (tmp_path / "both.json").write_text(json.dumps(both))
     assert "holds 2 different ones" in refused("what", 3, tmp_path / "both.json")

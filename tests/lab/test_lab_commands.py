@@ -1,9 +1,8 @@
-"""`replenish list`, `report` and `demo`, as a newcomer gives them."""
+"""`replenish report` and `demo`."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -13,7 +12,7 @@ from typer.testing import CliRunner
 
 from replenish.cli import app
 from replenish.cli.demo import recorded_errors
-from replenish.lab.experiments import EXPERIMENTS, SCALES, digits
+from replenish.lab.experiments import SCALES, digits
 
 
 def invoke(*arguments: str) -> tuple[int, str]:
@@ -21,27 +20,9 @@ def invoke(*arguments: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-@pytest.mark.slow
-def test_list_shows_every_experiment_with_the_papers_error_and_a_cost() -> None:
-    code, output = invoke("list")
-    assert code == 0
-    for name in EXPERIMENTS:
-        assert f" {name} " in output
-    row = next(line for line in output.splitlines() if "table2/wrn-28-10-srs/cifar100" in line)
-    assert "12.34 %" in row
-    assert "36.5M" in row
-    assert re.search(r"\d+(\.\d)? h", row)
-
-
-def test_list_refuses_a_scale_that_is_not_there() -> None:
-    code, output = invoke("list", "--scale", "huge")
-    assert code == 2
-    assert "scale should be one of full, mini, digits, but got 'huge'" in output
-
-
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """What `demo` shows and leaves behind, with four of its forty epochs."""
+    """Yield the folder and the output of `demo`, with four of its forty epochs."""
     runs = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SCALES, "digits", lambda config: digits(config).for_epochs(4))
@@ -51,7 +32,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pa
 
 
 @pytest.mark.slow
-def test_demo_teaches_its_lesson_and_names_the_report(demonstration: tuple[Path, str]) -> None:
+def test_demo_prints_its_verdicts_and_writes_a_report(demonstration: tuple[Path, str]) -> None:
     runs, output = demonstration
     assert "1 seed says: " in " ".join(output.split())
     assert "from the record that comes with this package: SRS and reshuffling" in " ".join(output.split())
@@ -61,7 +42,7 @@ def test_demo_teaches_its_lesson_and_names_the_report(demonstration: tuple[Path,
     assert len(list(runs.rglob("result.json"))) == 2
 
 
-def test_the_demonstrations_record_is_of_one_commit_and_has_both_arms_of_every_seed() -> None:
+def test_the_record_of_the_demonstration_is_complete_and_from_one_commit() -> None:
     srs, reshuffling = recorded_errors()
     assert list(srs) == list(reshuffling) == list(range(len(srs)))
     assert len(srs) >= 40
@@ -73,7 +54,7 @@ def test_the_demonstrations_record_is_of_one_commit_and_has_both_arms_of_every_s
 
 
 @pytest.mark.slow
-def test_report_goes_where_it_is_told(demonstration: tuple[Path, str], tmp_path: Path) -> None:
+def test_report_writes_to_the_file_in_out(demonstration: tuple[Path, str], tmp_path: Path) -> None:
     runs, _ = demonstration
     code, _ = invoke("report", str(runs), "--out", str(tmp_path / "mine.html"))
     assert code == 0
@@ -84,7 +65,7 @@ def test_report_goes_where_it_is_told(demonstration: tuple[Path, str], tmp_path:
     ).read_bytes()
 
 
-def test_report_over_nothing(tmp_path: Path) -> None:
+def test_report_without_runs_is_refused(tmp_path: Path) -> None:
     code, output = invoke("report", str(tmp_path), "--out", "page.txt")
     assert (code, "--out should be a file name that ends in .html, but got 'page.txt'" in output) == (2, True)
     code, output = invoke("report", str(tmp_path))

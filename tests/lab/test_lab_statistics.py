@@ -1,4 +1,4 @@
-"""Intervals, paired differences and the sentence about them, against scipy, simulation and sums by hand."""
+"""Intervals and paired differences, against scipy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_one_value_has_no_interval() -> None:
     assert mean_with_interval([4.0]).interval is None
 
 
-def test_mean_and_paired_test_are_scipys() -> None:
+def test_mean_and_paired_test_match_scipy() -> None:
     rng = np.random.default_rng(1)
     first, second = rng.normal(60, 1, 7), rng.normal(60.5, 1, 7)
     low, high = stats.t.interval(0.95, 6, loc=first.mean(), scale=stats.sem(first))
@@ -55,7 +55,7 @@ def test_a_diverged_error_is_refused() -> None:
         mean_with_interval([])
 
 
-def test_intervals_stay_within_what_is_possible() -> None:
+def test_intervals_stay_within_possible_values() -> None:
     errors = {0: 1.0, 1: 99.0}
     mean = mean_with_interval(errors.values(), PERCENT).interval
     difference = paired_difference(errors, {0: 90.0, 1: 2.0}).interval(possible=PERCENT)

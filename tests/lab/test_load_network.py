@@ -1,4 +1,4 @@
-"""`load_network` brings back the network of a finished run, and nothing else."""
+"""`load_network` returns the network of a finished run, and refuses other folders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_repeats_the_recorded_error(finished: Path) -> None:
+def test_it_reproduces_the_recorded_error(finished: Path) -> None:
     network, result = load_network(finished), json.loads((finished / "result.json").read_text())
     assert weights_sha256(network) == result["weights_sha256"]
     dataset = load("digits")
@@ -48,7 +48,7 @@ def test_it_leaves_the_generator_as_it_was(finished: Path) -> None:
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_a_network_of_ones_own_is_made_by_its_function(tmp_path: Path) -> None:
+def test_your_own_network_needs_its_function(tmp_path: Path) -> None:
     result = train(TINY, tmp_path, model=Plain, dataset=blobs())
     with pytest.raises(ValueError, match=r"model should be given for your own network, .*'plain' and got None"):
         load_network(tmp_path)
@@ -57,7 +57,7 @@ def test_a_network_of_ones_own_is_made_by_its_function(tmp_path: Path) -> None:
     assert weights_sha256(load_network(tmp_path, model=Plain)) == result["weights_sha256"]
 
 
-def test_half_precision_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_half_precision_is_kept(tmp_path: Path) -> None:
     train(dataclasses.replace(TINY, precision="bf16-true"), tmp_path, model=Plain, dataset=blobs())
     assert load_network(tmp_path, model=Plain).state_dict()["out.weight"].dtype == torch.bfloat16
 
@@ -78,7 +78,7 @@ def test_unfinished_and_diverged_runs_are_refused(tmp_path: Path) -> None:
         load_network(tmp_path / "hot", model=Plain)
 
 
-def test_records_without_weights_say_so() -> None:
+def test_records_without_weights_are_refused() -> None:
     record = next(path.parent for path in sorted(RESULTS.rglob("result.json")) if '"finished"' in path.read_text())
     with pytest.raises(ValueError, match="has none, since records that are kept or shared leave out the weights"):
         load_network(record)

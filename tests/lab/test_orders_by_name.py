@@ -1,4 +1,4 @@
-"""Every order of the list by its name, in `exec`, `audit`, `inspect` and `compare`; arrays from files."""
+"""Every registered order by its name in `exec`, `inspect` and `compare`, with arrays from files."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from replenish.lab.inspect.page import page
 from replenish.lab.inspect.tables import tables
 from replenish.orders import ORDERS
 
-SAMPLES, SIZE = 97, 8  # those of `facts`
+SAMPLES, SIZE = 97, 8  # the sizes of `facts`
 NAMES = list(ORDERS)
 OF_ONE_SIZE = [name for name in NAMES if not ORDERS[name].batch_sizes_vary]
 
 
 @pytest.fixture
 def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Yield `replenish exec` up to the script, in whose place a loader is made here and gone through."""
+    """Yield a function that runs `replenish exec`, and draws from a loader where the script would start."""
     (tmp_path / "script.py").touch()
     monkeypatch.chdir(tmp_path)
 
@@ -50,8 +50,8 @@ def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         if not request:
             return []
         monkeypatch.setenv(VARIABLE, request[VARIABLE])
-        monkeypatch.setenv(FIRST_PROCESS, str(os.getpid()))  # which `sitecustomize.py` sets when the script begins
-        monkeypatch.chdir("/")  # as a script may
+        monkeypatch.setenv(FIRST_PROCESS, str(os.getpid()))  # `sitecustomize.py` sets it when the script begins
+        monkeypatch.chdir("/")  # a script may do this too
         hook.forget()
         loader = DataLoader(range(num_samples), SIZE, shuffle=True, collate_fn=list)
         hook.seen(loader)
@@ -62,7 +62,7 @@ def exec_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def given(name: str, folder: Path) -> list[str]:
-    """Return what an order needs as words of a command, arrays in files."""
+    """Return the options that an order requires, with arrays in files."""
     words = []
     for need, value in facts(name).items():
         if isinstance(value, list):
@@ -85,24 +85,22 @@ def test_exec_refuses_random_sizes(name: str, exec_in_process: Any, capsys: pyte
     assert f"those of '{name}' have random ones" in capsys.readouterr().err
 
 
-def test_exec_says_what_is_wrong_with_an_array(
-    tmp_path: Path, exec_in_process: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def said(*options: str, **sizes: int) -> str:
-        with contextlib.suppress(SystemExit):  # in the script, whose fault it is not
+def test_exec_refuses_wrong_arrays(tmp_path: Path, exec_in_process: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def refusal(*options: str, **sizes: int) -> str:
+        with contextlib.suppress(SystemExit):
             assert exec_in_process("stratified", *options, **sizes) == []
         error = capsys.readouterr().err.strip()
         assert len(error.splitlines()) == 1, error
         return error
 
-    assert said() == "replenish: labels should be given for the order 'stratified', which needs it, but got none"
-    assert said("labels=nowhere.npy") == "replenish: nowhere.npy cannot be used: No such file or directory"
+    assert refusal() == "replenish: labels should be given for the order 'stratified', which needs it, but got none"
+    assert refusal("labels=nowhere.npy") == "replenish: nowhere.npy cannot be used: No such file or directory"
     (tmp_path / "empty.npy").touch()
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
     for name in ("empty", "objects"):
-        assert said(f"labels={name}.npy").endswith(f"should name a file of one array of numbers, but got {name}.npy")
+        assert refusal(f"labels={name}.npy").endswith(f"should name a file of one array of numbers, but got {name}.npy")
     words = given("stratified", tmp_path)
-    assert "labels should have one entry for each of the 50 samples, but got an array of" in said(
+    assert "labels should have one entry for each of the 50 samples, but got an array of" in refusal(
         *words, num_samples=50
     )
 
@@ -112,12 +110,12 @@ def test_inspect(name: str) -> None:
     inspection = inspect_orders(SAMPLES, SIZE, epochs=4, other=name, options=facts(name))
     draws, _, noise, shuffles = tables(inspection)
     assert {table.columns[-1].title for table in (draws, noise, shuffles)} == {name}
-    told = [row[name] for row in noise.records]
-    assert all(re.fullmatch(r"(no gaps|\d+\.\d+( %)?) \((no law|\d+\.\d+( %)?)\)", cell) for cell in told), told
+    cells = [row[name] for row in noise.records]
+    assert all(re.fullmatch(r"(no gaps|\d+\.\d+( %)?) \((no law|\d+\.\d+( %)?)\)", cell) for cell in cells), cells
     assert f"reshuffling, replacement and {name}" in page(inspection, ["replenish", "inspect"])
 
 
-def test_inspect_refuses() -> None:
+def test_bad_input_of_inspect() -> None:
     for other, options, sentence in (
         ("srs", {}, "order should be one that is not measured anyway, but got 'srs'"),
         (None, {"block_size": 3}, "option block_size should come with an order that has it, but got none"),

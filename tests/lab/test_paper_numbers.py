@@ -1,4 +1,4 @@
-"""The paper's numbers: against the paper's own text where it is at hand, and against each other everywhere."""
+"""The paper's numbers: against the paper's own text if it is available, and against each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def printed(name: str) -> float:
 
 
 def test_the_improvements_that_the_text_claims_follow_from_the_tables() -> None:
-    """Section 3.2 gives relative improvements in percent: an independent check of seven numbers."""
+    """Section 3.2 gives relative improvements in percent, an independent check of seven numbers."""
     shake_shake = printed("table2/shake-shake-29-2x4x64d/cifar100")
     for name, other, percent in (
         ("table2/wrn-28-10-srs/cifar100", shake_shake, 22),
@@ -31,18 +31,18 @@ def test_the_improvements_that_the_text_claims_follow_from_the_tables() -> None:
         assert 100 * (1 - printed(name) / other) == pytest.approx(percent, abs=0.5 if percent > 10 else 0.1)
 
 
-def test_every_name_is_an_experiment_and_every_experiment_is_here() -> None:
+def test_the_paper_and_the_experiments_have_the_same_names() -> None:
     names = {f"table2/{row.name}/{data.name}" for row in paper.TABLE2 for data in paper.TABLE1}
     names |= {row.name for row in paper.TABLE3}
     names |= {name for figure in (paper.FIGURE2, paper.FIGURE3) for name, _ in figure.lines}
     known = set(configs("full"))
     assert known <= names
-    # What the paper leaves out ("-") need not be an experiment.
+    # Rows without a number ("-") need no experiment.
     assert all(paper.published_error(name) is None for name in names - known)
     assert {name for claim in paper.CLAIMS for name in (claim.first, claim.second)} <= names
 
 
-def test_what_the_paper_leaves_out_is_none() -> None:
+def test_missing_numbers_of_the_paper_are_none() -> None:
     missing = [row.name for row in paper.TABLE2 if row.cifar10 is None]
     assert missing == ["shake-shake-29-2x4x64d", "densenet-bc-190-40-srs"]
     missing = [row.name for row in paper.TABLE2 if row.cifar100 is None]
@@ -71,7 +71,7 @@ def source() -> str:
     pytest.skip("the paper's source is not here; name it in REPLENISH_PAPER")
 
 
-def test_table_2_is_the_papers(source: str) -> None:
+def test_table_2_equals_the_papers(source: str) -> None:
     def shown(error: float | None) -> str:
         return "-" if error is None else f"{error:.2f}"
 
@@ -83,7 +83,7 @@ def test_table_2_is_the_papers(source: str) -> None:
     assert [row.ours for row in paper.TABLE2] == [row[1] == "ours" for row in printed_rows]
 
 
-def test_tables_1_and_3_are_the_papers(source: str) -> None:
+def test_tables_1_and_3_equal_the_papers(source: str) -> None:
     ours = [
         [str(row.batch_size), f"({', '.join(map(str, row.schedule))})", f"{row.decay:g}", f"{row.error:.2f}"]
         for row in paper.TABLE3

@@ -1,4 +1,4 @@
-"""A run's folder and its jobs: nothing half-written, nothing damaged taken for whole, nobody else's run overwritten."""
+"""A run's folder and its jobs: no half-written files, damage is found, and no other run is overwritten."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def checkpoint(step: int) -> dict[str, Any]:
-    """One of the same kinds of values as the trainer's."""
+    """Return a checkpoint with the same kinds of values as the trainer's."""
     rng = torch.Generator().manual_seed(step)
     return {
         "version": 1,
@@ -60,7 +60,7 @@ def names(folder: RunFolder) -> set[str]:
 
 
 def full_disk(monkeypatch: pytest.MonkeyPatch, *, failures: int = 10**9) -> None:
-    """Let the first so many attempts to put bytes on the disk find it full."""
+    """Make the first `failures` calls of fsync fail with a full disk."""
     left = iter(range(failures))
     honest = os.fsync
 
@@ -75,7 +75,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch, *, failures: int = 10**9) -> None
 # -- config.json, result.json, metrics.jsonl
 
 
-def test_a_folder_is_of_one_config(tmp_path: Path) -> None:
+def test_a_folder_belongs_to_one_config(tmp_path: Path) -> None:
     path = tmp_path / "not" / "yet" / "there"
     with RunFolder(path).owned_by(TINY):
         assert json.loads((path / CONFIG).read_text()) == TINY.to_dict()
@@ -108,7 +108,7 @@ def test_a_damaged_config_is_a_sentence_that_names_the_file(folder: RunFolder, c
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_missing_or_changed_after_the_end_is_named(folder: RunFolder) -> None:
+def test_a_file_removed_after_the_end_is_named(folder: RunFolder) -> None:
     folder.write_metrics([{"epoch": 1, "test_error": 50.5}])
     folder.write_result({"status": "finished", "test_error": 50.5})
     (folder.path / METRICS).unlink()
@@ -125,7 +125,7 @@ def test_a_second_owner_is_refused(folder: RunFolder) -> None:
         pass
 
 
-def test_write_atomically_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_atomic_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_atomically(path, b"before")
     full_disk(monkeypatch)
@@ -150,7 +150,7 @@ def test_two_checkpoints_are_kept(folder: RunFolder) -> None:
 
 
 def damaged(whole: bytes) -> Iterator[bytes]:
-    """Bytes altered, each one in the last 1500, where the table of contents is; blocks of zeros; truncations."""
+    """Yield damaged contents: altered bytes (each one in the table of contents at the end), zeros, truncations."""
     for place in {*range(0, len(whole), 5), *range(len(whole) - 1500, len(whole))}:
         yield whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :]
     for start in range(0, len(whole), 64):
@@ -160,8 +160,8 @@ def damaged(whole: bytes) -> Iterator[bytes]:
         yield whole[:length]
 
 
-def test_every_altered_or_truncated_checkpoint_is_noticed(folder: RunFolder) -> None:
-    """Torch's format has checksums of its parts, but not of its table of contents."""
+def test_every_altered_or_truncated_checkpoint_is_detected(folder: RunFolder) -> None:
+    """Torch's format has checksums for its parts, but not for its table of contents."""
     folder.checkpoints.save(checkpoint(2))
     path = folder.path / CHECKPOINT
     for content in damaged(path.read_bytes()):
@@ -171,7 +171,7 @@ def test_every_altered_or_truncated_checkpoint_is_noticed(folder: RunFolder) -> 
         assert fault == f"{path} is damaged (ValueError: its checksum is another); left out"
 
 
-def test_then_the_one_before_it_is_used(two_saved: RunFolder) -> None:
+def test_after_a_damaged_checkpoint_the_previous_one_is_used(two_saved: RunFolder) -> None:
     path = two_saved.path / CHECKPOINT
     for content in list(damaged(path.read_bytes()))[::500]:
         path.write_bytes(content)
@@ -192,17 +192,17 @@ def test_a_checkpoint_that_would_run_code_is_not_loaded(two_saved: RunFolder, tm
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_damaged_checkpoint_never_replaces_the_whole_one_before_it(
+def test_a_damaged_checkpoint_never_replaces_the_previous_one(
     two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gone on with from the one before, the next save has to leave a whole one at each of its moments."""
+    """After a resume from the previous checkpoint, every moment of the next save leaves a valid checkpoint."""
     (two_saved.path / CHECKPOINT).write_bytes(b"damaged")
     assert same(two_saved.checkpoints.load()[0], checkpoint(1))
     honest = os.replace
 
     def replace(source: Path, target: Path) -> None:
         honest(source, target)
-        loaded, _ = RunFolder(two_saved.path).checkpoints.load()  # what would be there if the process died now
+        loaded, _ = RunFolder(two_saved.path).checkpoints.load()  # the state if the process were killed now
         assert loaded is not None
 
     monkeypatch.setattr(os, "replace", replace)
@@ -215,15 +215,15 @@ def test_a_damaged_checkpoint_never_replaces_the_whole_one_before_it(
 # -- a full disk
 
 
-def test_a_full_disk_costs_no_finished_epoch(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_no_finished_epoch(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     full_disk(monkeypatch)
     with pytest.raises(OSError, match="the disk is full: .*checkpoint.pt could not be written; finished work is kept"):
         two_saved.checkpoints.save(checkpoint(3))
     assert same(two_saved.checkpoints.load(), (checkpoint(2), []))
-    assert not [name for name in names(two_saved) if name.endswith(".new")]  # it would only take room
+    assert not [name for name in names(two_saved) if name.endswith(".new")]  # it would take space on the full disk
 
 
-def test_the_older_checkpoint_makes_room_for_the_newer(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_older_checkpoint_is_removed_to_make_room(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     full_disk(monkeypatch, failures=1)
     two_saved.checkpoints.save(checkpoint(3))
     assert same(two_saved.checkpoints.load(), (checkpoint(3), []))
@@ -232,7 +232,7 @@ def test_the_older_checkpoint_makes_room_for_the_newer(two_saved: RunFolder, mon
 
 
 def test_a_disk_that_fills_up_in_the_middle_of_a_file(two_saved: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a real limit: a file that may not grow beyond half of a checkpoint."""
+    """With a real limit: a file may not grow beyond half of a checkpoint."""
     resource = pytest.importorskip("resource")
     import signal
 
@@ -262,7 +262,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     assert (victim.read_text(), link.read_text()) == ("mine", "new")
 
 
-# ---- Jobs, planned from configs and seeds ----
+# ---- Jobs from configs and seeds ----
 
 
 OTHER = dataclasses.replace(TINY, order="reshuffling")
@@ -290,6 +290,6 @@ def test_a_job_survives_json(tmp_path: Path) -> None:
 def test_a_folder_of_another_config_is_refused_before_anything_runs(tmp_path: Path) -> None:
     RunFolder(tmp_path / TINY.slug / "seed0").claim(TINY)
     assert len(plan([TINY], [0, 1], tmp_path)) == 2
-    RunFolder(tmp_path / TINY.slug / "seed1").claim(TINY)  # of seed 0
+    RunFolder(tmp_path / TINY.slug / "seed1").claim(TINY)  # has seed 0
     with pytest.raises(ValueError, match="of another config: seed is 0 there and 1 here$"):
         plan([TINY], [0, 1], tmp_path)

@@ -1,4 +1,4 @@
-"""A release to come, whose configs have a field more, reads, reports and goes on with what this one wrote."""
+"""A later release, whose configs have one more field, reads, reports and resumes the records of this release."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> type[RunConfig]:
-    """The config of the release to come, in the place of this one's wherever records are read."""
+    """Return the config class of a later release, which replaces ours wherever records are read."""
     added = config_module._added("7.3.0", 5, before=1)
     made = dataclasses.make_dataclass("LaterConfig", [("warm_up", "int", added)], bases=(RunConfig,), frozen=True)
     monkeypatch.setattr(folder, "RunConfig", made)
     return made
 
 
-def test_the_committed_records_are_read_and_found_under_their_names(later: type[RunConfig]) -> None:
+def test_the_committed_records_are_read_and_keep_their_names(later: type[RunConfig]) -> None:
     records = read_runs(RESULTS)
     assert len(records) >= 29
     for record in records:
@@ -45,11 +45,11 @@ def test_the_committed_records_are_reported_as_before(later: type[RunConfig], tm
     experiments = {"mini": {name: later.from_dict(made.to_dict()) for name, made in configs("mini").items()}}
     _, markdown = write_report(RESULTS / "table3-mini", tmp_path / "report.html", experiments=experiments)
     errors = {record.result["test_error"] for record in read_runs(RESULTS / "table3-mini") if record.result}
-    told = markdown.read_text()
-    assert all(f"{error:.2f}" in told for error in errors)
+    text = markdown.read_text()
+    assert all(f"{error:.2f}" in text for error in errors)
 
 
-def test_a_run_that_was_stopped_before_goes_on_to_the_same_bits(
+def test_a_run_stopped_by_the_earlier_release_resumes_exactly(
     later: type[RunConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(event: dict[str, object]) -> None:

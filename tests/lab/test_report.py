@@ -1,4 +1,4 @@
-"""The report says what the run folders say, all of it, and nothing else."""
+"""The report has everything from the run folders, and nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MINUS = "\u2212"
 
 
 class Page(html.parser.HTMLParser):
-    """The cells of every table by row, the scripts, and the text."""
+    """A parsed report: the cells of every table by row, the data of figures, and the text."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def table3_runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_table_3_holds_the_paper_and_the_folders(table3_runs: Path) -> None:
+def test_table_3_has_the_papers_numbers_and_ours(table3_runs: Path) -> None:
     page, markdown = report_of(table3_runs)
     row = page.tables["mini-table3"][SRS]
     assert row[:5] == [
@@ -103,19 +103,19 @@ def test_table_3_holds_the_paper_and_the_folders(table3_runs: Path) -> None:
     assert "| 60.80 (n = 5; 60.03 to 61.57) |" in markdown
 
 
-def test_the_headline_is_what_the_numbers_allow(table3_runs: Path) -> None:
+def test_the_headline_follows_from_the_numbers(table3_runs: Path) -> None:
     page, markdown = report_of(table3_runs)
-    said = (
+    verdict = (
         "Undecided between WRN-SRS and WRN with the same schedule: WRN-SRS 0.40 points higher (95 % interval "
         f"{MINUS}0.09 to +0.89, n = 5 seeds, paired)."
     )
     for text in (page.text, markdown):
-        assert said in text
+        assert verdict in text
         assert "The paper reports 7.08 points below, at its own scale." in text
         assert "This is not the paper's scale" in text
 
 
-def test_at_full_scale_ours_is_set_against_the_paper(tmp_path: Path) -> None:
+def test_at_full_scale_results_are_compared_with_the_paper(tmp_path: Path) -> None:
     for seed, error in enumerate((12.0, 12.5, 13.0, 12.2, 12.8)):
         write_run(tmp_path, experiments()["full"][SRS].with_seed(seed), error)
         write_run(tmp_path, experiments()["full"][WRN].with_seed(seed), error + 7.0 + 0.1 * seed)
@@ -139,10 +139,10 @@ def test_table_2_shows_rows_with_runs_and_names_the_others(tmp_path: Path) -> No
     assert row[8] == "-1.10; n = 3; -1.35 to -0.85"
     for text in (page.text, markdown):
         assert "No runs yet on CIFAR-10 of 20 rows: nin, all-cnn, dsn," in text
-        assert "No runs yet on CIFAR-100" not in text  # data that no run has is not spoken of
+        assert "No runs yet on CIFAR-100" not in text  # datasets without runs are not mentioned
 
 
-def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
+def test_figures_have_the_values_of_the_folders(table3_runs: Path) -> None:
     page, _ = report_of(table3_runs)
     config = experiments()["mini"][SRS]
     for quantity in ("train_loss", "test_error"):
@@ -155,16 +155,14 @@ def test_figures_hold_the_folders_values(table3_runs: Path) -> None:
         assert line["y"] == [pytest.approx(statistics.fmean(values)) for values in by_epoch]
         assert line["low"] == [min(values) for values in by_epoch]
         assert line["high"] == [max(values) for values in by_epoch]
-    # Figure 3 would have one line of its four, which figure 2 shows; table 2 the two rows that table 3 ends with.
+    # Figure 3 would only repeat a line of figure 2, and table 2 two rows of table 3.
     assert "mini-figure3" not in page.figures
     assert "mini-table2" not in page.tables
     seeds = page.lines("mini-table3-seeds", "value")
     assert seeds["seed 1"]["y"][3] == TABLE3_ERRORS[SRS][1]
 
 
-def test_the_report_is_a_function_of_the_folders_alone(
-    table3_runs: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_the_report_depends_only_on_the_folders(table3_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     write_run(table3_runs, mini_config(order="replacement"), 63.0)
     runs = read_runs(table3_runs)
     first = page_html(report_page(runs, experiments()), "report.md")
@@ -175,7 +173,7 @@ def test_the_report_is_a_function_of_the_folders_alone(
     page, _ = write_report(elsewhere, experiments=experiments())
     assert page.read_text() == first
     assert str(elsewhere) not in first
-    # A report that lies among the runs already changes nothing.
+    # An earlier report among the runs changes nothing.
     write_report(elsewhere, experiments=experiments())
     assert page.read_text() == first
     assert not list(elsewhere.glob("*.new"))
@@ -186,14 +184,14 @@ def test_strings_from_users_are_escaped(tmp_path: Path) -> None:
     for seed in range(2):
         for order in ("srs", "reshuffling"):
             config = mini_config(dataset=nasty, model=f"<img src=x onerror=alert(1)>{nasty}", order=order, seed=seed)
-            told = {"command": nasty, "commit": nasty, "machine": {"processor": nasty}, "weights_sha256": nasty}
-            write_run(tmp_path, config, 60.0 + seed, result=told, folder=f"a<b>|c/{order}{seed}")
+            result = {"command": nasty, "commit": nasty, "machine": {"processor": nasty}, "weights_sha256": nasty}
+            write_run(tmp_path, config, 60.0 + seed, result=result, folder=f"a<b>|c/{order}{seed}")
     write_run(
         tmp_path, mini_config(model=nasty, seed=9), None, status="diverged", result={"message": nasty}, folder="d|<i>"
     )
     page, markdown = write_report(tmp_path, experiments=experiments())
     parsed = Page(page.read_text())
-    # The data of the figures aside, the page has two scripts of its own: what it does, and how tall it is in a frame.
+    # Besides the data of the figures, the page has two scripts: its own, and one for its height in a frame.
     assert parsed.tags.count("script") == 2 + len(parsed.figures)
     assert "img" not in parsed.tags
     assert nasty in parsed.text
@@ -225,7 +223,7 @@ def test_half_finished_and_diverged_runs_are_named_and_not_counted(table3_runs: 
     assert page.tables["runs"][f"{config.slug}/seed5"][3:6] == ["diverged", "7 of 40", "\u2013"]
 
 
-def test_losses_that_are_no_numbers_do_not_break_the_figures(tmp_path: Path) -> None:
+def test_nan_losses_do_not_break_the_figures(tmp_path: Path) -> None:
     configs = experiments()["mini"]
     write_run(tmp_path, configs[WRN], 61.0)
     folder = write_run(tmp_path, configs[SRS], 60.0)
@@ -265,7 +263,7 @@ def test_samplers_of_a_user_are_compared_pair_by_pair(tmp_path: Path) -> None:
     assert seeds["seed 1"]["y"] == [errors[order][1] for order in lines]
 
 
-def test_every_run_is_listed_with_what_made_it(table3_runs: Path) -> None:
+def test_every_run_is_listed_with_its_origin(table3_runs: Path) -> None:
     page, _ = report_of(table3_runs)
     assert len(page.tables["runs"]) == 20
     path = f"{experiments()['mini'][WRN].slug}/seed3"
@@ -288,7 +286,7 @@ def test_the_same_run_in_two_folders_is_counted_once(tmp_path: Path) -> None:
     assert "c is the same run as a, with other weights: the run was not reproduced" in page.text
 
 
-def test_nothing_to_report_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_without_runs_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there are no runs in .*: no folder below it has a config.json"):
         write_report(tmp_path, experiments=experiments())
     with pytest.raises(FileNotFoundError, match="there is no directory"):
@@ -302,7 +300,7 @@ def test_nothing_to_report_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("config.json", b"{", "config.json should hold JSON, but is garbled"),
         ("config.json", b"[]", "config.json should hold a JSON object, but holds list"),
@@ -318,16 +316,16 @@ def test_nothing_to_report_is_said_in_a_sentence(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_garbled_files_are_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+def test_garbled_files_are_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     folder = write_run(tmp_path, mini_config(), 60.0)
     (folder / name).write_bytes(content)
-    with pytest.raises(ValueError, match=said) as caught:
+    with pytest.raises(ValueError, match=message) as caught:
         write_report(tmp_path, experiments=experiments())
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "report.html").exists()
 
 
-def test_a_config_of_another_program_is_no_run(tmp_path: Path) -> None:
+def test_a_config_of_another_program_is_ignored(tmp_path: Path) -> None:
     mine = write_run(tmp_path / "runs", mini_config(), 60.0)
     other = tmp_path / "runs" / "model" / "config.json"
     other.parent.mkdir()
@@ -335,8 +333,8 @@ def test_a_config_of_another_program_is_no_run(tmp_path: Path) -> None:
     assert [tmp_path / "runs" / run.path for run in read_runs(tmp_path / "runs")] == [mine]
 
 
-def test_a_stated_margin_is_honoured(tmp_path: Path) -> None:
-    """By the record of a comparison, or by a rule for all runs of a folder; without either nothing is equivalent."""
+def test_a_stated_margin_is_used(tmp_path: Path) -> None:
+    """It comes from the record of a comparison, or from a rule for a folder. Without a margin nothing is equivalent."""
     configs = {order: mini_config(dataset="digits", order=order, batch_size=32) for order in ("srs", "reshuffling")}
     for order, by_seed in {"srs": (3.0, 3.4, 3.1), "reshuffling": (2.9, 3.2, 3.1)}.items():
         for seed, error in enumerate(by_seed):

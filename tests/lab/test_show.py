@@ -1,4 +1,4 @@
-"""The kit: what charts, tables and pages hold is what every renderer shows, escaped."""
+"""Every renderer shows the contents of charts, tables and pages, and escapes them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def drawn(chart: Chart) -> str:
     return chart_svg(chart, "figure")
 
 
-def test_a_figure_as_a_file_of_its_own() -> None:
+def test_a_figure_as_a_separate_file() -> None:
     svg = figure_picture(FIGURE)
     ElementTree.fromstring(svg)
     assert NASTY not in svg
@@ -56,7 +56,7 @@ def test_a_figure_as_a_file_of_its_own() -> None:
     assert all(f">{each.name}<" in svg for each in KINDS if each.name != NASTY)
 
 
-def test_a_forest_holds_its_rows_within_one_axis() -> None:
+def test_a_forest_plot_draws_its_rows_on_one_axis() -> None:
     rows = [
         ForestRow("A question", heading=True),
         ForestRow(NASTY, -0.4, Interval(-0.9, 0.1, 0.95), "-0.4", "undecided", strong=True),
@@ -68,17 +68,17 @@ def test_a_forest_holds_its_rows_within_one_axis() -> None:
     assert NASTY not in svg
     circles = [float(each.get("cx", "")) for each in root.iter() if each.tag.endswith("circle")]
     lines = [each for each in root.iter() if each.tag.endswith("line") and each.get("class") == "interval"]
-    assert len(circles) == len(lines) == 2  # what has no mean is told and not drawn
+    assert len(circles) == len(lines) == 2  # a row without a mean is only text
     assert all(
         float(line.get("x1", "")) < at < float(line.get("x2", "")) for line, at in zip(lines, circles, strict=True)
     )
     assert all(text in svg for text in ("A question", "not run yet (0 of 10)", "\u22124", "points"))
 
 
-def test_the_axes_hold_all() -> None:
+def test_the_axes_include_all_values() -> None:
     low, high, step = CHART.y_ends
     assert (low, high, step) == (0, 8, 2)
-    assert CHART.x_ends == (0, 3)  # a step has a length
+    assert CHART.x_ends == (0, 3)  # the last step of a step curve has a width
     below = Chart("below", "x", "y", (Series("a", [5], [-3.0]),))
     assert below.y_ends[0] <= -3
     assert below.y_ends[1] >= 0
@@ -110,7 +110,7 @@ def test_every_kind_is_drawn_and_text_is_escaped() -> None:
     assert "<b>" not in swatch(FIGURE, KINDS[2])
 
 
-def test_names_along_join_pairs() -> None:
+def test_named_places_on_the_axis() -> None:
     chart = Chart(
         "pairs",
         "sampler",
@@ -183,5 +183,5 @@ def test_every_renderer_shows_and_escapes_all(page: Page) -> None:
     assert NASTY in written.getvalue()
     narrow = io.StringIO()
     print_table(table, Console(file=narrow, width=30))
-    assert "also shows:" in " ".join(narrow.getvalue().split())  # and what the others are
+    assert "also shows:" in " ".join(narrow.getvalue().split())  # names the columns left out
     assert narrow.getvalue().count("│") < written.getvalue().count("│")

@@ -1,4 +1,4 @@
-"""The trainer in one process: what it computes, what it measures, what it records."""
+"""The trainer in one process: its results, its measurements, its records."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ GOLDEN_LOSSES = [
 
 
 def stream_seed(seed: int, *purpose: int) -> int:
-    """The seed of torch's generator for the weights (1) or for the dropout (2) of a rank."""
+    """Return the seed of torch's generator for the weights (1), or for the dropout (2) of a rank."""
     for word in purpose:
         seed = int(np.random.Philox(key=[seed, word], counter=[0, 0, 0, 65]).random_raw()) >> 1
     return seed
 
 
 def plain_loop(config: RunConfig) -> tuple[nn.Module, list[float]]:
-    """The same run without the trainer: torch's SGD, torch's schedule, and a loop over the batches."""
+    """Do the same run without the trainer: torch's SGD, torch's schedule, and a loop over the batches."""
     digits = load("digits")
     torch.manual_seed(stream_seed(config.seed, 1))
     network = build(config.model, 1, 10, 8)
@@ -90,7 +90,7 @@ class Trained:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """Three epochs on digits, every step told of."""
+    """Train three epochs on digits, with an event for every step."""
     folder, seen = tmp_path_factory.mktemp("run"), Recorder()
     config = DIGITS.for_epochs(3)
     with pytest.MonkeyPatch.context() as patch:
@@ -99,7 +99,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(config, folder, result, seen)
 
 
-# -- what it computes
+# -- results
 
 
 def test_ends_in_the_bits_of_a_plain_loop(trained: Trained) -> None:
@@ -111,7 +111,7 @@ def test_ends_in_the_bits_of_a_plain_loop(trained: Trained) -> None:
 def test_golden_loss_of_twenty_steps(trained: Trained) -> None:
     losses = [event["loss"] for event in trained.seen.of("step")][:20]
     assert losses[:5] == pytest.approx(GOLDEN_LOSSES[:5], rel=1e-4)
-    # Another processor or thread count rounds differently, and training amplifies that at every step: 7e-4 was seen at
+    # Other processors or thread counts round differently, and training amplifies that at every step: 7e-4 was seen at
     # step 9. `test_ends_in_the_bits_of_a_plain_loop` is the exact check.
     assert losses[5:] == pytest.approx(GOLDEN_LOSSES[5:], rel=1e-2)
 
@@ -147,18 +147,18 @@ def test_dropout_can_be_set(tmp_path: Path) -> None:
         training.named_model(dataclasses.replace(DIGITS, model="resnet-20", dropout=0.0), load("digits"))()
 
 
-# -- what it measures
+# -- measurements
 
 
-def test_every_split_every_few_epochs(tmp_path: Path) -> None:
+def test_splits_are_measured_every_few_epochs(tmp_path: Path) -> None:
     config = dataclasses.replace(
         DIGITS.for_epochs(4), images_per_class=20, batch_size=50, test_every=3, clean_every=2, held_out=True
     )
     result = train(config, tmp_path)
-    told = lines(tmp_path)
-    assert [line["test_error"] is not None for line in told] == [False, False, True, True]
-    assert ["clean_loss" in line for line in told] == [False, True, False, True]
-    assert ["held_out_error" in line for line in told] == [False, False, False, True]
+    metrics = lines(tmp_path)
+    assert [line["test_error"] is not None for line in metrics] == [False, False, True, True]
+    assert ["clean_loss" in line for line in metrics] == [False, True, False, True]
+    assert ["held_out_error" in line for line in metrics] == [False, False, False, True]
     digits = load("digits", images_per_class=20, held_out=True)
     network = build("wrn-10-1", 1, 10, 8)
     network.load_state_dict(torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"])
@@ -179,7 +179,7 @@ def test_every_split_every_few_epochs(tmp_path: Path) -> None:
 
 
 def test_the_train_loss_is_the_mean_over_the_samples_of_the_epoch(tmp_path: Path) -> None:
-    """With reshuffling the last batch of an epoch is smaller, so a mean of the steps' losses would be another."""
+    """With reshuffling, the last batch of an epoch is smaller, so the mean of the steps' losses would differ."""
     config = dataclasses.replace(DIGITS, order="reshuffling", epochs=1, decay_epochs=())
     train(config, tmp_path)
     _, losses = plain_loop(config)
@@ -188,15 +188,15 @@ def test_the_train_loss_is_the_mean_over_the_samples_of_the_epoch(tmp_path: Path
     assert lines(tmp_path)[0]["unseen"] == 0
 
 
-def test_unseen_is_what_the_diagnostics_find(trained: Trained) -> None:
+def test_unseen_matches_the_diagnostics(trained: Trained) -> None:
     order = trained.config.build_order(1438)
     for line in trained.metrics:
         assert line["unseen"] == round(diagnostics.measure(order, epochs=line["epoch"]).never_seen[-1] * 1438)
     assert trained.metrics[0]["unseen"] > trained.metrics[-1]["unseen"] > 0
 
 
-def test_the_error_reported_is_the_last_and_the_best_stands_beside_it(tmp_path: Path) -> None:
-    """A learning rate that spoils the network at the end, so that the last epoch is not the best."""
+def test_the_result_has_the_last_error_and_the_best(tmp_path: Path) -> None:
+    """The errors are made up, so that the last epoch is not the best."""
     errors = iter([30.0, 10.0, 10.0, 20.0])
     config = TINY.for_epochs(4)
     with pytest.MonkeyPatch.context() as patch:
@@ -205,7 +205,7 @@ def test_the_error_reported_is_the_last_and_the_best_stands_beside_it(tmp_path: 
     assert (result["test_error"], result["best_test_error"], result["best_epoch"]) == (20.0, 10.0, 2)
 
 
-# -- what it records
+# -- records
 
 
 def test_the_result(trained: Trained) -> None:
@@ -262,11 +262,11 @@ def test_a_finished_run_is_not_run_again(trained: Trained) -> None:
     assert files == {path.name: path.stat().st_mtime_ns for path in trained.folder.iterdir() if path.name != ".lock"}
 
 
-# -- stopping and going on
+# -- stopping and resuming
 
 
 def interrupting(kind: str, number: int, count: int = 1) -> Callable[[dict[str, Any]], None]:
-    """A watch that sends this process a signal, once, at the `count`-th event of a kind."""
+    """Return a watch that sends this process a signal at the `count`-th event of a kind."""
     seen = 0
 
     def watch(event: dict[str, Any]) -> None:
@@ -284,7 +284,7 @@ def interrupting(kind: str, number: int, count: int = 1) -> Callable[[dict[str, 
 def test_a_run_can_be_stopped_at_any_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, number: int
 ) -> None:
-    """Steps 4 and 8 end an epoch; nothing that is measured there may be lost."""
+    """Steps 4 and 8 end an epoch, and their measurements must not be lost."""
     monkeypatch.setattr(training.loop, "SECONDS_BETWEEN_REPORTS", -1.0)
     whole, folder = tmp_path / "whole", tmp_path / "stopped"
     expected = train(TINY, whole, model=dropping, dataset=blobs())
@@ -308,7 +308,7 @@ def test_a_run_can_be_stopped_at_any_step(
 def test_a_signal_that_comes_with_the_last_step_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, count: int
 ) -> None:
-    """The run may end, with its last epoch measured; but whoever runs several must not begin the next."""
+    """The run may end with its last epoch measured, but the caller must not start the next run."""
     monkeypatch.setattr(training.loop, "SECONDS_BETWEEN_REPORTS", -1.0)
     whole, folder = tmp_path / "whole", tmp_path / "stopped"
     expected = train(TINY, whole, model=dropping, dataset=blobs())
@@ -331,7 +331,7 @@ def test_a_second_interrupt_stops_at_once(tmp_path: Path) -> None:
 
 
 def test_trains_in_another_thread_too(tmp_path: Path) -> None:
-    """Only the main thread can have handlers of signals."""
+    """Only the main thread can have signal handlers."""
     results: list[dict[str, Any]] = []
     thread = threading.Thread(
         target=lambda: results.append(train(TINY, tmp_path / "thread", model=Plain, dataset=blobs()))
@@ -363,7 +363,7 @@ def test_another_network_of_your_own_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_a_run_that_was_stopped_on_a_gpu_resumes_here(tmp_path: Path, named: bool) -> None:
-    """Its generator's state has another size there, so dropout starts a new stream; the batches stay the same."""
+    """A GPU's generator state has another size, so dropout starts a new stream. The batches stay the same."""
     with pytest.raises(training.Stopped):
         train(TINY, tmp_path, model=dropping, dataset=blobs(), watch=interrupting("epoch", signal.SIGINT))
     checkpoints = RunFolder(tmp_path).checkpoints
@@ -371,7 +371,7 @@ def test_a_run_that_was_stopped_on_a_gpu_resumes_here(tmp_path: Path, named: boo
     assert checkpoint is not None
     gpu = {**checkpoint["hardware"][0], "device": "cuda"}
     checkpoint |= {"rng": [torch.zeros(16, dtype=torch.uint8)], "rng_device": "cuda", "hardware": [gpu]}
-    if not named:  # as earlier checkpoints were
+    if not named:  # as in earlier checkpoints
         del checkpoint["rng_device"]
     checkpoints.save(checkpoint)
     result = train(TINY, tmp_path, model=dropping, dataset=blobs())
@@ -410,7 +410,7 @@ def test_a_checkpoint_of_another_release_is_refused(tmp_path: Path) -> None:
         train(TINY, tmp_path, model=Plain, dataset=blobs())
 
 
-# -- a loss that is no number
+# -- losses that are not finite
 
 
 class BreaksAt(Plain):
@@ -430,7 +430,7 @@ class BreaksAt(Plain):
 
 
 @pytest.mark.parametrize(("step", "value"), [(0, math.nan), (7, math.inf), (11, math.nan)])
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, step: int, value: float) -> None:
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path, step: int, value: float) -> None:
     seen = Recorder()
     result = train(TINY, tmp_path, model=lambda: BreaksAt(step, value), dataset=blobs(), watch=seen)
     assert result["status"] == "diverged"
@@ -445,15 +445,15 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path, step: int, value
     assert seen.events[-1] == {"event": "end", "result": result}
     assert result["best_epoch"] is None if step < 4 else result["best_epoch"] is not None
     again = train(TINY, tmp_path, model=lambda: BreaksAt(step, value), dataset=blobs())
-    assert again == result  # that is how it ended
+    assert again == result  # the run has ended and is not repeated
 
 
 def refuse_constant(name: str) -> Any:
     raise AssertionError(f"{name} is not JSON")
 
 
-def test_weights_that_the_last_step_has_ruined_are_no_finished_run(tmp_path: Path) -> None:
-    """The loss of the only step is finite; that of the test is not."""
+def test_a_run_whose_last_step_diverges_is_not_finished(tmp_path: Path) -> None:
+    """The loss of the only step is finite, but the test loss is not."""
     config = dataclasses.replace(TINY, learning_rate=1e38, batch_size=64, epochs=1, decay_epochs=())
     result = train(config, tmp_path, model=Plain, dataset=blobs())
     json.loads((tmp_path / "result.json").read_text(), parse_constant=refuse_constant)
@@ -463,15 +463,12 @@ def test_weights_that_the_last_step_has_ruined_are_no_finished_run(tmp_path: Pat
     assert result["status"] == "diverged"
 
 
-# -- a network and data of one's own
-
-
 # -- hardware and precision
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 @pytest.mark.parametrize(("accelerator", "devices"), [("cuda", 1), ("gpu", 1), ("cuda", 2)])
-def test_a_device_that_is_not_there(tmp_path: Path, accelerator: str, devices: int) -> None:
+def test_a_missing_device_is_refused(tmp_path: Path, accelerator: str, devices: int) -> None:
     with pytest.raises(
         ValueError, match=f"^accelerator='{accelerator}' with devices={devices} cannot be used here.* cpu"
     ):
@@ -486,7 +483,7 @@ def test_other_precisions(tmp_path: Path, precision: str) -> None:
     assert result["status"] == "finished"
     assert result["train_loss"] < 2.5
     weights = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"].values()
-    expected = {"bf16-mixed": torch.float32, "bf16-true": torch.bfloat16, "64-true": torch.float64}[precision]
+    expected = {"bf16-mixed": torch.float32, "64-true": torch.float64}[precision]
     assert {weight.dtype for weight in weights if weight.is_floating_point()} == {expected}
 
 
@@ -505,9 +502,9 @@ def test_threads_are_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # torch's compiler's own
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # from torch's compiler
 def test_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Traced as always, and then run as it is: what a C++ compiler makes of it in 20 s is torch's own to test."""
+    """Trace the network, but run it uncompiled: the C++ compiler would take 20 s, and torch tests it."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     expected = train(TINY, tmp_path / "plain", model=Plain, dataset=blobs())
     result = train(TINY, tmp_path / "compiled", hardware=Hardware(compile=True), model=Plain, dataset=blobs())

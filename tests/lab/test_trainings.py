@@ -1,4 +1,4 @@
-"""`compare_trainings`: a training of the user's own, as a function."""
+"""`compare_trainings` with the user's own training function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replenish.lab.comparing.question import parse_duration
 
 
 def made_up(effect: float, spread: float = 1.0) -> Any:
-    """A training whose SRS is better by `effect`, with noise of its own at every order and seed."""
+    """Return a training in which SRS is better by `effect`, with different noise for every order and seed."""
 
     def train(order: Order, seed: int) -> float:
         is_srs = order.config()["order"] == "SequencedReplacement"
@@ -28,7 +28,7 @@ def made_up(effect: float, spread: float = 1.0) -> Any:
 
 
 def test_a_real_training_gets_each_order_with_the_seed() -> None:
-    """Linear regression by SGD: reshuffling ends nearer to the least squares than independent draws."""
+    """Linear regression by SGD: reshuffling ends closer to the least-squares solution than independent draws."""
     random = np.random.default_rng(0)
     x = random.normal(size=(64, 3))
     y = x @ np.array([1.0, -2.0, 0.5]) + random.normal(size=64)
@@ -59,16 +59,16 @@ def test_a_real_training_gets_each_order_with_the_seed() -> None:
     assert len(plain["values"]["reshuffling"]) == 8
 
 
-def test_until_decided_stops_when_it_is() -> None:
+def test_until_decided_stops_at_a_verdict() -> None:
     answer = compare_trainings(made_up(4.0), 1000, 50, until_decided=True, max_seeds=40)
     assert answer.verdicts[0].outcome == "better"
     seeds = len(answer.values["srs"])
     assert 3 <= seeds <= 12
     before = {order: {s: v for s, v in by.items() if s < seeds - 1} for order, by in answer.values.items()}
-    assert answer.question.verdicts(before)[0].outcome == "undecided"  # it did not go on for nothing
+    assert answer.question.verdicts(before)[0].outcome == "undecided"  # the last seed was needed
 
 
-def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("replenish.lab.comparing.question.monotonic", lambda: now[0])
 
@@ -77,14 +77,14 @@ def test_a_budget_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         return float(seed)
 
     answer = compare_trainings(slow, 1000, 50, seeds=1000, budget=70)
-    assert sorted(answer.values["srs"]) == [0, 1, 2]  # 20 s a seed: a fourth would end after the budget
+    assert sorted(answer.values["srs"]) == [0, 1, 2]  # 20 s per seed: a fourth would exceed the budget
     assert answer.stopped == "the budget of 70 s allows for no more than 3 seeds"
     assert "budget" in answer.lines()[1]
     with pytest.raises(ValueError, match=r"budget should allow for one run of each order, but these took 20 s"):
         compare_trainings(slow, 1000, 50, seeds=1000, budget=19)
 
 
-def test_other_numbers_are_told_beside_and_all_is_on_a_page(tmp_path: Path) -> None:
+def test_other_numbers_are_printed_and_the_page_has_the_verdict(tmp_path: Path) -> None:
     def train(order: Order, seed: int) -> dict[str, float]:
         return {"loss": made_up(4.0)(order, seed), "time": 3.0, "odd": math.nan}
 
@@ -201,7 +201,7 @@ def test_a_training_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Pa
 @pytest.mark.parametrize(
     "orders", [("reshuffling", "srs"), ("block-reshuffling", "srs", "shuffle-buffer", "paired-reversal", "replacement")]
 )
-def test_the_card_cuts_no_text(orders: tuple[str, ...]) -> None:
+def test_the_card_shows_all_text(orders: tuple[str, ...]) -> None:
     answer = compare_trainings(made_up(0.0, 1e-4), 1000, 50, seeds=8, orders=orders)
     canvas = draw_card(answer, "A training function of your own")
     canvas.draw_without_rendering()
@@ -213,7 +213,7 @@ def test_the_card_cuts_no_text(orders: tuple[str, ...]) -> None:
             assert box.y1 <= 630, text
 
 
-def test_what_fails_always_ends_the_comparison_and_names_order_and_seed() -> None:
+def test_a_training_that_always_fails_ends_the_comparison() -> None:
     def broken(order: Order, seed: int) -> float:
         raise KeyError("weights")
 
@@ -221,7 +221,7 @@ def test_what_fails_always_ends_the_comparison_and_names_order_and_seed() -> Non
         compare_trainings(broken, 1000, 50, seeds=3)
 
 
-def test_an_interrupt_leaves_what_has_ended_on_the_page(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_a_page_of_the_ended_trainings(tmp_path: Path) -> None:
     def train(order: Order, seed: int) -> float:
         if seed == 2:
             raise KeyboardInterrupt
@@ -232,7 +232,7 @@ def test_an_interrupt_leaves_what_has_ended_on_the_page(tmp_path: Path) -> None:
     assert "stopped: it was interrupted" in (tmp_path / "answer.html").read_text()
 
 
-def test_an_undecided_answer_says_how_to_ask_again_and_what_the_intervals_assume() -> None:
+def test_an_undecided_answer_has_advice_and_assumptions() -> None:
     answer = compare_trainings(made_up(0.0), 1000, 50, seeds=10)
     assert answer.verdicts[0].outcome == "undecided"
     assert "at every look, where M is the largest difference that does not matter:" in answer.advice

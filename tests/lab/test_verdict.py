@@ -1,4 +1,4 @@
-"""Verdicts: the four outcomes, and intervals that may be looked at after every seed, by simulation."""
+"""Verdicts: the four outcomes, and, by simulation, intervals that stay valid when read after every seed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_four_outcomes_in_words() -> None:
     assert level.sentence.startswith("srs and rr are equivalent within 0.5: ")
     open_ = verdict(1.0, -0.5, 1.5, -0.2)
     assert open_.outcome == "undecided"
-    # To plan more seeds from what was seen, and then to look again, would claim differences too often.
+    # With a fixed number of seeds, planning more from the data and testing again would claim differences too often.
     assert open_.seeds_needed is None
     looked_at = verdict(1.0, -0.5, 1.5, -0.2, anytime=True)
     assert looked_at.seeds_needed is not None
@@ -48,7 +48,7 @@ def test_a_certain_difference_smaller_than_the_margin_is_equivalent() -> None:
     assert verdict(-0.2, -0.21, -0.19, -0.2, margin=0.1).outcome == "better"
 
 
-def test_an_interval_with_a_fixed_number_of_seeds_is_students() -> None:
+def test_with_a_fixed_number_of_seeds_the_interval_is_students() -> None:
     values = (0.3, -0.1, 0.4, 0.2, 0.6)
     found = verdict(*values).interval
     expected = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
@@ -61,7 +61,7 @@ def test_an_interval_with_a_fixed_number_of_seeds_is_students() -> None:
     )
 
 
-def test_too_little_is_said() -> None:
+def test_too_few_or_equal_values_are_undecided() -> None:
     assert verdict().sentence == "Undecided between srs and rr: no seed has ended with both."
     for few in ((-1.0,), (-1.0, -1.1)):
         found = verdict(*few)
@@ -74,24 +74,24 @@ def test_too_little_is_said() -> None:
     assert "the same at every seed" in str(verdict(1.0, 1.0, 1.0).warning)
 
 
-def test_a_metric_in_a_small_unit_is_decided_like_any_other() -> None:
+def test_small_units_and_rounding() -> None:
     losses = {0: 4e-11, 1: 5e-11, 2: 3e-11, 3: 7e-11}
     less = {seed: loss - 1e-11 - 0.05 * loss for seed, loss in losses.items()}
     assert decide(paired_difference(less, losses)).outcome == "better"
-    # In percent, with the rounding of subtraction alone, there is no spread.
+    # In percent, differences that vary only by rounding have no spread.
     first, second = {0: 5.3, 1: 70.1, 2: 30.7}, {0: 5.0, 1: 69.8, 2: 30.4}
     assert decide(paired_difference(first, second)).interval is None
 
 
-def test_an_interval_does_not_go_beyond_what_is_possible() -> None:
+def test_an_interval_stays_within_possible_values() -> None:
     wild = (90.0, -90.0, 95.0)
     assert verdict(*wild).interval.high > 100
     clipped = verdict(*wild, possible=(0, 100)).interval
     assert (clipped.low, clipped.high) == (-100, 100)
 
 
-def test_equivalence_by_two_one_sided_tests_has_an_interval_of_its_own() -> None:
-    """The study's rule: a 90 % interval within the margin, and the sign of the 95 % interval is still there."""
+def test_equivalence_by_two_one_sided_tests_has_its_own_interval() -> None:
+    """The study's rule: the 90 % interval lies within the margin, and the 95 % interval still gives the sign."""
     values = (0.05, 0.3, 0.1, 0.35, 0.15, 0.2)
     assert verdict(*values, margin=0.3).outcome == "worse"
     found = verdict(*values, margin=0.3, equivalence_coverage=0.9, unit="points")
@@ -99,7 +99,7 @@ def test_equivalence_by_two_one_sided_tests_has_an_interval_of_its_own() -> None
     assert "95 % interval +0.07 to +0.31, 90 % interval +0.10 to +0.29 within the margin, n = 6" in found.sentence
 
 
-def test_verdicts_that_are_looked_at_together() -> None:
+def test_verdicts_made_together() -> None:
     found = pairs(0.5, 0.1, 0.4, 0.2, 0.05)
     assert found.p_value is not None
     assert 0.025 < found.p_value < 0.05
@@ -111,15 +111,15 @@ def test_verdicts_that_are_looked_at_together() -> None:
     assert one.sentence.endswith(
         f"; by itself worse, but not among the 2 comparisons made together (p = {2 * found.p_value:.3f} after Holm)."
     )
-    # Equivalence by one of two tests is adjusted too.
+    # p-values of equivalence are adjusted too.
     near = pairs(0.3, -0.25, 0.35, -0.1, 0.05)
     close = Rule(0.33, equivalence_coverage=0.9)
     assert [each.outcome for each in decide_together([near], [close], [names])] == ["equivalent"]
     assert [each.outcome for each in decide_together([near, near], [close] * 2, [names] * 2)] == ["undecided"] * 2
-    # An interval that is widened for several comparisons, or several looks, is not corrected again.
+    # An interval that is already wider for several comparisons or looks is not corrected again.
     wide = Rule(comparisons=2)
     assert decide_together([found, found], [wide, wide], [names, names])[0].adjusted_p is None
-    # No pair at all is no test, and changes nothing for the others.
+    # A comparison without pairs is not a test, and does not affect the others.
     alone, nothing = decide_together([found, pairs()], [rule, rule], [names, names])
     assert alone.outcome == "worse"
     assert nothing.outcome == "undecided"
@@ -132,7 +132,7 @@ def test_a_level_mean_is_neither_higher_nor_lower() -> None:
 
 
 @pytest.mark.parametrize("possible", [(1.0, 0.0), (1.0, 1.0), (math.nan, 1.0)])
-def test_a_range_of_possible_values_goes_upwards(possible: tuple[float, float]) -> None:
+def test_possible_values_must_ascend(possible: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="possible should be the least and the greatest value"):
         Rule(possible=possible)
 
@@ -149,7 +149,7 @@ def test_a_margin_is_a_positive_number(margin: float) -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(5, 0.7), (12, -0.3), (40, 0.1)])
 def test_the_anytime_interval_is_where_the_martingale_reaches_its_bound(n: int, m: float) -> None:
-    """The ratio itself, integrated numerically over the alternatives, is 20 at the ends of the interval."""
+    """At the ends of the interval, the likelihood ratio, integrated numerically over the alternatives, is 20."""
     from scipy.integrate import quad
 
     half = anytime_half_width(n, 1.3)
@@ -159,34 +159,34 @@ def test_the_anytime_interval_is_where_the_martingale_reaches_its_bound(n: int, 
 
 
 def moments(differences: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Means and standard deviations of the first n of each row, for all looks."""
+    """Return means and standard deviations of the first n values of each row, for all looks."""
     means = np.stack([differences[:, :n].mean(axis=1) for n in LOOKS], axis=1)
     deviations = np.stack([differences[:, :n].std(axis=1, ddof=1) for n in LOOKS], axis=1)
     return means, deviations
 
 
 def first_claims(differences: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The number of seeds at the first look that claims a difference, infinite without one."""
+    """Return the number of seeds at the first look that claims a difference, or infinity."""
     means, deviations = moments(differences)
     widths = np.array([min(anytime_half_width(n, 1.0), 1e9) for n in LOOKS])
-    claims = (np.abs(means) > widths * deviations) & (deviations > 0)  # without a spread nothing is decided
+    claims = (np.abs(means) > widths * deviations) & (deviations > 0)  # without spread there is no verdict
     return np.where(claims.any(axis=1), claims.argmax(axis=1) + FEWEST_SEEDS, np.inf)
 
 
-def test_looking_after_every_seed_claims_no_difference_that_is_not_there() -> None:
-    """4,000 comparisons without an effect, looked at after every seed from 3 to 40: at most 5 % ever claim one."""
+def test_looking_after_every_seed_rarely_claims_a_false_difference() -> None:
+    """Of 4,000 comparisons without an effect, with a look after every seed from 3 to 40, at most 5 % claim one."""
     random = np.random.default_rng(14)
     claimed = np.isfinite(first_claims(random.normal(0.0, 1.0, (4000, 40)))).mean()
-    assert 0.005 < claimed <= 0.05  # about 0.024: the bound also covers those who go on for ever
-    # Student's interval, looked at in the same way, claims one in 29 %.
+    assert 0.005 < claimed <= 0.05  # about 0.024; the bound of 5 % holds for any number of seeds
+    # Student's interval, read in the same way, claims one in 29 %.
     differences = random.normal(0.0, 1.0, (4000, 40))
     means, deviations = moments(differences)
     student = np.array([stats.t.ppf(0.975, n - 1) / math.sqrt(n) for n in LOOKS])
     assert (np.abs(means) > student * deviations).any(axis=1).mean() > 0.25
 
 
-def test_differences_that_are_not_normal_but_symmetric_do_no_harm() -> None:
-    """Without an effect both orders have the same law, so that their paired difference is symmetric."""
+def test_symmetric_differences_that_are_not_normal_claim_as_rarely() -> None:
+    """Without an effect both orders have the same distribution, so their paired difference is symmetric."""
     random = np.random.default_rng(17)
     for differences in (
         random.standard_t(3, (4000, 40)),
@@ -196,8 +196,8 @@ def test_differences_that_are_not_normal_but_symmetric_do_no_harm() -> None:
         assert np.isfinite(first_claims(differences)).mean() <= 0.05
 
 
-def test_an_effect_of_one_deviation_is_found_with_the_seeds_that_the_docs_state() -> None:
-    """With n fixed, 16 seeds find it with 95 %; this needs 13.3 on average and finds all but 0.1 %."""
+def test_an_effect_of_one_deviation_is_found_with_as_many_seeds_as_documented() -> None:
+    """With n fixed, 16 seeds find 95 % of such effects. This rule needs 13.3 on average and finds all but 0.1 %."""
     found = first_claims(np.random.default_rng(15).normal(1.0, 1.0, (4000, 40)))
     assert np.isfinite(found).mean() > 0.995
     assert np.minimum(found, 40).mean() == pytest.approx(13.3, abs=0.3)
@@ -206,8 +206,8 @@ def test_an_effect_of_one_deviation_is_found_with_the_seeds_that_the_docs_state(
     assert power[15] < 0.95 < power[16]
 
 
-def test_looking_after_every_seed_finds_equivalence_only_where_it_is() -> None:
-    """At the very margin, where calling it equivalent is an error, it is called so in at most 5 %."""
+def test_looking_after_every_seed_rarely_claims_a_false_equivalence() -> None:
+    """If the true difference equals the margin, at most 5 % of the comparisons claim equivalence."""
     random = np.random.default_rng(16)
     means, deviations = moments(random.normal(1.0, 1.0, (4000, 40)))
     widths = np.array([anytime_half_width(n, 1.0) for n in LOOKS])
@@ -217,7 +217,7 @@ def test_looking_after_every_seed_finds_equivalence_only_where_it_is() -> None:
     assert (np.abs(means) + widths * deviations < 1.0).any(axis=1).mean() > 0.9
 
 
-def test_decide_uses_that_interval() -> None:
+def test_decide_uses_the_anytime_interval() -> None:
     values = {seed: float(value) for seed, value in enumerate(np.random.default_rng(3).normal(1, 1, 12))}
     difference = paired_difference(values, dict.fromkeys(values, 0.0))
     found = decide(difference, Rule(anytime=True))

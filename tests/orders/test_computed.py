@@ -1,4 +1,4 @@
-"""Permutations that are computed: bijections of any size, uniform, frozen; and listed ones in little memory."""
+"""Computed permutations are bijections of any size, uniform and frozen; listed ones need little memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIXED = [
 
 
 @pytest.mark.parametrize("num_samples", [1, 2, 3, 97, 4096, 4097, 5003, 2**14, 70_001, 2**18 - 1])
-def test_every_epoch_is_a_permutation_of_its_own(num_samples: int) -> None:
+def test_every_epoch_is_a_different_permutation(num_samples: int) -> None:
     order = RandomReshuffling(num_samples, 1000, seed=1, computed=True)
     each = order.steps_per_epoch
     epochs = [np.concatenate(list(order.batches(e * each, (e + 1) * each))) for e in (0, 1, 10**9)]
@@ -56,7 +56,7 @@ def test_a_computed_permutation_passes_the_battery(num_samples: int) -> None:
     assert found.level == "ok", found
 
 
-def test_many_permutations_at_once_are_those_one_by_one() -> None:
+def test_many_permutations_at_once_equal_single_ones() -> None:
     sizes = [5003, 10**9, 2**62, 4097]
     keys = KeyedWords(0, Purpose.COMPUTED).at(7).words(48).reshape(4, 12)
     which = np.random.default_rng(0).integers(0, 4, 1000)
@@ -69,7 +69,7 @@ def test_many_permutations_at_once_are_those_one_by_one() -> None:
 
 
 def test_the_streams_are_frozen() -> None:
-    """A change of any of these numbers needs another name of the stream."""
+    """A change of any of these numbers needs a new stream with a new name."""
     small = RandomReshuffling(10, 4, seed=3, computed=True)
     assert small.config()["stream"] == "computed-v1"
     assert [batch.tolist() for batch in small.batches(0, 3)] == SMALL
@@ -81,9 +81,9 @@ def test_the_streams_are_frozen() -> None:
     assert [mixture.batch(step).tolist() for step in (0, 1, 2, 10**9)] == MIXED
 
 
-def test_listed_and_computed_are_two_streams_and_neither_takes_the_others_state() -> None:
+def test_listed_and_computed_are_different_streams() -> None:
     listed, computed = RandomReshuffling(97, 8), RandomReshuffling(97, 8, computed=True)
-    assert "computed" not in listed.config()  # as in states that were saved before the argument was there
+    assert "computed" not in listed.config()  # as in states from before the argument existed
     assert listed.batch(0).tolist() != computed.batch(0).tolist()
     with pytest.raises(ValueError, match="stream is 'v1' in the state but 'computed-v1' here"):
         state.load(computed, state.save(listed, 5))
@@ -94,7 +94,7 @@ def test_listed_and_computed_are_two_streams_and_neither_takes_the_others_state(
 
 
 class NearWords(KeyedWords):
-    """Words of which some are equal in the bits that are not taken by places, and differ in the others."""
+    """Words that are often equal in their upper bits, and so differ only in bits that the sort replaces by places."""
 
     bits = 0
 

@@ -1,4 +1,4 @@
-"""The contract, on every order; the arguments that all share; threads, forks and interrupts."""
+"""The contract on every order, the arguments that all orders share, and threads, forks and interrupts."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ def test_threads_may_share_an_order(name: str) -> None:
 def test_a_fork_while_another_thread_draws_does_not_hang_the_child(name: str) -> None:
     order = CASES[name]()
     expected = order.batch(7).tolist()
-    with order._lock.lock:  # as another thread would hold it
+    with order._lock.lock:  # as if another thread held it
         child = os.fork()
         if child == 0:
-            signal.alarm(120)  # a child that hangs ends by it, and not with 0
+            signal.alarm(120)  # ends a child that hangs, with an exit status other than 0
             os._exit(0 if order.batch(7).tolist() == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert order.batch(7).tolist() == expected
 
 
 class InterruptedHereError(Exception):
-    """Raised where an interrupt might be."""
+    """Raised at the place of a simulated interrupt."""
 
 
 def interrupt_at(count: int) -> Callable[..., Any]:
-    """Return a trace function that raises at operation number `count` of the code of the orders."""
+    """Return a trace function that raises at operation number `count` within the code of the orders."""
     left = count
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
@@ -105,12 +105,12 @@ def interrupt_at(count: int) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("name", ["srs", "reshuffling", "flip-flop", "independent"])
 def test_an_interrupt_anywhere_leaves_a_usable_cursor(name: str) -> None:
-    """At every single operation: what a cursor keeps must never be half of one place and half of another."""
+    """Interrupt at every single operation: a cursor must never mix the state of two places."""
     order = build_order(name, 12, 12)  # blocks of 8 steps: few operations
     expected = as_lists(order.batches(0, 30))
     tracer = sys.gettrace()
     sys._getframe().f_trace_opcodes = True  # Python 3.12 asks when tracing begins whether any frame wants operations
-    for count, asked in ((count, asked) for count in itertools.count() for asked in (8, 3)):  # the same block, and back
+    for count, asked in ((count, asked) for count in itertools.count() for asked in (8, 3)):  # the same block, or back
         cursor = order.cursor()
         cursor.rows_at(3)
         try:
@@ -119,7 +119,7 @@ def test_an_interrupt_anywhere_leaves_a_usable_cursor(name: str) -> None:
         except InterruptedHereError:
             pass
         else:
-            break  # after all operations
+            break  # all operations were tried
         finally:
             sys.settrace(tracer)
         for step in (asked, 20):
@@ -129,7 +129,7 @@ def test_an_interrupt_anywhere_leaves_a_usable_cursor(name: str) -> None:
 
 
 class TestTheList:
-    def test_what_orders_need_of_the_data(self) -> None:
+    def test_facts_that_orders_require(self) -> None:
         assert {name: entry.needs for name, entry in ORDERS.items() if entry.needs} == {
             "block-shuffle": ("shard_size",),
             "jitter": ("shard_size",),
@@ -166,7 +166,7 @@ class TestTheList:
             build_order(name, 10, 4, **{option: 3})
 
 
-# ---- In processes of their own ----
+# ---- In separate processes ----
 
 
 FOUR_THREADS = """
@@ -191,7 +191,7 @@ assert set(refusals) <= {"generator already executing"}, refusals
 print(len(drawn) > 0)
 """
 
-# A child hangs if it waits for a lock that another thread held at the fork; the alarm then ends it with a signal.
+# A child hangs if it waits for a lock that another thread held at the fork. Then the alarm ends it with a signal.
 FORKS = """
 import os, signal, sys, threading, warnings
 import numpy as np
@@ -238,7 +238,7 @@ def check(script: str) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stdout + done.stderr
 
 
-def test_threads_that_share_an_iterator_are_refused() -> None:
+def test_threads_may_not_draw_from_one_iterator_at_once() -> None:
     check(FOUR_THREADS)
 
 
@@ -247,5 +247,5 @@ def test_a_fork_while_a_thread_works_does_not_hang_the_child() -> None:
     check(FORKS)
 
 
-def test_a_far_batch_while_the_interpreter_exits() -> None:
+def test_a_far_batch_at_the_exit_of_the_interpreter() -> None:
     check(AT_EXIT)

@@ -1,4 +1,4 @@
-"""Mixtures: shares within one in every batch, closed-form counts, each source by its own order."""
+"""Mixtures: shares within one in every batch, counts in closed form, and a separate order for each source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIZES = [1000, 50, 7, 6000]
 
 
 def source_batches(mixture: Mixture, start: int, stop: int) -> list[list[int]]:
-    """Return how many samples of each source the batches have."""
+    """Return how many samples of each source are in each batch."""
     count = len(mixture.sizes)
     return [np.bincount(mixture.locate(b)[0], minlength=count).tolist() for b in mixture.batches(start, stop)]
 
@@ -47,13 +47,13 @@ def test_every_batch_has_each_share_within_one_and_counts_are_exact(
 
 
 def test_counts_stay_within_a_few_of_exact_however_far() -> None:
-    """The docs name 6.6 as the most seen, with up to 40 sources."""
+    """The docs state 6.6 as the largest deviation seen, with up to 40 sources."""
     generator, most = np.random.default_rng(0), 0.0
     for _ in range(200):
         weights = generator.integers(1, 1000, generator.integers(2, 12)).tolist()
         mixture = Mixture([10] * len(weights), weights, int(generator.integers(1, 300)))
         for step in (10 ** generator.uniform(0, 15, 20)).astype(int).tolist():
-            # In whole numbers, since 10**15 * 300 is past what floats tell apart.
+            # In integers, since floats are not exact at 10**15 * 300.
             total = sum(weights)
             off = [
                 abs(total * count - step * mixture.batch_size * weight) / total
@@ -63,7 +63,7 @@ def test_counts_stay_within_a_few_of_exact_however_far() -> None:
     assert most < 7
 
 
-def test_each_source_is_its_own_order_read_in_one_go() -> None:
+def test_each_source_is_drawn_in_its_own_order() -> None:
     srs = SequencedReplacement(60, 8, seed=5)
     mixture = Mixture([6000, 60, 3], [2, 1, 1], 16, seed=4, orders=[None, srs, None])
     sources, indices = mixture.locate(np.concatenate(list(mixture.batches(0, 900))))
@@ -75,7 +75,7 @@ def test_each_source_is_its_own_order_read_in_one_go() -> None:
     assert (np.sort(tiny, axis=1) == [0, 1, 2]).all()
 
 
-def test_stages_neither_lose_nor_repeat_a_sample() -> None:
+def test_stages_lose_and_repeat_no_sample() -> None:
     plain = Mixture(SIZES, [1, 1, 1, 1], 30, seed=2)
     staged = Mixture(SIZES, [5, 0, 0, 1], 30, seed=2, stages=[(100, [1, 1, 1, 1]), (150, None)])
     assert [b.tolist() for b in plain.batches(0, 100)] == [b.tolist() for b in staged.batches(0, 100)]
@@ -91,7 +91,7 @@ def test_stages_neither_lose_nor_repeat_a_sample() -> None:
         state.load(staged, state.save(plain, 101))
 
 
-def test_rebatched_keeps_what_was_drawn_and_the_shares() -> None:
+def test_rebatched_keeps_earlier_draws_and_the_shares() -> None:
     mixture = Mixture(SIZES, [5, 2, 1, 2], 10, seed=2)
     other = mixture.rebatched(40, at_step=33)
     assert [b.tolist() for b in mixture.batches(0, 33)] == [b.tolist() for b in other.batches(0, 33)]
@@ -103,7 +103,7 @@ def test_rebatched_keeps_what_was_drawn_and_the_shares() -> None:
     assert state.load(other, state.save(mixture, 33)) == 33
 
 
-def test_large_many_and_few() -> None:
+def test_large_sources_many_sources_and_one_source() -> None:
     large = Mixture([10**12, 10**12 + 1, 3], [1, 2, 1e-9], 64)
     sources, indices = large.locate(large.batch(10**15))
     assert sorted(set(sources.tolist())) == [0, 1]
@@ -115,7 +115,7 @@ def test_large_many_and_few() -> None:
     assert sorted(one.samples(0, 12).tolist()) == list(range(12))
 
 
-def test_a_config_file_by_hand(tmp_path: Any) -> None:
+def test_a_hand_written_config_file(tmp_path: Any) -> None:
     path = tmp_path / "mix.json"
     inner = {"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 8, "stages": [[5, [1, 1]]]}
     path.write_text(json.dumps(inner))
@@ -157,7 +157,7 @@ def test_indices_out_of_range_are_named() -> None:
         Mixture([10, 20], None, 4).locate([30])
 
 
-def test_a_config_file_stands_for_an_order_wherever_one_is_named(tmp_path: Any) -> None:
+def test_a_config_file_can_replace_the_name_of_an_order(tmp_path: Any) -> None:
     path, config = tmp_path / "mix.json", {"order": "Mixture", "sizes": [900, 100], "weights": [3, 1], "batch_size": 8}
     path.write_text(json.dumps(config))
     built = build_order(str(path), 1000, 20, seed=7)

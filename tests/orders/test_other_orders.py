@@ -1,4 +1,4 @@
-"""What makes each of the orders over permutations what it is."""
+"""The defining properties of the orders over permutations."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from replenish.sharding import share_of
 # ---- Reshuffling, shuffle once, flip-flop and replacement ----
 
 
-def epoch_of(order: RandomReshuffling | ShuffleOnce | FlipFlop, number: int) -> list[int]:
+def epoch(order: Order, number: int) -> list[int]:
     steps = order.steps_per_epoch
-    return [index for batch in order.batches(number * steps, (number + 1) * steps) for index in batch.tolist()]
+    return np.concatenate(list(order.batches(number * steps, (number + 1) * steps))).tolist()
 
 
 @pytest.mark.parametrize("cls", [RandomReshuffling, ShuffleOnce, FlipFlop])
@@ -35,7 +35,7 @@ def epoch_of(order: RandomReshuffling | ShuffleOnce | FlipFlop, number: int) -> 
 def test_an_epoch_is_a_permutation(cls: type, num_samples: int, batch_size: int) -> None:
     order = cls(num_samples, batch_size)
     for number in range(4):
-        assert sorted(epoch_of(order, number)) == list(range(num_samples))
+        assert sorted(epoch(order, number)) == list(range(num_samples))
 
 
 @pytest.mark.parametrize("cls", [RandomReshuffling, ShuffleOnce, FlipFlop])
@@ -45,20 +45,20 @@ def test_last_batch_kept_or_dropped(cls: type) -> None:
     assert (kept.last_batch_size, dropped.last_batch_size) == (2, 4)
     assert [len(batch) for batch in kept.batches(0, 6)] == [4, 4, 2, 4, 4, 2]
     assert [len(batch) for batch in dropped.batches(0, 6)] == [4] * 6
-    assert epoch_of(dropped, 1) == epoch_of(kept, 1)[:8]
+    assert epoch(dropped, 1) == epoch(kept, 1)[:8]
 
 
 def test_shuffle_once_repeats_its_permutation() -> None:
     order = ShuffleOnce(50, 8)
-    assert epoch_of(order, 0) == epoch_of(order, 1) == epoch_of(order, 10**9)
-    assert epoch_of(order, 0) != list(range(50))
+    assert epoch(order, 0) == epoch(order, 1) == epoch(order, 10**9)
+    assert epoch(order, 0) != list(range(50))
 
 
-def test_flip_flop_goes_back_the_way_it_came() -> None:
+def test_flip_flop_reverses_every_second_epoch() -> None:
     order = FlipFlop(50, 8)
     for pair in (0, 1, 10**6):
-        assert epoch_of(order, 2 * pair + 1) == epoch_of(order, 2 * pair)[::-1]
-    assert epoch_of(order, 2) != epoch_of(order, 0)
+        assert epoch(order, 2 * pair + 1) == epoch(order, 2 * pair)[::-1]
+    assert epoch(order, 2) != epoch(order, 0)
 
 
 @pytest.mark.parametrize("cls", [RandomReshuffling, ShuffleOnce, FlipFlop])
@@ -73,13 +73,11 @@ def test_batched_replacement_draws_distinct_samples() -> None:
             assert len(set(batch.tolist())) == batch_size
 
 
-def test_which_orders_share_draws_at_one_seed() -> None:
-    """As their docstrings say."""
+def test_orders_that_share_draws_at_one_seed() -> None:
+    """As stated in their docstrings."""
     reshuffling, once, flip_flop = (cls(50, 8, seed=4) for cls in (RandomReshuffling, ShuffleOnce, FlipFlop))
-    assert epoch_of(reshuffling, 0) == epoch_of(once, 0)
-    assert [epoch_of(reshuffling, number) for number in range(4)] == [
-        epoch_of(flip_flop, 2 * number) for number in range(4)
-    ]
+    assert epoch(reshuffling, 0) == epoch(once, 0)
+    assert [epoch(reshuffling, number) for number in range(4)] == [epoch(flip_flop, 2 * number) for number in range(4)]
     replacement, srs = BatchedReplacement(50, 8, seed=4), SequencedReplacement(50, 8, seed=4, sequence="identity")
     assert (replacement.batch(0) == srs.batch(0)).all()
     for step in (1, 30):
@@ -87,11 +85,6 @@ def test_which_orders_share_draws_at_one_seed() -> None:
 
 
 # ---- Repeated augmentation, length-grouped batches and the relatives of flip-flop ----
-
-
-def epoch(order: Order, number: int) -> list[int]:
-    steps = order.steps_per_epoch
-    return np.concatenate(list(order.batches(number * steps, (number + 1) * steps))).tolist()
 
 
 @given(st.integers(3, 60), st.integers(1, 20), st.integers(1, 3), st.integers(0, 5))
@@ -105,7 +98,7 @@ def test_an_epoch_repeats_the_head_of_a_permutation(samples: int, size: int, rep
 
 @pytest.mark.parametrize("replicas", [3, 4, 8, 12])
 def test_copies_go_to_different_processes(replicas: int) -> None:
-    """As from DeiT's sampler, which deals the repeated list out to the processes in turn."""
+    """As in DeiT's sampler, which distributes the repeated list to the processes round-robin."""
     order = RepeatedAugmentation(960, 96, repeats=3)
     for step in range(order.steps_per_epoch):
         batch = order.batch(step)
@@ -114,7 +107,7 @@ def test_copies_go_to_different_processes(replicas: int) -> None:
 
 
 def transformers_order(permutation: list[int], lengths: list[int], size: int, window: int) -> list[int]:
-    """What transformers makes of a permutation with group_by_length, written anew from its description."""
+    """Order a permutation like transformers with group_by_length; written from its description."""
     parts = [permutation[first : first + window * size] for first in range(0, len(permutation), window * size)]
     parts = [sorted(part, key=lambda sample: -lengths[sample]) for part in parts]
     longest = max(range(len(parts)), key=lambda number: lengths[parts[number][0]])
@@ -123,14 +116,14 @@ def transformers_order(permutation: list[int], lengths: list[int], size: int, wi
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=70), st.integers(1, 9), st.integers(1, 6), st.integers(0, 3))
-def test_sorted_windows_are_those_of_transformers(lengths: list[int], size: int, window: int, number: int) -> None:
+def test_sorted_windows_match_transformers(lengths: list[int], size: int, window: int, number: int) -> None:
     order = LengthGrouped(len(lengths), size, lengths=lengths, window=window, shuffle_batches=False, seed=2)
     permutation = epoch(RandomReshuffling(len(lengths), size, seed=2), number)
     assert epoch(order, number) == transformers_order(permutation, lengths, size, window)
 
 
 LENGTHS = np.random.default_rng(1).integers(5, 500, 1_003)
-LENGTHS[17] = 600  # the longest, alone
+LENGTHS[17] = 600  # the only longest sample
 
 
 def test_shuffled_batches_are_the_sorted_ones_in_another_order() -> None:
@@ -141,7 +134,7 @@ def test_shuffled_batches_are_the_sorted_ones_in_another_order() -> None:
     assert shuffled[-1].tolist() == plain[-1].tolist()
     for first in range(0, 125, 10):
         one, two = ({tuple(batch) for batch in each[first : min(first + 10, 125)]} for each in (plain, shuffled))
-        # But for the two samples that were exchanged to have the longest first.
+        # Except for the two samples that were swapped to put the longest first.
         assert len(one - two) <= (2 if first == 0 or any(17 in batch for batch in two) else 0)
     means = [float(LENGTHS[batch].mean()) for batch in shuffled]
     assert means[:10] != sorted(means[:10], reverse=True)
@@ -156,7 +149,7 @@ def test_padding() -> None:
     assert padding_share(one, [1, 2, 3, 4]) == pytest.approx(1 - 10 / 12)
 
 
-def test_the_default_window_is_that_of_transformers() -> None:
+def test_the_default_window_matches_transformers() -> None:
     assert LengthGrouped(1_003, 8, lengths=LENGTHS).window == 1_003 // 32
     assert LengthGrouped(1_003, 1, lengths=LENGTHS).window == 50
     assert LengthGrouped(1_003, 1_000, lengths=LENGTHS).window == 1
@@ -182,10 +175,10 @@ def test_blocks_keep_their_samples_and_change_their_order() -> None:
     assert epochs[0] != [list(range(first, first + 10)) for first in range(0, 60, 10)]
 
 
-def test_a_short_block_may_stand_anywhere() -> None:
+def test_a_short_block_may_be_anywhere() -> None:
     order = BlockReshuffling(53, 53, block_size=10, seed=3)
     places = [epoch(order, number) for number in range(40)]
     assert all(sorted(found) == list(range(53)) for found in places)
-    # Where the first block of the first epoch begins: at a multiple of 10, or 3 later, behind the short one.
+    # The start of the first epoch's first block: a multiple of 10, plus 3 if it follows the short block.
     begins = {min(found.index(sample) for sample in places[0][:3]) for found in places}
     assert len(begins) > 3

@@ -1,4 +1,4 @@
-"""Poisson sampling, balls in bins and weighted draws: their laws, and batches of random sizes."""
+"""Poisson sampling, balls in bins and weighted draws: their probabilities, and batches of random sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_binomial_limits(samples: int, size: int) -> None:
 
 
 @pytest.mark.parametrize(("samples", "size"), [(4, 1), (4, 2), (4, 3)])
-def test_every_subset_comes_as_often_as_its_coins_say(samples: int, size: int) -> None:
+def test_every_subset_has_its_probability(samples: int, size: int) -> None:
     steps = 40_000
     batches = [tuple(batch.tolist()) for batch in PoissonDraws(samples, size, seed=2).batches(0, steps)]
     subsets = [subset for k in range(samples + 1) for subset in itertools.combinations(range(samples), k)]
@@ -42,7 +42,7 @@ def test_every_subset_comes_as_often_as_its_coins_say(samples: int, size: int) -
     assert stats.chisquare([batches.count(subset) for subset in subsets], expected).pvalue > 1e-6
 
 
-def test_balls_fall_once_an_epoch_and_evenly() -> None:
+def test_balls_fall_once_per_epoch_and_evenly() -> None:
     order = BallsInBins(60, 4, seed=3)
     bins = np.zeros((15, 60), dtype=np.int64)
     pairs = 0
@@ -55,15 +55,15 @@ def test_balls_fall_once_an_epoch_and_evenly() -> None:
             bins[place, batch] += 1
         pairs += sum(len(batch) * (len(batch) - 1) // 2 for batch in batches)
     assert stats.chisquare(bins.ravel()).pvalue > 1e-6
-    # Two samples meet with probability 1/15, independently for each pair of samples.
+    # Each pair of samples shares a bin with probability 1/15. Pairs are independent of each other.
     mean = epochs * 60 * 59 / 2 / 15
     assert abs(pairs - mean) < 5 * np.sqrt(mean * 14 / 15)
 
 
 @pytest.mark.parametrize("cls", [PoissonDraws, BallsInBins])
-def test_a_loader_takes_them(cls: type[PoissonDraws] | type[BallsInBins]) -> None:
+def test_a_loader_accepts_them(cls: type[PoissonDraws] | type[BallsInBins]) -> None:
     order = cls(50, 1, seed=1)
-    # The default collate_fn fails on nothing at all; whoever trains so says what an empty batch is.
+    # The default collate_fn fails on an empty batch, so the user has to define one.
     loader = DataLoader(
         range(50),
         batch_sampler=OrderBatchSampler(order),
@@ -79,19 +79,19 @@ def test_several_processes_are_refused(cls: type[PoissonDraws] | type[BallsInBin
         OrderBatchSampler(cls(50, 10), num_replicas=2, rank=0)
 
 
-def test_poisson_needs_no_more_than_all() -> None:
+def test_poisson_with_a_batch_of_all_samples() -> None:
     assert PoissonDraws(7, 7).batch(3).tolist() == list(range(7))
     with pytest.raises(ValueError, match="batch_size=8 and num_samples=7"):
         PoissonDraws(7, 8)
 
 
-# ---- Weighted draws have the law of their weights, whatever those are ----
+# ---- Weighted draws follow any weights ----
 
 
 WEIGHTS = {
     "equal": np.ones(50),
     "rising": np.arange(50.0),
-    "steep": 2.0 ** -np.arange(50),  # stretches much shorter and much longer than the guide's
+    "steep": 2.0 ** -np.arange(50),  # stretches far shorter and far longer than a cell of the search table
     "one": np.eye(50)[17],
     "huge": np.full(50, 1e308),
     "integers": np.arange(50, dtype=np.uint8),
@@ -117,7 +117,7 @@ def test_frequencies_are_the_weights(name: str) -> None:
 @given(
     st.lists(st.one_of(st.just(0.0), st.floats(5e-324, 1e308)), min_size=1, max_size=40).filter(any), st.integers(0, 99)
 )
-def test_a_draw_is_found_where_a_search_finds_it(weights: list[float], seed: int) -> None:
+def test_draws_equal_a_binary_search(weights: list[float], seed: int) -> None:
     order = WeightedDraws(len(weights), 7, weights=weights, seed=seed)
     words, ends = KeyedWords(seed, Purpose.WEIGHTED), np.cumsum(on_a_line(np.array(weights)))
     points = words.at(0).below(int(ends[-1]), 700)
@@ -139,7 +139,7 @@ def test_bad_weights_are_named(weights: list[object], message: str) -> None:
         WeightedDraws(3, 2, weights=weights)  # type: ignore[arg-type]
 
 
-def test_the_weights_cannot_be_changed_from_outside() -> None:
+def test_changing_the_array_of_weights_changes_no_draws() -> None:
     weights = np.ones(3)
     order = WeightedDraws(3, 50, weights=weights)
     weights[:] = [0, 0, 1]

@@ -1,4 +1,4 @@
-"""The fast ways to a far place against the plain one: every draw of every block, sorted, one after the other."""
+"""The fast ways to a far place against the plain one, which replays every draw of every block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replenish import SequencedReplacement
 from replenish.draws import DistinctDraws
 from replenish.orders import pool_search
 from replenish.orders.pool import Pool
@@ -41,7 +40,7 @@ def plainly(draws: DistinctDraws, refill: pool_search.Refill, start: int, stop: 
     ],
 )
 @pytest.mark.parametrize("period", [10**9, 41_003])
-def test_a_replay_is_that_of_the_blocks(slots: int, size: int, period: int) -> None:
+def test_a_replay_equals_the_plain_one(slots: int, size: int, period: int) -> None:
     draws = DistinctDraws(slots, size, seed=3)
     refill = refill_of(draws, max(period, draws.steps_per_block * size))
     positions = np.full(slots, -1)
@@ -49,7 +48,7 @@ def test_a_replay_is_that_of_the_blocks(slots: int, size: int, period: int) -> N
     assert positions.tolist() == plainly(draws, refill, 5, 9).tolist()
 
 
-def test_words_have_all_that_a_block_uses() -> None:
+def test_words_include_every_word_of_a_block() -> None:
     draws = DistinctDraws(3 * 2**28, 20_000, seed=1)  # a quarter of the half words is rejected
     words = draws.words_of(7).view(np.uint32).astype(np.uint64)
     possible = set((words * np.uint64(3 * 2**28) >> np.uint64(32)).tolist())
@@ -57,7 +56,7 @@ def test_words_have_all_that_a_block_uses() -> None:
 
 
 @pytest.mark.parametrize(("slots", "size"), [(LARGE, 65_536), (LARGE + 3, 4_096), (3 * 2**28, 20_000), (2**33, 5_000)])
-def test_the_collision_table_finds_the_repeats_that_sorting_finds(slots: int, size: int) -> None:
+def test_the_collision_table_finds_the_same_repeats_as_sorting(slots: int, size: int) -> None:
     marked, sorted_ = (DistinctDraws(slots, size, seed=4) for _ in range(2))
     assert marked._collisions is not None
     sorted_._collisions = None
@@ -65,33 +64,33 @@ def test_the_collision_table_finds_the_repeats_that_sorting_finds(slots: int, si
         assert (marked.block(block) == sorted_.block(block)).all()
 
 
-def test_the_collision_table_where_the_spare_draws_are_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_collision_table_with_too_few_spare_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     marked, sorted_ = (DistinctDraws(LARGE, 65_536, seed=3) for _ in range(2))
     sorted_._collisions = None
     for draws in (marked, sorted_):
-        monkeypatch.setattr(draws, "_spare", 5)  # two thousand repeats: most are drawn later
+        monkeypatch.setattr(draws, "_spare", 5)  # of two thousand repeats, most need later draws
     assert (marked.block(0) == sorted_.block(0)).all()
 
 
 class Threads:
-    """Threads as a group."""
+    """A search group whose members are threads."""
 
-    def __init__(self, rank: int, barrier: threading.Barrier, said: list[object]) -> None:
-        self.size, self.rank, self._barrier, self._said = barrier.parties, rank, barrier, said
+    def __init__(self, rank: int, barrier: threading.Barrier, shared: list[object]) -> None:
+        self.size, self.rank, self._barrier, self._shared = barrier.parties, rank, barrier, shared
 
     def join(self, positions: np.ndarray) -> None:
-        for other in self._heard(positions.copy()):
+        for other in self._exchange(positions.copy()):
             np.copyto(positions, other, where=other >= 0)
 
     def gather(self, hits: list[Hit]) -> list[Hit]:
-        return [hit for each in self._heard(hits) for hit in each]
+        return [hit for each in self._exchange(hits) for hit in each]
 
-    def _heard(self, own: object) -> list[Any]:
-        self._said[self.rank] = own
+    def _exchange(self, own: object) -> list[Any]:
+        self._shared[self.rank] = own
         self._barrier.wait()
-        heard = list(self._said)
+        values = list(self._shared)
         self._barrier.wait()
-        return heard
+        return values
 
 
 @pytest.mark.parametrize("size", [65_536, 300])
@@ -99,9 +98,9 @@ def test_a_group_finds_the_pool_of_one(size: int) -> None:
     draws = DistinctDraws(LARGE + 77, size, seed=2)
     refill = refill_of(draws, 10**9)
     stop = 30 * (LARGE + 77) // (draws.steps_per_block * size)
-    barrier, said = threading.Barrier(3), [None] * 3
+    barrier, shared = threading.Barrier(3), [None] * 3
     with ThreadPoolExecutor(3) as pool:
-        groups = [Threads(rank, barrier, said) for rank in range(3)]
+        groups = [Threads(rank, barrier, shared) for rank in range(3)]
         found = list(pool.map(lambda group: last_draws(copy.deepcopy(draws), refill, stop, np.int64, group), groups))
     alone = last_draws(draws, refill, stop, np.int64)
     assert all((each == alone).all() for each in found)
@@ -119,8 +118,8 @@ def test_far_places_of_large_pools(size: int, processors: int, monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_slots_never_drawn_are_found_out() -> None:
-    """Two epochs from the start, a seventh of the slots has its first content still."""
+def test_slots_never_drawn_are_detected() -> None:
+    """After two epochs, a seventh of the slots still has its first content."""
     draws = DistinctDraws(LARGE, 65_536, seed=2)
     refill = refill_of(draws, 10**9)
     found = last_draws(draws, refill, 32, np.int64)
@@ -129,10 +128,3 @@ def test_slots_never_drawn_are_found_out() -> None:
     for block in range(32):
         expected[draws.block(block).ravel()] = refill(block)
     assert (found == expected).all()
-
-
-def test_large_orders_are_pure() -> None:
-    order = SequencedReplacement(LARGE, 4_096, seed=5)
-    far = 10**9
-    batch = order.batch(far).tolist()
-    assert next(order.batches(far)).tolist() == batch

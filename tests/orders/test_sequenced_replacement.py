@@ -1,4 +1,4 @@
-"""SRS: the paper's figure, the reference, conservation, jumps."""
+"""SRS against the paper's figure and the reference; conservation and jumps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replenish.orders.sequences import IdentitySequence, ListedSequence
 
 
 class ForcedDraws:
-    """Slots that a test chooses."""
+    """Draws with slots that a test chooses."""
 
     def __init__(self, num_slots: int, steps: list[list[int]]) -> None:
         self.num_slots, self.batch_size, self.steps_per_block = num_slots, len(steps[0]), len(steps)
@@ -77,7 +77,7 @@ def test_equals_the_reference(config: dict[str, Any], steps: int) -> None:
     reference = ReferencePool(listed(order), order.pool_size)
     expected = [reference.step(slots) for slots in slots_of(order, steps)]
     assert [batch.tolist() for batch in order.batches(0, steps)] == expected
-    # ... and the pool that a fresh cursor finds, forwards or backwards, holds what the list holds
+    # The pool that a fresh cursor finds, forwards or backwards, has the same samples.
     positions = order.cursor().positions_before(steps)
     assert order._sequence.at(positions).tolist() == reference.pool
 
@@ -107,7 +107,7 @@ def test_equals_the_reference_at_larger_sizes(num_samples: int, batch_size: int,
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_slot_drawn_three_times_in_a_run(seed: int) -> None:
-    """Later draws of a slot find what the draw just before them put there, not the first or the last."""
+    """A draw of a slot returns what the slot's previous draw left."""
     steps = np.random.default_rng(seed).permuted(np.tile(np.arange(400), (60, 1)), axis=1)[:, :30].tolist()
     pool = Pool(ForcedDraws(400, steps), IdentitySequence(2000))
     assert pool._steps_per_run > 12
@@ -128,18 +128,18 @@ def test_conservation(config: dict[str, Any], steps: int) -> None:
 
 
 @pytest.mark.parametrize("pool_size", [400, 1000, 2500])
-def test_a_pool_found_anew_equals_forward_steps(pool_size: int) -> None:
+def test_a_backward_search_equals_forward_steps(pool_size: int) -> None:
     order = SequencedReplacement(1000, 16, pool_size=pool_size, seed=2)
     for block in (3, 8, 20):
         forward, backward = order.cursor(), order.cursor()
         for step in range(block):
             forward.rows_at(step * forward._draws.steps_per_block)
-        for start in (block, block - 1, max(0, block - 2), 0):  # from all slots wanted to none
+        for start in (block, block - 1, max(0, block - 2), 0):  # from searching all slots to searching none
             assert (backward._find_positions(block, start) == forward._move_to(block)).all()
 
 
-def test_a_jump_costs_the_same_however_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """About M (ln M + c) draws: counted, not timed."""
+def test_the_cost_of_a_jump_does_not_depend_on_its_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It needs about M (ln M + c) draws. They are counted, not timed."""
     blocks = []
     plain = DistinctDraws.block
     monkeypatch.setattr(DistinctDraws, "block", lambda self, index: blocks.append(index) or plain(self, index))
@@ -180,7 +180,7 @@ def test_bad_pool_size(bad: object, error: type[Exception], message: str) -> Non
         SequencedReplacement(100, 10, pool_size=bad)  # type: ignore[arg-type]
 
 
-def test_an_array_as_sequence_has_the_pool_and_the_epoch_of_its_own_length() -> None:
+def test_an_array_as_sequence_sets_the_pool_and_the_epoch() -> None:
     order = SequencedReplacement(50_000, 10, sequence=range(100))
     assert (order.pool_size, order.sequence_length, order.steps_per_epoch) == (100, 100, 10)
     assert order.effective_epoch(20) == 2.0
@@ -206,8 +206,8 @@ def test_samples_at_positions() -> None:
 
 
 @pytest.mark.parametrize("config", [(5000, 64, 5000), (300, 4, 300), (97, 8, 400), (2000, 600, 2000)])
-def test_where_the_last_write_does_not_win(config: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an assignment that keeps its promise by construction, nothing changes."""
+def test_a_numpy_whose_last_write_does_not_win(config: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws stay the same with the assignment that does not depend on numpy's order of writes."""
     num_samples, batch_size, pool_size = config
     order = SequencedReplacement(num_samples, batch_size, pool_size=pool_size, seed=5)
     steps = 20_000 // batch_size

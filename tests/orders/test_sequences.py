@@ -1,4 +1,4 @@
-"""The kinds of sequence, weighted ones, and SRS over a sequence that is drawn anew in every round."""
+"""The kinds of sequence, weighted sequences, and SRS over a sequence that is reshuffled in every round."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_shuffled_is_a_permutation(length: int) -> None:
 
 
 @pytest.mark.slow
-def test_shuffled_is_a_permutation_where_it_is_computed_on_the_fly() -> None:
+def test_shuffled_without_a_table_is_a_permutation() -> None:
     length = TABLE_UP_TO + 12_345
     sequence = ShuffledSequence(length, seed=1)
     assert sequence._table is None
@@ -56,7 +56,7 @@ def test_small_shuffles_are_uniform() -> None:
 
 
 def test_computed_shuffles_look_random() -> None:
-    """Over seeds, where a position goes is uniform, and neighbours go to unrelated places."""
+    """Over seeds, the place of a position is uniform, and neighbours go to unrelated places."""
     length, seeds = 5000, 4000
     placed = np.stack([ShuffledSequence(length, seed)._compute(np.array([0, 1, 2500, 4999])) for seed in range(seeds)])
     for column in placed.T:
@@ -67,7 +67,7 @@ def test_computed_shuffles_look_random() -> None:
 
 
 def test_one_computed_shuffle_looks_random() -> None:
-    """Within one permutation: no serial correlation, and as many fixed points and ascents as chance gives."""
+    """One permutation has no serial correlation, and as many fixed points and ascents as by chance."""
     length = 200_000
     samples = ShuffledSequence(length, seed=0).at(np.arange(length)).astype(np.float64)
     for lag in (1, 2, 64, 256, 512):
@@ -122,7 +122,7 @@ def test_weighted_counts_are_proportional_and_spread(weights: list[float], lengt
     sequence = weighted_sequence(weights, length)
     assert len(sequence) == length
     counts = np.bincount(sequence, minlength=len(weights))
-    # The rule of the docstring, in fractions: rounded down, and one more for the largest remainders.
+    # The rule in the docstring, in fractions: round down, and add one for the largest remainders.
     shares = [Fraction(weight) * length / sum(map(Fraction, weights)) for weight in weights]
     expected = [int(share) for share in shares]
     for index in sorted(range(len(shares)), key=lambda i: (expected[i] - shares[i], i))[: length - sum(expected)]:
@@ -130,19 +130,19 @@ def test_weighted_counts_are_proportional_and_spread(weights: list[float], lengt
     assert counts.tolist() == expected
     prefix = np.arange(1, length + 1)[:, np.newaxis]
     appeared = np.cumsum(sequence[:, np.newaxis] == np.arange(len(weights)), axis=0)
-    # At every prefix each index is within one of its proportion: that is what "spread evenly" means.
+    # "Spread evenly" means that in every prefix, each index is within one of its proportion.
     assert (np.abs(appeared * length - counts * prefix) < length).all()
 
 
 def test_weighted_ties_are_exact() -> None:
-    """Shares 1.5 and 2.5 have equal remainders, which floats do not see."""
+    """The shares 1.5 and 2.5 have equal remainders, but not in floats."""
     assert np.bincount(weighted_sequence([3, 5], 4)).tolist() == [2, 2]
     assert np.bincount(weighted_sequence([0.1, 0.1, 0.1], 4)).tolist() == [2, 1, 1]
     assert np.bincount(weighted_sequence([2**60 + 1, 2**60 - 1], 1), minlength=2).tolist() == [1, 0]
     assert np.bincount(weighted_sequence([2**60 - 1, 2**60 + 1], 1), minlength=2).tolist() == [0, 1]
 
 
-def test_a_shuffle_too_large_to_compute_is_refused_at_once() -> None:
+def test_a_shuffle_too_large_to_compute_is_refused() -> None:
     with pytest.raises(ValueError, match="num_samples should be at most .* with sequence=.shuffled., but got"):
         SequencedReplacement(2**48, 8, pool_size=100)
     assert SequencedReplacement(2**48, 8, pool_size=100, sequence="identity").batch(0).max() < 100
@@ -186,7 +186,7 @@ def test_every_round_is_another_permutation(length: int) -> None:
         assert len({tuple(row) for row in rounds.tolist()}) == 4
 
 
-def test_rounds_do_not_depend_on_how_they_are_asked_for() -> None:
+def test_rounds_do_not_depend_on_the_order_of_queries() -> None:
     positions = np.random.default_rng(0).integers(0, 10**15, 500)
     expected = [int(ReshuffledSequence(97, seed=3).at(np.array([position]))[0]) for position in positions]
     assert ReshuffledSequence(97, seed=3).at(positions).tolist() == expected
@@ -207,11 +207,3 @@ def test_equals_a_list_and_a_queue(num_samples: int, pool_size: int, seed: int, 
         for slot in slots:
             pool[slot] = queue.pop()
     assert order.samples_in_pool(steps).tolist() == pool
-
-
-def test_a_round_is_inserted_whole() -> None:
-    """Draws = copies inserted - copies in the pool, as for a fixed sequence."""
-    order = SequencedReplacement(50, 10, sequence="reshuffled")
-    drawn = np.bincount(np.concatenate(list(order.batches(0, 500))), minlength=50)
-    in_pool = np.bincount(order.samples_in_pool(500), minlength=50)
-    assert (drawn + in_pool == (50 + 500 * 10) // 50).all()

@@ -1,4 +1,4 @@
-"""Orders for data in shards, and the shuffle buffer: which shards are open when, and how well they shuffle."""
+"""Orders for data in shards, and the shuffle buffer: which shards are open, and how well they shuffle."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_windows_of_whole_shards_hold_whole_shards() -> None:
 def test_within_a_window_every_place_is_as_likely() -> None:
     order = BlockShuffle(30, 30, shard_size=10, window=30, seed=5)
     places = np.stack([np.argsort(epoch_of(order, number)) for number in range(3_000)])
-    # The mean place of a sample over so many epochs, whose spread is that of 0 ... 29.
+    # The standard error of a sample's mean place over 3,000 epochs; places are uniform on 0 ... 29.
     error = np.sqrt((30**2 - 1) / 12 / 3_000)
     assert (abs(places.mean(axis=0) - 14.5) < 5.5 * error).all()
 
 
-def test_staggered_windows_end_elsewhere_in_every_epoch() -> None:
+def test_staggered_windows_end_at_different_places_in_every_epoch() -> None:
     order = BlockShuffle(1000, 10, shard_size=10, window=100, staggered=True)
     words = [order._windows(order.cursor()._words.at(number)) for number in range(50)]  # type: ignore[attr-defined]
     assert all(sum(lengths) == 1000 for lengths in words)
@@ -75,10 +75,10 @@ def test_jitter_narrower_than_its_shards_moves_nothing() -> None:
 
 def test_shard_opens() -> None:
     sizes: dict[str, Any] = {"num_samples": 2000, "batch_size": 16}
-    # With room for a window, CorgiPile opens each shard once ...
+    # If a whole window may be open, CorgiPile opens each shard once.
     aligned = BlockShuffle(**sizes, shard_size=20, window=200)
     assert shard_opens(aligned, 20, open_shards=10) == 100
-    # ... jitter too, with room for those that overlap; others open them again and again.
+    # So does jitter, if all overlapping shards may be open. Other orders open shards repeatedly.
     assert shard_opens(Jitter(**sizes, shard_size=20, window=200), 20, open_shards=25) == 100
     assert shard_opens(ShuffleBuffer(**sizes, buffer_size=200, shard_size=20), 20, open_shards=10) > 200
     assert shard_opens(RandomReshuffling(**sizes), 20, open_shards=10) > 1700
@@ -101,12 +101,12 @@ def test_bad_shards_are_named(bad: object, message: str) -> None:
 
 
 def test_stretches_with_equal_words_are_drawn_again() -> None:
-    """Two words that differ only where the index stands would favour an order: such a stretch is drawn once more."""
+    """Two words that differ only in the bits of the index would favour an order, so the stretch is drawn again."""
 
     class Tied:
         def words(self, count: int) -> np.ndarray:
             words = np.arange(count, dtype=np.uint64) << np.uint64(40)
-            words[: min(2, count)] = [4, 5][: min(2, count)]  # equal but for two bits, the index of a stretch of three
+            words[: min(2, count)] = [4, 5][: min(2, count)]  # differ only in two bits, the index in a stretch of three
             return words
 
         def permutations(self, count: int, size: int) -> np.ndarray:
@@ -119,14 +119,14 @@ def test_stretches_with_equal_words_are_drawn_again() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3000, 70_000])
-def test_spread_keys_are_put_in_their_stable_order(size: int) -> None:
+def test_spread_keys_are_sorted_stably(size: int) -> None:
     keys = np.random.default_rng(size).integers(0, size << 20, size)
-    keys[: size // 2] = keys[size // 2 : size // 2 * 2]  # all but one twice
+    keys[: size // 2] = keys[size // 2 : size // 2 * 2]  # every key twice, except one if the size is odd
     assert (spread_order(keys, size << 20) == np.argsort(keys, kind="stable")).all()
 
 
 def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
-    """With 2**20 parts a place, a window of thousands has widths above 2**32: both ways of multiplying are used."""
+    """With 2**20 parts per place, a window of thousands is wider than 2**32. Both ways of multiplying are used."""
     narrow, wide = (Jitter(20_000, 100, shard_size=100, window=window) for window in (2_000, 10_000))
     for order, window in ((narrow, 2_000), (wide, 10_000)):
         places = np.concatenate(list(order.batches(0, order.steps_per_epoch)))
@@ -136,7 +136,7 @@ def test_jitter_over_windows_that_need_more_than_32_bits() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 100, 399, 400, 4095, 4096, 10_000, 16_384, 30_000, 100_003])
-def test_words_are_sorted_by_counting_as_by_comparing(size: int) -> None:
+def test_sorting_words_by_counting_and_by_comparing_agree(size: int) -> None:
     words = KeyedWords(0, Purpose.EPOCH)
     assert (permutation(words.at(1), size) == words.at(1).permutations(1, size)[0]).all()
     found = np.arange(3 * size)
@@ -145,7 +145,7 @@ def test_words_are_sorted_by_counting_as_by_comparing(size: int) -> None:
 
 
 class Tied(KeyedWords):
-    """Random words; the first two calls return two equal ones among them."""
+    """Random words. In the first two calls, two of them are equal."""
 
     asked = 0
 
@@ -169,13 +169,8 @@ def test_equal_words_are_drawn_again() -> None:
 # ---- The shuffle buffer ----
 
 
-def epoch(order: ShuffleBuffer, number: int) -> list[int]:
-    steps = order.steps_per_epoch
-    return np.concatenate(list(order.batches(number * steps, (number + 1) * steps))).tolist()
-
-
 @given(st.integers(1, 60), st.integers(1, 80), st.integers(1, 30), st.integers(0, 2**63 - 1), st.integers(0, 5))
-def test_equals_a_list_that_is_refilled(samples: int, size: int, shard: int, seed: int, number: int) -> None:
+def test_equals_a_refilled_list(samples: int, size: int, shard: int, seed: int, number: int) -> None:
     order = ShuffleBuffer(samples, 4, seed=seed, buffer_size=size, shard_size=shard)
     words, size = KeyedWords(seed, Purpose.EPOCH).at(number), min(size, samples)
     shards = Shards(shard, samples)
@@ -185,31 +180,31 @@ def test_equals_a_list_that_is_refilled(samples: int, size: int, shard: int, see
         expected.append(buffer[slot])
         buffer[slot] = following
     expected += [buffer[slot] for slot in words.permutations(1, size)[0].tolist()]
-    assert epoch(order, number) == expected
+    assert epoch_of(order, number).tolist() == expected
 
 
-def test_an_epoch_has_every_sample_once_and_none_too_early() -> None:
+def test_an_epoch_has_every_sample_once_and_not_too_early() -> None:
     order = ShuffleBuffer(1000, 10, buffer_size=30)
     for number in range(5):
-        found = np.array(epoch(order, number))
+        found = epoch_of(order, number)
         assert (np.sort(found) == np.arange(1000)).all()
         assert (found - np.arange(1000) < 30).all()
 
 
-def test_a_buffer_of_one_reads_in_order_and_one_of_all_reshuffles() -> None:
-    assert epoch(ShuffleBuffer(50, 7, buffer_size=1), 3) == list(range(50))
+def test_a_buffer_of_one_keeps_the_order_and_a_buffer_of_all_reshuffles() -> None:
+    assert epoch_of(ShuffleBuffer(50, 7, buffer_size=1), 3).tolist() == list(range(50))
     whole, reshuffling = ShuffleBuffer(50, 7, buffer_size=50, seed=4), RandomReshuffling(50, 7, seed=4)
-    assert epoch(whole, 3) == np.concatenate(list(reshuffling.batches(24, 32))).tolist()
+    assert (epoch_of(whole, 3) == epoch_of(reshuffling, 3)).all()
 
 
-def test_how_long_a_sample_stays_is_geometric() -> None:
+def test_the_time_in_the_buffer_is_geometric() -> None:
     size, orders = 20, 40
     stays = []
     for seed in range(orders):
-        found = np.array(epoch(ShuffleBuffer(2_000, 50, seed=seed, buffer_size=size), 0))
+        found = epoch_of(ShuffleBuffer(2_000, 50, seed=seed, buffer_size=size), 0)
         came = np.empty(2_000, dtype=np.int64)
         came[found] = np.arange(2_000)
-        entered = np.arange(size, 1_000)  # index i enters with draw i - size; the end is left out
+        entered = np.arange(size, 1_000)  # index i enters at draw i - size; the last half is left out
         stays.append(came[entered] - (entered - size) - 1)
     counts = np.bincount(np.minimum(np.concatenate(stays), 100), minlength=101)
     expected = stats.geom.pmf(np.arange(1, 102), 1 / size) * counts.sum()
@@ -217,9 +212,9 @@ def test_how_long_a_sample_stays_is_geometric() -> None:
     assert stats.chisquare(counts, expected).pvalue > 1e-6
 
 
-def test_shards_come_in_another_order_in_every_epoch() -> None:
+def test_shards_have_a_new_order_in_every_epoch() -> None:
     order = ShuffleBuffer(100, 10, buffer_size=1, shard_size=10)
-    orders = {tuple(np.array(epoch(order, number))[::10] // 10) for number in range(20)}
+    orders = {tuple(epoch_of(order, number)[::10] // 10) for number in range(20)}
     assert len(orders) == 20
     assert all(sorted(each) == list(range(10)) for each in orders)
 

@@ -1,9 +1,8 @@
-"""Corners of the core that were once wrong, slow or silent."""
+"""Corner cases of the core that were once wrong, slow or silent."""
 
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -51,18 +50,16 @@ def test_survival_wants_numbers(order) -> None:  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("num_samples", [2, 3, 5])
 def test_a_measured_spectrum_of_few_samples_is_not_biased(num_samples: int) -> None:
-    """Columns of equal signs have no noise: they made half of the power at N = 2."""
+    """A column of equal signs has no noise. At N = 2 that once halved the power."""
     found = diagnostics.noise_spectrum(IndependentDraws(num_samples, 1), epochs=4000 // num_samples, numbers=200)
     assert found.density.mean() == pytest.approx(1, abs=0.05)
 
 
-def test_the_limit_of_unseen_samples_costs_the_same_for_any_pool() -> None:
-    for k in (0.999999, 1.0, 1.000001, 3.0):  # direct below 1, by a series from there on
+def test_the_limit_of_unseen_samples_for_any_pool() -> None:
+    for k in (0.999999, 1.0, 1.000001, 3.0):  # a direct sum below 1, a series from 1 on
         direct = _unseen_by_direct_sum(k)
         assert theory.limit_unseen_fraction(k) == pytest.approx(direct, rel=1e-12)
-    start = time.process_time()
-    assert theory.limit_unseen_fraction(1e9) == pytest.approx(1 / math.e, rel=1e-6)
-    assert time.process_time() - start < 1
+    assert theory.limit_unseen_fraction(1e9) == pytest.approx(1 / math.e, rel=1e-6)  # the direct sum would never end
 
 
 def _unseen_by_direct_sum(k: float) -> float:
@@ -72,7 +69,7 @@ def _unseen_by_direct_sum(k: float) -> float:
     return float(weights @ np.exp(logs)) / 2
 
 
-def test_many_repeats_need_no_table() -> None:
+def test_many_repeats_need_little_memory() -> None:
     """A table of repeats x batch_size would have 10**10 entries."""
     order = RepeatedAugmentation(100_000, 100_000, repeats=100_000)
     assert len(set(order.batch(0).tolist())) == 1

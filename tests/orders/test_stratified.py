@@ -1,4 +1,4 @@
-"""Stratified batches: the classes of every batch, and what is drawn within them."""
+"""Stratified batches: the classes of every batch, and the samples within them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def test_every_batch_has_each_share_within_one(shares: list[int], size: int, see
     assert (counts.sum(axis=1) == size).all()
     assert (counts >= np.floor(exact - 1e-9)).all()
     assert (counts <= np.ceil(exact + 1e-9)).all()
-    # ... up to any step too, to within a few; and what was counted is what the closed form says
+    # Up to any step the counts are within a few of the shares, and they equal the closed form.
     assert abs(np.cumsum(counts, axis=0) - np.arange(1, 81)[:, np.newaxis] * exact).max() < 3
     before = np.array(quotas.counts_before(start))
     assert quotas.counts_before(start + 80) == (before + counts.sum(axis=0)).tolist()
 
 
 @given(SHARES, st.integers(1, 20), st.integers(0, 10**18))
-def test_far_counts_are_shares(shares: list[int], size: int, step: int) -> None:
+def test_far_counts_match_the_shares(shares: list[int], size: int, step: int) -> None:
     counts = Quotas(shares, size, seed=1).counts_before(step)
     assert sum(counts) == size * step
     both = zip(counts, shares, strict=True)
@@ -53,7 +53,7 @@ def test_shares_as_whole_numbers() -> None:
 LABELS = np.array([0] * 30 + [1] * 20 + [7] * 10)[np.random.default_rng(0).permutation(60)]
 
 
-def test_an_epoch_has_every_sample_once_where_the_batch_divides() -> None:
+def test_an_epoch_has_every_sample_once_if_the_shares_are_whole() -> None:
     order = Stratified(60, 6, labels=LABELS)
     for number in range(4):
         batches = list(order.batches(10 * number, 10 * number + 10))
@@ -62,7 +62,7 @@ def test_an_epoch_has_every_sample_once_where_the_batch_divides() -> None:
 
 
 @pytest.mark.parametrize("within", ["reshuffling", "srs"])
-def test_a_class_is_an_order_of_its_own(within: str) -> None:
+def test_each_class_has_its_own_order(within: str) -> None:
     order = Stratified(60, 7, labels=LABELS, seed=5, within=within)
     kind: Any = {"reshuffling": RandomReshuffling, "srs": SequencedReplacement}[within]
     drawn = np.concatenate(list(order.batches(0, 100)))
@@ -103,7 +103,7 @@ def test_bad_arguments_are_named(options: dict[str, Any], message: str) -> None:
         Stratified(3, 2, **options)
 
 
-def test_configs_tell_orders_apart() -> None:
+def test_different_orders_have_different_configs() -> None:
     other = np.where(LABELS == 7, 1, LABELS)
     orders = [
         Stratified(60, 6, labels=LABELS),

@@ -1,4 +1,4 @@
-"""How often a sample was seen before; orders without some of their steps; orders built again from what they say."""
+"""Earlier visits of a sample, orders without some of their steps, and orders rebuilt from configs and states."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from replenish.orders import CursorOrder, Visits, counts_before, steps_of
 from replenish.orders.building import order_from_config
 from replenish.orders.rebatched import FittedOrder
 
-# ---- Visits, against a plain count of everything drawn ----
+# ---- Visits, against a plain count of all draws ----
 
 
 STEPS = [0, 1, 5, 13, 14, 60, 61]
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_counts_are_those_of_all_that_was_drawn(name: str) -> None:
+def test_counts_equal_a_plain_count(name: str) -> None:
     order = CASES[name]()
     drawn: Counter[int] = Counter()
     expected = {}
@@ -45,7 +45,7 @@ def test_counts_are_those_of_all_that_was_drawn(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_visits_are_numbered_in_turn(name: str) -> None:
+def test_visits_are_numbered_consecutively(name: str) -> None:
     order = CASES[name]()
     visits, drawn = Visits(order), Counter[int]()
     expected = []
@@ -57,7 +57,7 @@ def test_visits_are_numbered_in_turn(name: str) -> None:
         expected.append(numbers)
         assert visits.at(step).tolist() == numbers
         assert order.visits(step).tolist() == numbers
-    for step in (39, 3, 5, 20):  # back, on, and far
+    for step in (39, 3, 5, 20):  # backwards, forwards, and far
         assert visits.at(step).tolist() == expected[step]
         assert CASES[name]().visits(step).tolist() == expected[step]
 
@@ -84,7 +84,7 @@ def test_far_counts() -> None:
 
 @pytest.mark.parametrize("name", ["srs", "reshuffling", "jitter", "balls-in-bins", "stratified", "stratified-srs"])
 def test_far_visits(name: str) -> None:
-    """Each count goes on by one from visit to visit; where a step follows on nothing, it is found anew."""
+    """From visit to visit the count grows by one, also if every step is computed by a new order."""
     far, order = 10**9, CASES[name]()
     last: dict[int, int] = {}
     for step in range(far, far + 60):
@@ -102,7 +102,7 @@ def test_bad_samples_are_named() -> None:
         Visits([1, 2])  # type: ignore[arg-type]
 
 
-# ---- Orders without some of their steps, and orders as one sequence, at any batch size ----
+# ---- Orders without some of their steps, and orders as a sequence that can be cut into other batches ----
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda r: (r[0], r[0] + r[1])), max_size=5)
@@ -110,7 +110,7 @@ RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda r
 
 @settings(max_examples=80, deadline=None)
 @given(ranges=RANGES, later=RANGES)
-def test_the_steps_left_are_the_orders_in_turn(ranges: list[tuple[int, int]], later: list[tuple[int, int]]) -> None:
+def test_the_remaining_steps_keep_their_order(ranges: list[tuple[int, int]], later: list[tuple[int, int]]) -> None:
     order = SequencedReplacement(40, 6)
     left = [step for step in range(400) if not any(a <= step < b for a, b in ranges)]
     skipping = Skipping(order, ranges)
@@ -122,7 +122,7 @@ def test_the_steps_left_are_the_orders_in_turn(ranges: list[tuple[int, int]], la
     assert twice.order is order
 
 
-def test_a_state_from_before_the_range_is_a_place() -> None:
+def test_a_state_from_before_the_skipped_range_is_valid() -> None:
     order = SequencedReplacement(40, 6)
     skipping = Skipping(order, [(50, 70)])
     assert state.load(skipping, state.save(order, 50)) == 50
@@ -134,7 +134,7 @@ def test_a_state_from_before_the_range_is_a_place() -> None:
         state.load(order, state.save(skipping, 10))
 
 
-def test_what_and_when_follow_the_map() -> None:
+def test_visits_and_steps_account_for_skipped_steps() -> None:
     order = RandomReshuffling(100, 10)
     skipping = Skipping(order, [(12, 15)])
     sample = int(order.batch(17)[0])
@@ -165,7 +165,7 @@ def test_only_the_librarys_orders() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not CASES[name]().__dict__.get("batch_sizes_vary")])
-def test_samples_are_the_batches_after_each_other(name: str) -> None:
+def test_samples_are_the_concatenated_batches(name: str) -> None:
     order = CASES[name]()
     assert isinstance(order, CursorOrder)
     if getattr(order, "batch_sizes_vary", False):
@@ -181,7 +181,7 @@ def test_samples_are_the_batches_after_each_other(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(CASES))
 @pytest.mark.parametrize("batch_size", [3, 31])
-def test_rebatched_keeps_what_was_drawn(name: str, batch_size: int) -> None:
+def test_rebatched_keeps_earlier_draws(name: str, batch_size: int) -> None:
     order = CASES[name]()
     assert isinstance(order, CursorOrder)
     if order._shaped_by_its_batches:
@@ -191,7 +191,7 @@ def test_rebatched_keeps_what_was_drawn(name: str, batch_size: int) -> None:
     rebatched = order.rebatched(batch_size, 20)
     assert as_lists(rebatched.batches(0, 20)) == as_lists(order.batches(0, 20))
     assert {len(batch) for batch in rebatched.batches(20, 60)} == {batch_size}
-    if "mixture" not in name:  # whose batches keep their shares
+    if "mixture" not in name:  # a mixture keeps the shares in each batch instead
         drawn = np.concatenate(list(rebatched.batches(0, 60)))
         assert drawn.tolist() == order.samples(0, len(drawn)).tolist()
     assert state.load(rebatched, state.save(order, 20)) == 20
@@ -206,14 +206,14 @@ def test_rebatched_names_its_arguments() -> None:
         BatchedReplacement(40, 6).rebatched(3, 0)
 
 
-# ---- Orders built again ----
+# ---- Orders rebuilt from configs and states ----
 
 
 SHARDS = {"block-shuffle-staggered": [40, 7, 30, 20], "jitter-narrow": [40, 7, 30, 20]}
 
 
 def named_by_checksum(name: str) -> dict[str, Any]:
-    """Return the arrays of a case that its config has the checksums of."""
+    """Return the arrays of a case that its config names by checksum."""
     own: dict[str, Any] = {"sequence": weighted_sequence(range(12), 55), "shard_size": SHARDS.get(name)}
     own |= {"weights": [0.1, 0, 0.7, 0.15, 0.05] if "stratified" in name else FACTS["weights"]}
     config = CASES[name]().config()
@@ -223,7 +223,7 @@ def named_by_checksum(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_every_order_is_built_again_from_its_state(name: str) -> None:
+def test_every_order_is_rebuilt_from_its_state(name: str) -> None:
     order = CASES[name](seed=5)
     saved = json.loads(json.dumps(state.save(order, 40)))
     assert order_from_config(saved, **named_by_checksum(name)) == order
@@ -234,7 +234,7 @@ def test_an_order_fitted_to_a_loader() -> None:
     assert order_from_config(order.config()) == order
 
 
-def test_what_is_missing_or_wrong_is_named() -> None:
+def test_missing_and_wrong_entries_are_named() -> None:
     config = CASES["stratified"]().config()
     with pytest.raises(ValueError, match="labels should be given too"):
         order_from_config(config)

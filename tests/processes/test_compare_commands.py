@@ -38,7 +38,7 @@ def compare(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def waited_for(path: Path, process: subprocess.Popen[str]) -> int:
-    """Return the number that a process writes to a file."""
+    """Wait for the number that a process writes to a file, and return it."""
     while process.poll() is None:
         if path.exists() and path.read_text().endswith("\n"):
             return int(path.read_text())
@@ -53,9 +53,9 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     done = compare(*words, "--seeds=3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     first, *numbers = done.stdout.splitlines()
-    assert first.startswith("srs is worse than reshuffling: ")  # of 40 samples SRS sees some twice
+    assert first.startswith("srs is worse than reshuffling: ")  # SRS sees fewer distinct samples
     assert numbers[0].startswith("reshuffling  mean 80.01 ")
-    assert done.stderr.count(" s)") == 7  # one of them again with another seed, to see whether the script uses it
+    assert done.stderr.count(" s)") == 7  # one more run with another seed, which tests whether the script uses it
     assert "N = 40, B = 4: replaced by srs, seed 0: 2 passes begun (epochs 0 to 1)" in done.stdout
     (folder,) = tmp_path.glob("runs/command-*/srs/seed1")
     written = sorted(path.name for path in folder.iterdir())
@@ -65,7 +65,7 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert f"score: {outcome['metric']['value']:.2f}" in (folder / "stdout.txt").read_text().splitlines()[-1]
     assert (outcome["loaders"][0]["order"], outcome["loaders"][0]["seed"]) == ("srs", 1)
 
-    # Again with another expression, as JSON: nothing is run, the outputs are read anew.
+    # With another expression and --json, no run is repeated, and the outputs are read again.
     words[3] = r"epoch 0: score: (\S+)"
     again = compare(*words, "--seeds=3", "--margin=100", "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
@@ -74,26 +74,25 @@ def test_a_command_is_compared_and_not_run_again(tmp_path: Path) -> None:
     assert found["verdicts"][0]["outcome"] == "equivalent"
     assert found["values"]["reshuffling"] == {"0": 40.0, "1": 40.01, "2": 40.02}
 
-    # Until it is decided, with a metric from a file: the runs that are there count, one that was stopped is run again,
-    # and as many more as are wanted.
+    # With --until-decided and a metric from a file: existing runs count, a stopped run is run again, and more runs are
+    # added as needed.
     (folder / "outcome.json").unlink()
     words = ["--command", command, "--metric-json", "{folder}/result.json:test.score", "--orders", "srs,reshuffling"]
     last = compare(*words, "--until-decided", "--max-seeds=20", "--jobs=2", cwd=tmp_path)
     assert last.returncode == 0, last.stderr
-    assert last.stdout.startswith("reshuffling is worse than srs: ")  # by an error that is no error
+    assert last.stdout.startswith("reshuffling is worse than srs: ")  # without --higher-is-better
     assert "valid at every look" in last.stdout
     assert last.stderr.count("finished before") == 5
     assert "srs, seed 1: " in last.stderr
     assert 3 <= len(list(tmp_path.glob("runs/*/srs/*"))) < 12
 
 
-TRAIN = (
-    f"import settings\n{QUICK.read_text()}\nimport scoring"  # one module late, and one that is not beside the script
-)
+# `settings` is in another folder, and `scoring` is imported late.
+TRAIN = f"import settings\n{QUICK.read_text()}\nimport scoring"
 
 
 def project(folder: Path) -> list[str]:
-    """Make a script with all that can change, and return the words of its comparison."""
+    """Write a script with every kind of file that can change, and return the options that compare it."""
     (folder / "elsewhere").mkdir()
     for name, text in {
         "train.py": TRAIN,
@@ -127,7 +126,7 @@ def test_runs_from_before_a_change_are_refused(tmp_path: Path) -> None:
     assert compare(*words, "--seeds=1", cwd=tmp_path).stderr.count("finished before") == 2
 
 
-def test_a_run_that_reads_what_another_has_left_is_told_of(tmp_path: Path) -> None:
+def test_a_run_that_reads_another_runs_file_gives_a_warning(tmp_path: Path) -> None:
     resuming = """
 import os, sys, torch
 from torch.utils.data import DataLoader
@@ -147,7 +146,7 @@ print("score:", 1 + int(sys.argv[1]))
 def test_a_change_between_two_runs_of_a_comparison_is_refused(tmp_path: Path) -> None:
     name = "scoring.py"
     words = project(tmp_path)
-    # Of the first run of SRS, which is the second: late enough for a script, and while it goes on.
+    # The first run of SRS, the second run of all, changes the file while the comparison is under way.
     edit = f"\nimport os\nif '\"srs\"' in os.environ['REPLENISH_EXEC']:\n    open({name!r}, 'a').write('# changed')\n"
     (tmp_path / "elsewhere" / "settings.py").write_text(edit)
     done = compare(*words, "--seeds=1", cwd=tmp_path)
@@ -159,7 +158,7 @@ def test_a_script_that_ignores_its_seed_is_found_by_one_repeated_run(tmp_path: P
     command = f"python {QUICK} --seed 0 --out {{folder}}/{{seed}}.json"
     done = compare("--command", command, "--metric", SCORE, "--seeds=2", "--orders=srs,independent", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    # The orders differ from seed to seed, and so do the numbers: only the run that has another {seed} shows it.
+    # The numbers differ from seed to seed, since the orders do. Only the run with another {seed} shows the fault.
     assert "Warning: all seeds gave the same value" not in done.stderr
     assert "Warning: the script may ignore its seed: with 0 and with 1 for {seed}, and with one order" in done.stderr
     assert done.stdout.startswith("Undecided between independent and srs")
@@ -236,30 +235,30 @@ def test_a_command_that_does_not_use_the_order(tmp_path: Path) -> None:
 
 
 def has_ended(process: int) -> bool:
-    """Tell whether a process is no more, or has ended and nobody has asked how."""
+    """Return whether a process is gone, or has ended without being waited for."""
     listed = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
     return listed.stdout[:1] in ("", "Z")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize(("number", "exit_code"), [(2, 130), (15, 143)], ids=["INT", "TERM"])
-def test_a_signal_ends_all_that_runs_and_keeps_what_has_finished(number: int, exit_code: int, tmp_path: Path) -> None:
+def test_a_signal_ends_running_commands_and_keeps_finished_runs(number: int, exit_code: int, tmp_path: Path) -> None:
     command = f"{sys.executable} {QUICK} --seed $1; test $1 = 0 || {{ sleep 100 & echo $! > child; wait; }}"
     (tmp_path / "train.sh").write_text(command)
     words = ["--command", "sh train.sh {seed}", "--metric", SCORE, "--seeds=2", "--no-checks"]
     process = start(*words, cwd=tmp_path)
     child = waited_for(tmp_path / "child", process)
     process.send_signal(number)
-    _, said = process.communicate(timeout=9)
+    _, err = process.communicate(timeout=9)
     assert process.returncode == exit_code
-    assert said.endswith("replenish: stopped; runs that had ended are kept, so give the same command again\n")
+    assert err.endswith("replenish: stopped; runs that had ended are kept, so give the same command again\n")
     assert len(list(tmp_path.glob("runs/*/*/seed0/outcome.json"))) == 2
     assert has_ended(child)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_what_does_not_heed_a_stop_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if the process that the command itself is has long ended."""
+def test_a_process_that_ignores_a_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the command's own process has already ended."""
     monkeypatch.setattr("replenish.lab.comparing.command_job.SECONDS_TO_END", 0.5)
     child = tmp_path / "child"
     command = f"sh -c '(trap \"\" TERM; sleep 100) & echo $! > {child}; wait' {{seed}}"
@@ -298,8 +297,8 @@ def test_the_last_match_counts(tmp_path: Path) -> None:
         (r"(?:val|test) [(]acc[)] = ([0-9.]+)%", "test (acc) = 1.5%\nval (acc) = -inf%\n"),
     ],
 )
-def test_what_is_no_number_is_not_passed_over(pattern: str, text: str, tmp_path: Path) -> None:
-    """An expression for digits would find the number of the epoch before the training diverged."""
+def test_a_value_that_is_not_a_number_is_not_skipped(pattern: str, text: str, tmp_path: Path) -> None:
+    """An expression for digits would find the value of an epoch before the training diverged."""
     assert not math.isfinite(OutputMetric(pattern).read(output(tmp_path, text), {}, None))
 
 
@@ -311,7 +310,7 @@ def test_what_is_no_number_is_not_passed_over(pattern: str, text: str, tmp_path:
         (r"acc=([0-9]+)", "one\n10 %\r90 %\r100 %\ntwo\r\n", "\n    one\n    100 %\n    two$"),
     ],
 )
-def test_an_output_without_the_number_is_shown(pattern: str, text: str, message: str, tmp_path: Path) -> None:
+def test_an_output_without_the_number_is_quoted(pattern: str, text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message):
         OutputMetric(pattern).read(output(tmp_path, text), {}, None)
 
@@ -332,7 +331,7 @@ def test_keys_of_json_files(tmp_path: Path) -> None:
             metric.read(folder, placeholders, None)
     (tmp_path / "r.json").write_text('{"a": {"b": 4}}')
     assert metric.read(folder, placeholders, None) == 4
-    with pytest.raises(ValueError, match="is not of the run"):  # a file that an earlier run has left
+    with pytest.raises(ValueError, match="is not of the run"):  # a file from an earlier run
         JsonMetric(str(tmp_path / "r.json"), "a.b").read(folder, {}, (tmp_path / "r.json").stat().st_mtime + 60)
 
 
@@ -352,7 +351,7 @@ def test_keys_of_json_files(tmp_path: Path) -> None:
     ],
 )
 def test_a_number_is_read_whole(pattern: str, text: str, value: float, tmp_path: Path) -> None:
-    """An expression for digits and points takes 8.754 of 8.754e-06, which reversed a verdict."""
+    """An expression for digits and points matches 8.754 in 8.754e-06, which once reversed a verdict."""
     assert OutputMetric(pattern).read(output(tmp_path, f"{text}\n"), {}, None) == value
 
 
@@ -373,7 +372,7 @@ def test_a_number_with_commas_is_refused(text: str, tmp_path: Path) -> None:
         (JsonMetric("r.json", "test.acc"), "test.acc"),
     ],
 )
-def test_a_metric_is_named_by_its_text_and_never_by_its_expression(metric: OutputMetric, name: str) -> None:
+def test_the_name_of_a_metric_has_no_regular_expression(metric: OutputMetric, name: str) -> None:
     assert metric.name == name
 
 
@@ -399,7 +398,7 @@ def test_a_seed_that_fails_or_diverges_does_not_lose_the_others(tmp_path: Path) 
     assert "Warning: 1 training diverged and is not in the numbers: reshuffling with seed 2;" in done.stderr
     assert "Warning: the training of srs with seed 1 failed and is not in the numbers: the run of srs" in done.stderr
     assert "out of memory" in done.stderr
-    # The failed run is run again by the next call, the diverged one is not.
+    # The next call repeats the failed run, but not the diverged one. Here it is refused, since the script changed.
     (tmp_path / "train.py").write_text(FRAGILE.replace("seed == 1", "False"))
     again = compare(*words, cwd=tmp_path)
     assert "was changed; keep those runs apart" in again.stderr

@@ -23,25 +23,14 @@ SCRIPTS = Path(__file__).parent / "scripts"
 DIGITS, DDP = SCRIPTS / "digits_loop.py", SCRIPTS / "ddp_gloo.py"
 
 
-def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+def python(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *map(str, words)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, cwd=cwd, env=environment)
 
 
 def execute(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "replenish", "exec", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200, cwd=cwd, env=environment())
-
-
-def python(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-        cwd=cwd,
-        env=environment(),
-    )
+    return python("-m", "replenish", "exec", *words, cwd=cwd)
 
 
 def written(folder: Path, text: str, name: str = "script.py") -> Path:
@@ -85,7 +74,7 @@ def test_two_processes_share_one_stream(way: str, tmp_path: Path) -> None:
         done = execute("--order=srs", "--seed=4", DDP, tmp_path, "--first-epoch", 3, "--spawn", 2)
     assert done.returncode == 0, done.stderr
     drawn = as_lists(SequencedReplacement(101, 16, seed=4).batches(21, 35))
-    # 51 samples a process: six batches of 8 and one of 3.
+    # 51 samples per process: six batches of 8 and one of 3.
     assert shares(tmp_path, 2) == [batch if step % 7 < 6 else batch[:6] for step, batch in enumerate(drawn)]
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("replenish: ")]
     assert "N = 101, B = 16 over 2 processes: replaced by srs, seed 4: 2 passes begun (epochs 3 to 4)" in line
@@ -104,7 +93,7 @@ sys.exit(3)
 
 
 @pytest.mark.parametrize("as_module", [False, True])
-def test_a_script_finds_what_python_would_give_it(as_module: bool, tmp_path: Path) -> None:
+def test_a_script_has_the_same_environment_as_under_python(as_module: bool, tmp_path: Path) -> None:
     written(tmp_path, "", "package/__init__.py")
     written(tmp_path, ABOUT_ITSELF, "package/__main__.py")
     what = ["-m", "package"] if as_module else ["package/__main__.py"]
@@ -129,7 +118,7 @@ def test_a_traceback_starts_in_the_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_are_the_scripts(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_script_gets_signals_as_under_python(number: signal.Signals, tmp_path: Path) -> None:
     path = written(tmp_path, f"import os\nos.kill(os.getpid(), {int(number)})\nprint('deaf')\n")
     ours, its = execute(path), python(path)
     assert ours.returncode == its.returncode == -number
@@ -188,7 +177,7 @@ def test_wrong_arguments_are_a_sentence(
 
 
 def test_a_module_that_does_not_exist_is_a_sentence() -> None:
-    """In a process of its own: `exec` becomes the script, which looks for the module."""
+    """It needs a separate process: `exec` becomes the script, and only then the module is looked for."""
     done = execute("-m", "no.such.module")
     assert done.returncode == 2
     assert done.stderr.startswith("replenish: there is no module no.such.module")
@@ -203,8 +192,8 @@ def test_a_sitecustomize_of_the_users_still_runs(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("way", ["multiprocessing", "subprocess"])
-def test_processes_that_train_side_by_side_draw_for_themselves(way: str, tmp_path: Path) -> None:
-    """As Hogwild's do, which seed torch with their rank: the same batches in all would be another training."""
+def test_processes_that_train_independently_draw_independently(way: str, tmp_path: Path) -> None:
+    """Hogwild seeds torch with the rank. The same batches in all processes would change the training."""
     script = written(
         tmp_path,
         """
@@ -219,7 +208,7 @@ def train(rank, path):
 if __name__ == "__main__":
     path, way = sys.argv[1:]
     if way == "multiprocessing":
-        DataLoader(range(40), shuffle=True)  # one that the others inherit if they are forked
+        DataLoader(range(40), shuffle=True)  # forked processes inherit it
         processes = [mp.Process(target=train, args=(rank, path)) for rank in range(4)]
         for process in processes:
             process.start()
@@ -260,7 +249,7 @@ def test_an_iterator_for_every_step_draws_an_epoch_for_every_step(tmp_path: Path
     assert "N = 30, B = 4: replaced by srs, seed 7: 5 passes begun (epochs 0 to 4), 5 left early" in done.stderr
 
 
-def test_a_script_that_resumes_begins_at_a_later_epoch_and_all_loaders_get_the_order(tmp_path: Path) -> None:
+def test_start_epoch_and_all(tmp_path: Path) -> None:
     written(tmp_path, STEPS)
     done = execute("--seed=7", "--start-epoch=3", "--all", "-m", "script", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -271,8 +260,8 @@ def test_a_script_that_resumes_begins_at_a_later_epoch_and_all_loaders_get_the_o
     assert "N = 40, B = 8: replaced by srs, seed " in done.stderr
 
 
-def test_the_users_process_imports_what_the_order_needs(tmp_path: Path) -> None:
-    """And nothing of the audit, the laws or the streams."""
+def test_the_users_process_imports_only_what_the_order_needs(tmp_path: Path) -> None:
+    """It imports nothing of the audit, the theory or the streams."""
     script = written(
         tmp_path,
         """
@@ -305,7 +294,7 @@ os.wait()
 """
 
 
-def test_an_iterator_that_is_kept_and_a_fork_are_counted(tmp_path: Path) -> None:
+def test_a_kept_iterator_and_a_fork_are_counted(tmp_path: Path) -> None:
     done = execute(written(tmp_path, KEPT))
     assert done.returncode == 0, done.stderr
     first, other = done.stderr.splitlines()
@@ -314,7 +303,7 @@ def test_an_iterator_that_is_kept_and_a_fork_are_counted(tmp_path: Path) -> None
     assert "N = 20, B = 4: replaced by srs, seed " in other
 
 
-def test_records_of_several_processes_are_one_line_with_a_warning_if_their_passes_differ(tmp_path: Path) -> None:
+def test_records_of_several_processes_give_one_line_and_a_warning_if_passes_differ(tmp_path: Path) -> None:
     for rank, passes in enumerate((2, 3)):
         record = LoaderRecord("list", 40, 8, num_replicas=2, order="srs", seed=1, passes=passes, epochs=(0, passes - 1))
         RecordWriter(str(tmp_path), [record, LoaderRecord("list", 9, reason="it does not shuffle")]).write()

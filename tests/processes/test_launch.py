@@ -1,4 +1,4 @@
-"""Several runs at once on this machine: the same results, one thread each, and an orderly end."""
+"""Several runs in parallel on this machine: the same results, one thread each, and an orderly end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Both:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
-    """The same jobs one after the other and two at once."""
+    """Run the same jobs sequentially and two in parallel."""
     found = Both({}, {}, {1: [], 2: []})
     for parallel in (1, 2):
         found.folders[parallel] = tmp_path_factory.mktemp(f"jobs{parallel}")
@@ -60,7 +60,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 @pytest.mark.slow
-def test_two_at_once_give_the_results_of_one_after_the_other(both: Both) -> None:
+def test_parallel_runs_give_the_same_results(both: Both) -> None:
     hashes = {parallel: [result["weights_sha256"] for result in both.results[parallel]] for parallel in (1, 2)}
     assert hashes[1] == hashes[2]
     assert len(set(hashes[1])) == 2
@@ -73,7 +73,7 @@ def test_two_at_once_give_the_results_of_one_after_the_other(both: Both) -> None
 
 
 @pytest.mark.slow
-def test_every_run_tells_how_it_goes(both: Both) -> None:
+def test_every_run_reports_its_progress(both: Both) -> None:
     for place in range(2):
         for parallel in (1, 2):
             kinds = [event["event"] for where, event in both.events[parallel] if where == place]
@@ -81,7 +81,7 @@ def test_every_run_tells_how_it_goes(both: Both) -> None:
 
 
 class MadeUpProcess:
-    """A process that reports a result when it has been looked at three times."""
+    """A process that reports a result after three looks."""
 
     under_way, most = 0, 0
 
@@ -103,7 +103,7 @@ class MadeUpProcess:
 
 
 @pytest.mark.parametrize("parallel", [2, 3, 9])
-def test_so_many_are_under_way_at_once_and_no_more(
+def test_no_more_jobs_are_under_way_than_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel: int
 ) -> None:
     monkeypatch.setattr(processes, "SECONDS_BETWEEN_LOOKS", 0)
@@ -116,7 +116,7 @@ def test_so_many_are_under_way_at_once_and_no_more(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("parallel", [1, 2])
-def test_finished_runs_are_told_of_and_not_run_again(both: Both, parallel: int) -> None:
+def test_finished_runs_are_reported_and_not_repeated(both: Both, parallel: int) -> None:
     folder = both.folders[1]
     before = {path: path.stat().st_mtime_ns for path in folder.glob("*/*.*")}
     events: Events = []
@@ -127,7 +127,7 @@ def test_finished_runs_are_told_of_and_not_run_again(both: Both, parallel: int) 
 
 
 @pytest.mark.slow
-def test_a_run_that_cannot_be_run_stops_the_others_which_have_saved(tmp_path: Path) -> None:
+def test_a_run_that_fails_stops_the_others_after_they_save(tmp_path: Path) -> None:
     long = jobs_in(tmp_path, seeds=1, epochs=400)
     missing = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "missing")
     started = threading.Event()
@@ -140,8 +140,8 @@ def test_a_run_that_cannot_be_run_stops_the_others_which_have_saved(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As by the system when memory runs out."""
+def test_a_killed_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system kills a process when memory runs out."""
     script = tmp_path / "python"
     script.write_text("#!/bin/sh\nkill -9 $$\n")
     script.chmod(0o755)
@@ -189,7 +189,7 @@ def test_workers_have_the_threads_of_their_job(tmp_path: Path, monkeypatch: pyte
     assert launch(jobs, 2, lambda *_: None) == [{"threads": threads} for threads in (1, 3)]
 
 
-def test_the_worker_says_what_is_wrong_and_ends_with_its_exit_code(tmp_path: Path) -> None:
+def test_the_worker_prints_its_error_and_returns_the_exit_code(tmp_path: Path) -> None:
     job = Job(dataclasses.replace(ONE_EPOCH, dataset=str(tmp_path / "none.npz")), tmp_path / "run")
     command = [sys.executable, "-m", worker.__name__, json.dumps(job.to_dict())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -198,8 +198,8 @@ def test_the_worker_says_what_is_wrong_and_ends_with_its_exit_code(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_worker_does_not_outlive_who_started_it(tmp_path: Path) -> None:
-    """Killed without a warning: the run is free to be gone on with."""
+def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
+    """If the parent is killed, another process can resume the run."""
     (job,) = jobs_in(tmp_path, seeds=1, epochs=400)
     code = (
         "import json, sys; from replenish.lab.jobs import job_from; from replenish.lab.launch import launch\n"

@@ -1,4 +1,4 @@
-"""A network by the place of its code, `module:function`, in runs that are processes of their own."""
+"""A network named by the place of its code, `module:function`, in runs that are separate processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def small(in_channels, num_classes, image_size, dropout=0.0):
 
 @pytest.mark.slow
 def test_a_network_by_the_place_of_its_code(tmp_path: Path) -> None:
-    """In processes of their own, with every flag of the wider training."""
+    """In separate processes, with every option of the training."""
     (tmp_path / "networks.py").write_text(NETWORK)
     words = "digits --model networks:small --orders reshuffling,srs --seeds 1 --epochs 2 --jobs 2 --json --metric loss"
     words += " --optimizer sgd --nesterov --momentum 0.8 --weight-decay 0.001 --label-smoothing 0.1 --dropout 0.2"
@@ -50,7 +50,7 @@ def test_a_network_by_the_place_of_its_code(tmp_path: Path) -> None:
     }.items():
         assert config[name] == value
 
-    # Another network under the same name is another network.
+    # Changed code under the same name is another network.
     (tmp_path / "networks.py").write_text(NETWORK.replace("nn.Flatten(), ", "nn.Flatten(), nn.ReLU(), "))
     command[command.index("--jobs") + 1] = "1"
     again = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)

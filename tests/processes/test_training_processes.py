@@ -1,4 +1,4 @@
-"""Processes that are killed, that share a run, or that want the same one."""
+"""Processes that are killed, that share a run, or that compete for one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from replenish.lab.runs import RunFolder
 
 ROW = "table3/wrn-srs-b64-120-150-175"
 
-#: Of a command with two runs, each on two processes.
+#: Options of a command with two runs, each on two processes.
 ON_TWO = "--scale digits --epochs 1 --seeds 1 --devices 2 --accelerator cpu --runs runs"
 
 # -- killed
 
 
 class Writes:
-    """Counts what a process puts on the disk, and kills it at one of these moments, without any warning."""
+    """Counts the writes of a process to the disk, and kills the process at one of them."""
 
     def __init__(self, fatal: int | None = None) -> None:
         self.count, self._fatal = 0, fatal
@@ -47,7 +47,7 @@ class Writes:
         self.count += 1
         if self.count == self._fatal:
             if descriptor is not None and stat.S_ISREG(os.fstat(descriptor).st_mode):
-                # What was not flushed may be half there after a failure of the power.
+                # After a power failure, data that were not flushed may be written in part.
                 os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -64,7 +64,7 @@ def train_and_die_writing(folder: str, fatal: int) -> None:
 
 @pytest.fixture(scope="module")
 def processes() -> multiprocessing.context.ForkServerContext:
-    """Processes that have torch already: it takes seconds to import."""
+    """Return a fork server that has imported torch, which takes seconds."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["replenish.lab.training"])
     return context
@@ -78,7 +78,7 @@ def ended(process: BaseProcess) -> int | None:
 
 @pytest.mark.slow
 def test_killed_at_any_write(tmp_path: Path, processes: multiprocessing.context.ForkServerContext) -> None:
-    """At every single file that is flushed or renamed: the config, checkpoints, metrics, the result."""
+    """Kill it at every flush and rename of a file: the config, checkpoints, metrics, the result."""
     writes = Writes()
     with pytest.MonkeyPatch.context() as patch:
         writes.watch_over(patch)
@@ -99,12 +99,12 @@ def test_killed_at_any_write(tmp_path: Path, processes: multiprocessing.context.
         assert result["weights_sha256"] == expected["weights_sha256"], fatal
         assert result["test_error"] == expected["test_error"], fatal
         assert lines(folder) == lines(tmp_path / "whole"), fatal
-        # Three writes for the config, some more for the first checkpoint: from then on something is kept.
+        # After the writes of the config and the first checkpoint, some progress is always kept.
         assert fatal <= 8 or not steps or steps[0] > 0, fatal
         assert not list(folder.glob("*.new")), fatal
 
 
-# -- two that want the same run
+# -- two processes that want the same run
 
 
 def hold(folder: str, held: Any, release: Any) -> None:
@@ -125,9 +125,9 @@ def test_a_killed_process_leaves_no_lock(tmp_path: Path, processes: multiprocess
     assert train(TINY, tmp_path, model=Plain, dataset=blobs())["status"] == "finished"
 
 
-# -- two that share a run
+# -- two processes that share a run
 
-# Started by itself twice over, as every script with several devices is.
+# With several devices, a script starts itself again for every further process.
 SCRIPT = '''
 import dataclasses, json, os, sys
 import torch
@@ -142,7 +142,7 @@ rank = int(os.environ.get("LOCAL_RANK", "0"))
 hardware = Hardware("cpu", devices)
 
 class Told(Plain):
-    """Writes down what it is given."""
+    """Keeps its inputs."""
     def __init__(self, bad_step=None):
         super().__init__()
         self.calls, self.bad_step, self.seen = 0, bad_step, []
@@ -167,7 +167,7 @@ def told(name, config, dataset, **arguments):
 told("srs", TINY, blobs())
 # 58 = 3 * 16 + 10: the last batch of an epoch is smaller.
 told("reshuffling", dataclasses.replace(TINY, order="reshuffling", drop_last=False), blobs(train=58))
-# On the last process alone, at a step at which nobody looks.
+# Only on the last process, at a step without a measurement.
 bad_step = 7 if rank == devices - 1 else None
 told("diverging", dataclasses.replace(TINY, epochs=10, decay_epochs=()), blobs(), bad_step=bad_step)
 train(dataclasses.replace(DIGITS, model="resnet-8-stochastic-depth", epochs=1, decay_epochs=()), f"{folder}/depth",
@@ -178,7 +178,7 @@ train(TINY, f"{folder}/resumed", hardware=hardware, model=Plain, dataset=blobs()
 
 @pytest.fixture(scope="module")
 def one_and_two(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """The same runs in one process and in two; one was begun in one process and is gone on with in both."""
+    """Run a script with one process and with two. One of its runs was begun in a single process and is resumed."""
     folder = tmp_path_factory.mktemp("processes")
     (folder / "script.py").write_text(SCRIPT)
     folders = {}
@@ -223,7 +223,7 @@ def test_two_processes_see_the_samples_of_one_at_the_same_steps(one_and_two: dic
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["srs", "reshuffling", "resumed"])
-def test_two_processes_compute_what_one_does(one_and_two: dict[int, Path], name: str) -> None:
+def test_two_processes_compute_the_same_as_one(one_and_two: dict[int, Path], name: str) -> None:
     one, two = (result_of(one_and_two[devices] / name) for devices in (1, 2))
     assert (one["hardware"]["processes"], two["hardware"]["processes"]) == (1, 2)
     assert two["status"] == "finished"
@@ -246,7 +246,7 @@ def test_two_processes_name_the_step_that_broke(one_and_two: dict[int, Path]) ->
 
 
 @pytest.mark.slow
-def test_branches_left_out_at_random_train_on_two_processes(one_and_two: dict[int, Path]) -> None:
+def test_stochastic_depth_trains_on_two_processes(one_and_two: dict[int, Path]) -> None:
     for devices in (1, 2):
         result = result_of(one_and_two[devices] / "depth")
         assert (result["status"], result["steps"], result["hardware"]["processes"]) == ("finished", 23, devices)
@@ -254,7 +254,7 @@ def test_branches_left_out_at_random_train_on_two_processes(one_and_two: dict[in
 
 @pytest.fixture(scope="module")
 def command_on_two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """Two runs of one command, each on two processes, under torchrun."""
+    """Run a command with two runs, each on two processes, under torchrun."""
     folder = tmp_path_factory.mktemp("torchrun")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", "-m"]
     done = subprocess.run(
@@ -274,14 +274,14 @@ def test_torchrun(command_on_two: tuple[Path, subprocess.CompletedProcess[str]])
     assert done.returncode == 0, done.stderr
     results = [result_of(path.parent) for path in runs.glob("*/*/result.json")]
     assert [(result["status"], result["hardware"]["processes"]) for result in results] == [("finished", 2)] * 2
-    assert done.stdout.count("runs have ended") == 1  # the first process speaks, the others are silent
+    assert done.stdout.count("runs have ended") == 1  # only the first process prints
 
 
 @pytest.mark.slow
 def test_the_command_starts_its_processes_by_itself(
     tmp_path: Path, command_on_two: tuple[Path, subprocess.CompletedProcess[str]]
 ) -> None:
-    """Several runs in one command; with torchrun they end in the same weights."""
+    """It has several runs, which end in the same weights as under torchrun."""
     done = replenish("run", "decisive", *ON_TWO.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("runs have ended") == 1
@@ -296,7 +296,7 @@ def test_the_command_starts_its_processes_by_itself(
 def test_two_processes_refuse_in_one_sentence(
     command_on_two: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """A folder that somebody else trains in."""
+    """Another process is training in the folder."""
     runs, _ = command_on_two
     folder = next(runs.glob("*srs*/seed0"))
     held = tmp_path / "runs" / folder.parent.name / "seed0"

@@ -1,4 +1,4 @@
-"""The tutorial, docs/start.md, runs as it is printed: its files, its commands, and what they print."""
+"""The tutorial docs/start.md runs as printed: its files, its commands and their output."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_the_tutorial_runs_as_it_is_printed(tmp_path: Path) -> None:
-    """Its files are written, its commands run, and every line that it shows as output is printed."""
+    """Write its files, run its commands, and look for every line of its output."""
     words = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     page = (ROOT / "docs" / "start.md").read_text()
     for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
         if kind == "python":
             if block.startswith("# train.py\n"):
-                # The page's block starts with a comment, so line numbers in its output are those of the file.
+                # The block starts with this comment, so its line numbers are those of the page's file.
                 (tmp_path / "train.py").write_text(block)
             continue
         if "exec" in block:  # the edit that the page describes

@@ -1,4 +1,4 @@
-"""The pooled stream: its batches are those of the definition, its end is proper, its resume is exact."""
+"""The pooled stream: its batches follow the definition, it ends properly, and it resumes exactly."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from replenish.draws import DistinctDraws
 from replenish.stream import PooledStream
 from replenish.stream.window import drain_order
 
-# (N, B, M): pools smaller, equal and larger than the source; one batch a pool; batches of one.
+# (N, B, M): pools smaller than, equal to and larger than the source; one batch per pool; batches of one.
 SIZES = [(97, 8, 97), (97, 8, 20), (50, 16, 151), (30, 30, 30), (40, 1, 40), (5, 3, 11), (1, 1, 1), (300, 7, 7)]
 
 
 class Forward:
-    """An iterable that can only be read from its beginning, as often as one likes."""
+    """An iterable that can be read several times, but only from its beginning."""
 
     def __init__(self, length: int) -> None:
         self.length_of_a_pass = length
@@ -37,7 +37,7 @@ def seekable(length: int) -> Callable[[int], Iterator[int]]:
     return lambda start: iter(range(start, length))
 
 
-# Each makes a source of the ints below its argument, and says what a state of it needs.
+# Functions that make a source of the ints below their argument, and the options that its state needs.
 SOURCES: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
     "range": (range, {}),
     "list": (lambda length: list(range(length)), {}),
@@ -58,7 +58,7 @@ def batches(stream: Iterator[list[int]], number: int) -> list[list[int]]:
 
 
 def reference_with_an_end(length: int, batch_size: int, pool_size: int, seed: int) -> list[list[int]]:
-    """The definition of `repeat=False` to the letter: slots that are full or None, filled and drawn one by one."""
+    """The literal definition of `repeat=False`: slots are full or None, and are filled and drawn one by one."""
     source = iter(range(length))
     slots: list[int | None] = [next(source, None) for _ in range(pool_size)]
     draws = DistinctDraws(pool_size, batch_size, seed)
@@ -77,15 +77,13 @@ def reference_with_an_end(length: int, batch_size: int, pool_size: int, seed: in
 
 class TestBatches:
     @pytest.mark.parametrize(("length", "batch_size", "pool_size"), SIZES)
-    def test_are_those_of_sequenced_replacement(self, kind: Any, length: int, batch_size: int, pool_size: int) -> None:
+    def test_equal_sequenced_replacement(self, kind: Any, length: int, batch_size: int, pool_size: int) -> None:
         order = SequencedReplacement(length, batch_size, seed=3, pool_size=pool_size, sequence="identity")
         stream = PooledStream(kind[0](length), batch_size=batch_size, pool_size=pool_size, seed=3)
         assert batches(stream, 200) == as_lists(order.batches(0, 200))
 
     @pytest.mark.parametrize(("length", "batch_size", "pool_size"), SIZES)
-    def test_with_an_end_are_those_of_the_definition(
-        self, kind: Any, length: int, batch_size: int, pool_size: int
-    ) -> None:
+    def test_with_an_end_equal_the_definition(self, kind: Any, length: int, batch_size: int, pool_size: int) -> None:
         stream = PooledStream(kind[0](length), batch_size=batch_size, pool_size=pool_size, seed=5, repeat=False)
         assert batches(stream, 10**6) == reference_with_an_end(length, batch_size, pool_size, seed=5)
         with pytest.raises(StopIteration):
@@ -104,8 +102,8 @@ class TestBatches:
         assert len(found) == -(-length // batch_size)
         assert found == reference_with_an_end(length, batch_size, pool_size, seed)
 
-    def test_items_are_whatever_they_are(self) -> None:
-        """No item is looked at, copied or taken for an array."""
+    def test_items_may_be_any_objects(self) -> None:
+        """Items are not inspected, copied or converted to arrays."""
         items: list[Any] = [None, [1, 2], np.arange(3), {"a": 1}, "text", (), float("nan"), StopIteration]
         stream = PooledStream(items, batch_size=2, pool_size=3, repeat=False)
         found = list(chain.from_iterable(stream))
@@ -133,13 +131,13 @@ class TestBatches:
             return tracemalloc.get_traced_memory()[1]
 
         try:
-            peak(10_000)  # what is made once
+            peak(10_000)  # allocates what is kept
             assert peak(100_000) < 1.1 * peak(10_000)
         finally:
             tracemalloc.stop()
 
     def test_the_drain_is_uniform(self) -> None:
-        """A source shorter than the pool is shuffled whole: each item equally often in each place."""
+        """A source shorter than the pool is shuffled as a whole: each item is equally often in each place."""
         table = np.zeros((5, 5))
         for seed in range(2000):
             found = chain.from_iterable(PooledStream(range(5), batch_size=2, pool_size=9, seed=seed, repeat=False))
@@ -201,8 +199,8 @@ class TestResume:
         assert all(type(name) is str and type(value) in (int, str) for name, value in state.items())
         assert len(json.dumps(state)) < 300
 
-    def test_far_ahead_costs_a_window_alone(self) -> None:
-        """At step 10**9 of an endless source: about M (ln M + 1) items are read, not 10**10."""
+    def test_a_far_seek_reads_only_a_window(self) -> None:
+        """At step 10**9 of an endless source, it reads about M (ln M + 1) items, not 10**10."""
         given = 0
 
         def source(start: int) -> Iterator[int]:
@@ -220,10 +218,10 @@ class TestResume:
         jumping.seek(10**9)
         given = 0
         assert next(jumping) == far
-        assert given <= 1000 + 10 + 1  # the pool, a refill, and a look whether the source goes so far
+        assert given <= 1000 + 10 + 1  # the pool, a refill, and one item to check that the source is long enough
 
     @pytest.mark.parametrize("repeat", [True, False])
-    def test_seek_where_the_length_is_not_known(self, repeat: bool) -> None:
+    def test_seek_without_a_known_length(self, repeat: bool) -> None:
         options: dict[str, Any] = {"batch_size": 4, "pool_size": 11, "repeat": repeat}
         expected = batches(PooledStream(seekable(30), **options), 40)
         for step in range(len(expected) + 1):
@@ -234,7 +232,7 @@ class TestResume:
 
     @pytest.mark.parametrize("step", [0, 1, 17, 40])
     def test_state_after_seek_with_items(self, step: int) -> None:
-        """None were read, so none are in the state: they will be read again."""
+        """No items were read, so the state has none; they are read again."""
         options: dict[str, Any] = {"batch_size": 5, "pool_size": 20, "store_items": True}
         expected = batches(PooledStream(range(50), **options), 60)
         sought, resumed = (PooledStream(range(50), **options) for _ in range(2))
@@ -243,7 +241,7 @@ class TestResume:
         resumed.load_state_dict(sought.state_dict())
         assert batches(resumed, 10) == batches(sought, 10) == expected[step : step + 10]
 
-    def test_a_live_source_goes_on(self) -> None:
+    def test_a_live_source_continues(self) -> None:
         expected = batches(PooledStream(range(1000), batch_size=4, pool_size=30), 100)
         live = iter(range(1000))
         options: dict[str, Any] = {"batch_size": 4, "pool_size": 30, "store_items": True, "source_continues": True}
@@ -257,7 +255,7 @@ class TestResume:
             state = stream.state_dict()
         assert found == expected
 
-    def test_what_a_new_iterator_gives_again_is_skipped(self) -> None:
+    def test_items_that_a_new_iterator_repeats_are_skipped(self) -> None:
         options: dict[str, Any] = {"batch_size": 4, "pool_size": 30, "store_items": True}
         stream = PooledStream(iter(range(1000)), **options)
         batches(stream, 20)

@@ -1,4 +1,4 @@
-"""Sources of a stream: bad ones, failing ones, lines of a file, shards and their division."""
+"""Sources of a stream: invalid ones, failing ones, lines of a file, shards and their division."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class TestBadState:
         with pytest.raises(ValueError, match=r"source should be able to begin at a position for seek\(\)"):
             stream({1, 2, 3}).seek(3)
 
-    def test_that_is_no_state(self) -> None:
+    def test_that_is_not_a_state(self) -> None:
         good = stream().state_dict()
         with pytest.raises(TypeError, match="state should be a dict"):
             stream().load_state_dict([1])  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ class TestBadState:
 
 
 class TestFailingSource:
-    """The error passes through; the state before it is good; nothing is lost or taken for the end."""
+    """The error is raised, the state before it is valid, and no item is lost."""
 
     @pytest.mark.parametrize("repeat", [True, False])
     @pytest.mark.parametrize("fails_at", [0, 3, 19, 20, 22, 33, 49])
@@ -195,7 +195,7 @@ class TestFailingSource:
         options: dict[str, Any] = {"repeat": False, "store_items": True, "source_continues": live}
         running, found = stream(source(), **options), []
         with pytest.raises(OSError, match="the disk"):
-            found.extend(running)  # what came before the error stays
+            found.extend(running)  # the batches before the error are kept
         with pytest.raises(RuntimeError, match=r"source raised OSError\('the disk'\).*load a state"):
             next(running)
         resumed = stream(iter(range(fails_at if live else 0, 100)), **options)
@@ -277,12 +277,12 @@ class TestShards:
         assert "".join(source(4)) == "efgh"
         assert opened == ["de", "fgh"]
 
-    @pytest.mark.parametrize(("said", "found"), [(2, "more than 2"), (4, "3")])
-    def test_wrong_lengths(self, said: int, found: str) -> None:
+    @pytest.mark.parametrize(("stated", "found"), [(2, "more than 2"), (4, "3")])
+    def test_wrong_lengths(self, stated: int, found: str) -> None:
         with pytest.raises(
-            ValueError, match=f"lengths should say how many items shard 'abc' has, {found}, but got {said}"
+            ValueError, match=f"lengths should say how many items shard 'abc' has, {found}, but got {stated}"
         ):
-            list(Shards(["abc"], list, lengths=[said])(0))
+            list(Shards(["abc"], list, lengths=[stated])(0))
 
     def test_bad_input(self) -> None:
         bad: Any
@@ -332,6 +332,6 @@ class TestShards:
         assert ends == {min(sum(have[rank::ranks]) for rank in range(ranks))}
         assert all(0 <= mine <= most for mine, most in zip(given, have, strict=True))
         for rank in range(ranks):
-            # No worker gives up batches while another gives two more than it.
+            # A worker loses batches only if no other worker has two more than it.
             cut = [mine for mine, most in zip(given[rank::ranks], have[rank::ranks], strict=True) if mine < most]
             assert not cut or max(given[rank::ranks]) <= min(cut) + 1

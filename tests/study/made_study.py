@@ -1,4 +1,4 @@
-"""Records of the study with known differences, as `read_runs` would return them."""
+"""Made-up records of the study with known differences, as `read_runs` would return them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from replenish.lab.runs import RunRecord
 from study.replication import ARMS
 
-#: Plus and minus one in turn, which has mean 0 over an even number of seeds.
+#: Alternating plus and minus one, with mean 0 over an even number of seeds.
 WOBBLE = (1.0, -1.0)
 
 
@@ -37,7 +37,7 @@ def made_run(arm: str, seed: int, error: float, *, status: str = "finished", **r
 
 
 def metrics(epochs: int, seed: int, srs: bool) -> tuple[dict[str, Any], ...]:
-    """Return a loss for every epoch, and every fifth a clean one; that of SRS is lower online and wobbles clean."""
+    """Return a loss per epoch, and a clean one every fifth. SRS is lower online, and wobbles in the clean loss."""
     lines = []
     for epoch in range(1, epochs + 1):
         loss, wobble = 4.6 * math.exp(-epoch / 12), 0.01 * WOBBLE[seed % 2]
@@ -52,18 +52,18 @@ def metrics(epochs: int, seed: int, srs: bool) -> tuple[dict[str, Any], ...]:
 def made_study(
     shifts: Mapping[str, float] | None = None, *, spread: float = 0.2, seeds: Mapping[str, int] | None = None
 ) -> list[RunRecord]:
-    """Return runs of every arm: an error of 80, shifted arm by arm, with a wobble in all arms but plain reshuffling.
+    """Return runs of every arm: an error of 80 with a shift per arm, and a wobble in all arms except plain reshuffling.
 
     Args:
-        shifts: Points by arm; 0 where left out.
-        spread: How far a run is from its arm's mean, up and down in turn.
-        seeds: How many runs of an arm have ended; all where left out.
+        shifts: Points by arm; by default 0.
+        spread: Distance of a run from its arm's mean, alternating up and down.
+        seeds: How many runs of an arm have ended; by default all.
     """
     shifts, seeds = shifts or {}, seeds or {}
 
     def error(name: str, seed: int) -> float:
         order, other = ARMS[name].config.order, name.startswith("control/")
-        # So that no two arms of a comparison go up and down together, which would leave no spread.
+        # Two arms of a comparison must not go up and down together, or there would be no spread.
         side = 1 if order != "reshuffling" or other else -1 if name.endswith(("-low", "-high")) else 0
         return 80 + shifts.get(name, 0.0) + side * spread * WOBBLE[seed % 2]
 

@@ -1,4 +1,4 @@
-"""The decisive experiment: what is run, when it is settled, and from the command to the verdict on digits."""
+"""The decisive experiment: its runs, when it is settled, and the whole way from the command to a verdict on digits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN = 19.4
 
 
 def group(order: str, errors: list[float | None], **result: Any) -> Group:
-    """Return runs of one side; None for one that diverged."""
+    """Return the runs of one side; an error of None marks a diverged run."""
     config = decisive_configs()[f"decisive/{order}"]
     runs = [
         RunRecord(
@@ -57,8 +57,8 @@ def test_it_is_rows_3_and_4_of_table_3_in_stages() -> None:
     assert {config.order for config in beside.values()} == {"srs"}
 
 
-def test_what_it_costs() -> None:
-    """The paper's runs, and a clean loss now and then."""
+def test_its_cost() -> None:
+    """The cost of the paper's runs and of some clean losses."""
     config = decisive_configs()["decisive/srs"]
     data = known_data(config)
     plain, found = run_cost(RunConfig(), data), run_cost(config, data)
@@ -67,15 +67,15 @@ def test_what_it_costs() -> None:
     )
 
 
-def test_the_first_pair_says_whether_to_continue() -> None:
-    state, said = settled(-7.0)
+def test_the_first_pair_decides_whether_to_continue() -> None:
+    state, sentence = settled(-7.0)
     assert state == "continue"
-    assert said.startswith(
+    assert sentence.startswith(
         "Stage 1: SRS ended at 12.40 %, \u22127.00 points from reshuffling. Continue with: replenish run"
     )
-    state, said = settled(-1.0)
+    state, sentence = settled(-1.0)
     assert state == "stop"
-    assert "above 16 %, so the published gain is not there: stop." in said
+    assert "above 16 %, so the published gain is not there: stop." in sentence
     assert settled(None)[0] == "stop"
     assert settled()[0] == "waiting"
 
@@ -86,7 +86,7 @@ def test_the_first_pair_says_whether_to_continue() -> None:
         ((-7.4, -6.9, -7.1, -7.0, -7.2), "published size"),
         ((-1.1, -1.2, -1.0, -1.3, -1.1), "smaller"),
         ((0.3, -0.2, 0.1, 0.0, -0.1), "equivalent"),
-        ((-0.3, -0.25, -0.2, -0.3, -0.25), "equivalent"),  # real, and too small to matter
+        ((-0.3, -0.25, -0.2, -0.3, -0.25), "equivalent"),  # significant, but within the margin
         ((1.1, 1.2, 1.0, 1.3, 1.1), "worse"),
         ((-3.0, -4.0, HALF, -3.5, -3.6), "open"),
         ((-1.5, 1.2, -0.8, 0.9, 0.2), "open"),
@@ -106,9 +106,9 @@ def test_a_diverged_run_counts_with_the_error_of_guessing() -> None:
 
 
 def test_pairs_that_were_not_executed_alike_settle_nothing() -> None:
-    state, said = settled(-7.4, -6.9, -7.1, hardware={"threads": 2})
+    state, sentence = settled(-7.4, -6.9, -7.1, hardware={"threads": 2})
     assert state == "waiting"
-    assert said == "Not settled: the runs of a pair were not executed alike: threads (2 and 1)."
+    assert sentence == "Not settled: the runs of a pair were not executed alike: threads (2 and 1)."
 
 
 def test_only_the_runs_of_the_experiment_count() -> None:
@@ -120,7 +120,7 @@ def test_only_the_runs_of_the_experiment_count() -> None:
 
 
 def test_from_the_command_to_the_verdict_on_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SCALES, "digits", lambda config: digits(config).for_epochs(4))  # of twenty
+    monkeypatch.setitem(SCALES, "digits", lambda config: digits(config).for_epochs(4))  # instead of twenty
     done = CliRunner().invoke(app, ["run", "decisive", "--scale", "digits", "--runs", str(tmp_path)])
     assert done.stderr.startswith("Stage 1 of 2: one pair.")
     assert "2 runs have ended" in done.stdout, done.stderr
@@ -130,7 +130,7 @@ def test_from_the_command_to_the_verdict_on_digits(tmp_path: Path, monkeypatch: 
     assert "It settles nothing about the paper." in done.stdout
 
 
-def test_the_study_has_experiments_of_its_own() -> None:
+def test_the_study_has_its_own_experiments() -> None:
     done = CliRunner().invoke(app, ["run", "study/ratez"])
     assert done.exit_code == 2
     assert "did you mean study/rates" in done.stderr

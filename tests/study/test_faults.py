@@ -1,4 +1,4 @@
-"""Part S of the second study: what each fault changes. Uses CIFAR-100 if it is available."""
+"""Part S of the second study: the effect of each fault on the data and the scores. Uses CIFAR-100 if available."""
 
 import dataclasses
 
@@ -18,7 +18,7 @@ def data(real_cifar100):
         yield load("cifar100")
 
 
-def test_the_faults_differ_from_the_honest_run_in_what_they_say():
+def test_a_fault_changes_only_its_own_fields():
     changed = {name: faults.HONEST.differences(fault.config) for name, fault in faults.TRAININGS.items()}
     assert {name: sorted(fields) for name, fields in changed.items()} == {
         "coarse labels": ["dataset"],
@@ -28,7 +28,7 @@ def test_the_faults_differ_from_the_honest_run_in_what_they_say():
     }
 
 
-def test_the_pool_with_test_images_holds_every_image_once(data):
+def test_the_pool_with_test_images_has_every_image_once(data):
     config = faults.TRAININGS["test images in the pool"].config
     found = faults.with_test_images(config)
     assert found.train_images.shape == (60_000, 32, 32, 3)
@@ -41,11 +41,11 @@ def test_an_augmentation_drawn_once_depends_on_the_seed_only(data):
     first, again, other = (faults.augmented_once(dataclasses.replace(config, seed=seed)) for seed in (100, 100, 101))
     assert np.array_equal(first.train_images, again.train_images)
     same = (first.train_images == other.train_images).all(axis=(1, 2, 3)).mean()
-    assert same < 0.02  # one of 162 draws alike, and a few plain images
+    assert same < 0.02  # one in 162 draws is equal, and some images are uniform
     assert np.array_equal(first.test_images, data.test_images)
 
 
-def test_an_untrained_network_guesses_whatever_is_scored():
+def test_an_untrained_network_has_the_score_of_guessing():
     torch.manual_seed(0)
     fine = torch.arange(400) % 100
     test = faults.TestSplit(torch.randn(400, 3, 32, 32), fine, fine // 5)
@@ -55,8 +55,8 @@ def test_an_untrained_network_guesses_whatever_is_scored():
     assert found["scored on the coarse labels"] == pytest.approx(95, abs=4)
 
 
-def test_a_network_that_knows_the_class_is_right_whatever_is_scored():
-    """Its logits are the image's own first pixels, so no batch statistics change them."""
+def test_a_perfect_network_has_no_errors_under_any_score():
+    """Its logits are the pixels themselves, so batch statistics do not matter."""
     fine = torch.arange(400) % 100
     images = torch.zeros(400, 100, 1, 1)
     images[torch.arange(400), fine] = 1

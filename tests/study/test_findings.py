@@ -1,4 +1,4 @@
-"""What the README and the docs say of results is what the records in results/ say."""
+"""The results in the README and the docs match the records in results/."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import dataclasses
 import json
 import re
 from pathlib import Path
-
-import pytest
 
 from replenish.lab import paper
 from replenish.lab.experiments import SCALES, configs
@@ -23,24 +21,24 @@ STUDY = ROOT / "results" / "study"
 REPORT = ROOT / "results" / "report.html"
 
 
-def test_the_pages_hold_what_the_records_say() -> None:
+def test_what_we_found_matches_the_records() -> None:
     found = pages.groups(RESULTS)
-    table, said = pages.table3(found), pages.sentences(found)
+    table, findings = pages.table3(found), pages.sentences(found)
     again = "run `python -m study pages`"
     page = (ROOT / "docs" / "what_we_found.md").read_text()
     assert table in page, again
-    assert said
-    assert all(sentence in page for sentence in said), again
+    assert findings
+    assert all(sentence in page for sentence in findings), again
 
 
-def test_the_picture_is_that_of_the_records() -> None:
+def test_the_picture_matches_the_records() -> None:
     drawn = pages.picture(pages.groups(RESULTS))
     assert pages.PICTURE.read_text() == drawn, "run `python -m study pages`"
     assert len(drawn) < 60_000
 
 
-def test_the_replication_holds_what_the_records_say() -> None:
-    """Every generated part and picture of the page, and the README's headline, made again and compared."""
+def test_the_replication_matches_the_records() -> None:
+    """Every generated part and picture of the page, and the README's headline, is made again and compared."""
     evidence, again = pages.study(), "run `python -m study pages`"
     page, readme = (ROOT / "docs" / "replication.md").read_text(), (ROOT / "README.md").read_text()
     made = pages.parts(evidence, pages.groups(RESULTS))
@@ -56,7 +54,7 @@ def test_the_replication_holds_what_the_records_say() -> None:
 
 
 def test_the_page_has_the_primary_comparisons_own_numbers() -> None:
-    """Independently of the code that makes it: the mean of the pairs that are there stands in the page."""
+    """Independently of the study's code, the mean of the pairs is on the page."""
     errors: dict[str, dict[str, float]] = {"srs": {}, "reshuffling": {}}
     for path in STUDY.rglob("result.json"):
         config, result = (json.loads((path.parent / f"{name}.json").read_text()) for name in ("config", "result"))
@@ -65,30 +63,28 @@ def test_the_page_has_the_primary_comparisons_own_numbers() -> None:
         if plain == ("wrn-10-2", "cifar100", 0.1, 0, False) and not other:
             errors[config["order"]][path.parent.name] = result["test_error"]
     pairs = [errors["srs"][seed] - errors["reshuffling"][seed] for seed in errors["srs"].keys() & errors["reshuffling"]]
-    if len(pairs) < 2:
-        pytest.skip("fewer than two pairs of the primary comparison are in results/study")
-    n = str(len(pairs)) if len(pairs) == 20 else f"{len(pairs)} of 20"
-    row = f"| SRS minus reshuffling, learning rate 0.1 | {n} | {sum(pairs) / len(pairs):+.2f} |".replace("-", "\u2212")
+    assert len(pairs) == 20
+    row = f"| SRS minus reshuffling, learning rate 0.1 | 20 | {sum(pairs) / 20:+.2f} |".replace("-", "\u2212")
     assert row in (ROOT / "docs" / "replication.md").read_text()
 
 
-def test_the_studys_records_are_whole() -> None:
-    """What is committed of the study has ended, holds no checkpoint, and is of one commit and one dataset each."""
+def test_the_studys_records_are_complete() -> None:
+    """The committed runs have ended, have no checkpoints, and come from one commit."""
     folders = sorted(path.parent for path in STUDY.rglob("config.json"))
     results = [json.loads((folder / "result.json").read_text()) for folder in folders]
     assert not list(STUDY.rglob("*.pt"))
-    assert len({result["commit"] for result in results}) <= 1
+    assert len({result["commit"] for result in results}) == 1
     assert not any(result["commit"].endswith("-dirty") for result in results)
-    assert {result["data"]["test_images"] for result in results} <= {10_000}
+    assert {result["data"]["test_images"] for result in results} == {10_000}
 
 
 def numbers(text: str) -> list[str]:
-    """Return the numbers of a text; how they are laid out may change."""
+    """Return the numbers in a text, whose layout may change."""
     return re.findall(r"[+\u2212]?\d+(?:\.\d+)?", text)
 
 
-def test_the_report_is_that_of_the_records() -> None:
-    """Numbers and table rows of the committed report are those that the records make now."""
+def test_the_report_matches_the_records() -> None:
+    """The committed report has the same numbers and table rows as a new one."""
     report = report_page(
         read_runs(REPORT.parent), {scale: configs(scale) for scale in SCALES}, read_rules(REPORT.parent)
     )
@@ -111,7 +107,7 @@ def test_the_report_is_that_of_the_records() -> None:
 
 
 def test_the_committed_report_has_the_records_errors() -> None:
-    """Independently of the code that makes it: the mean of each row of table 3 is in the report."""
+    """Independently of the report's code, the mean of each row of table 3 is in the report."""
     committed = REPORT.with_suffix(".md").read_text()
     for row in paper.TABLE3:
         slug = dataclasses.replace(configs("mini")[row.name], drop_last=False).slug
@@ -119,14 +115,14 @@ def test_the_committed_report_has_the_records_errors() -> None:
         assert f"{sum(errors) / 5:.2f} (n = 5; " in committed
 
 
-def test_the_records_are_whole() -> None:
-    """Five seeds of every row of table 3, all of one commit, on the real data, and none still under way."""
+def test_the_records_are_complete() -> None:
+    """Every row of table 3 has five finished seeds, all from one commit and on the real data."""
     results = {path.parent: json.loads(path.read_text()) for path in RESULTS.rglob("result.json")}
     assert {path.parent for path in RESULTS.rglob("config.json")} == set(results)
     assert not list(RESULTS.rglob("*.pt"))
     for name, config in configs("mini").items():
         if name.startswith("table3/"):
-            slug = dataclasses.replace(config, drop_last=False).slug  # as all runs were then
+            slug = dataclasses.replace(config, drop_last=False).slug  # the default at that time
             folders = [folder for folder in results if folder.parent.name == slug]
             assert sorted(folder.name for folder in folders) == [f"seed{seed}" for seed in range(5)]
     for folder, result in results.items():

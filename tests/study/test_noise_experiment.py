@@ -1,4 +1,4 @@
-"""The experiment on the noise of orders: what it computes, what its records say, and that its page is theirs."""
+"""The experiment on the noise of orders: its computations, its records, and a page that matches them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from study.noise.results import OFF, ON, UNDECIDED, BandValue, Results, read_res
 from study.noise.setting import ARMS, EXPERIMENTS, WHITE, Setting, find
 from study.noise.sgd_variance import gradients, variances
 
-# A large weight decay, so that the minimum is soon found.
+# A large weight decay, so that the minimum is found quickly.
 SMALL = Setting(
     weight_decay=0.1,
     images_per_class=8,
@@ -36,7 +36,7 @@ SMALL = Setting(
 )
 
 
-def test_gradients_are_those_of_autograd() -> None:
+def test_gradients_equal_autograd() -> None:
     problem = problem_of(SMALL)
     torch.manual_seed(0)
     size = sum(rows * columns for rows, columns in problem.shapes)
@@ -48,7 +48,7 @@ def test_gradients_are_those_of_autograd() -> None:
         assert torch.allclose(found, expected, atol=1e-12)
 
 
-def test_trainings_side_by_side_are_trainings_alone() -> None:
+def test_trainings_stepped_together_equal_single_trainings() -> None:
     problem = problem_of(SMALL)
     size = sum(rows * columns for rows, columns in problem.shapes)
     directions = torch.eye(size, 4, dtype=torch.float64)
@@ -62,14 +62,14 @@ def test_trainings_side_by_side_are_trainings_alone() -> None:
 
 
 class Quadratic(Problem):
-    """A loss whose gradient is a number of the image, and a curvature: what the law is about."""
+    """A quadratic loss with random gradients per image, as the law assumes."""
 
     def layers(self, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         raise NotImplementedError
 
 
 def test_on_a_quadratic_the_method_finds_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variances of a linear problem with the reading and settling of the experiment are those of `theory`."""
+    """For a linear problem, measured as in the experiment, the variances equal those of `theory`."""
     setting = replace(SMALL, images_per_class=32, batch_size=20, settling_epochs=40, measured_epochs=600)
     torch.manual_seed(1)
     numbers = torch.randn(320, 200, dtype=torch.float64)
@@ -91,7 +91,7 @@ def test_on_a_quadratic_the_method_finds_the_law(monkeypatch: pytest.MonkeyPatch
             assert float(one[place].mean()) == pytest.approx(law, rel=0.08, abs=0.01)
 
 
-def test_a_run_makes_a_record_once(tmp_path: Path) -> None:
+def test_a_run_writes_its_record_once(tmp_path: Path) -> None:
     path = run_noise("noise/digits", SMALL, 3, tmp_path, "replenish run noise/digits")
     record = json.loads(path.read_text())
     assert record["setting"] == SMALL.config()
@@ -123,7 +123,7 @@ def test_verdicts(excess: list[float], verdict: str) -> None:
     assert BandValue(1.0, 0.5, 0.5, mean_with_interval(excess), 3).verdict == verdict
 
 
-def test_bands_are_means_of_ratios() -> None:
+def test_the_value_of_a_band_is_a_mean_of_ratios() -> None:
     setting = {"learning_rates": [0.1], "kappas": [0.1, 1.0, 10.0], "images_per_class": 128, "batch_size": 40}
     variances = {arm: [2.0, 4.0] for arm in ARMS} | {WHITE: [4.0, 4.0]}
     rate = {"learning_rate": 0.1, "kappas": [0.2, 0.5], "variances": variances}
@@ -153,25 +153,19 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def results() -> Results | None:
-    folder = ROOT / "results" / "noise"
-    return read_results(folder, "noise/digits") if folder.exists() else None
+def results() -> Results:
+    return read_results(ROOT / "results" / "noise", "noise/digits")
 
 
-def test_the_page_and_the_picture_are_those_of_the_records(results: Results | None) -> None:
+def test_the_page_and_the_picture_match_the_records(results: Results) -> None:
     content = (ROOT / page.PAGE).read_text()
     (written,) = re.findall(r"<!-- begin: noise -->\n\n(.*?)\n\n<!-- end: noise -->", content, flags=re.DOTALL)
-    if results is None:
-        assert written == "Nothing yet."
-        return
     assert written == page.text(results), "run `python -m study pages`"
     assert (ROOT / page.PICTURE).read_text() == page.picture(results)
     assert (page.RESULTS / page.TABLES).read_text() == page.tables(results)
 
 
-def test_the_records_are_of_the_experiment_as_it_was_stated(results: Results | None) -> None:
-    if results is None:
-        return
+def test_the_records_have_the_stated_setting(results: Results) -> None:
     assert results.setting == EXPERIMENTS["noise/digits"].config()
     assert len(results.records) >= 3
     assert len({record["commit"] for record in results.records.values()}) == 1

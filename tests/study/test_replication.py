@@ -1,4 +1,4 @@
-"""The study's judgement, on made-up records: every verdict, and what is refused."""
+"""The study's judgement of made-up records: every verdict, and records that are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def changed(run: RunRecord, **result: Any) -> RunRecord:
     return replace(run, result={**run.result, **result})
 
 
-def test_the_plan_is_that_of_the_studys_page() -> None:
+def test_the_plan_matches_the_page_of_the_study() -> None:
     page = (Path(__file__).parents[2] / "docs" / "study.md").read_text()
     assert sum(arm.seeds for arm in ARMS.values()) == 180
     assert {arm.name for arm in ARMS.values() if arm.seeds == 20} == {SRS, PLAIN} == {PRIMARY.first, PRIMARY.second}
@@ -63,7 +63,7 @@ def test_a_gain_that_matters_supports_the_claim() -> None:
         (-0.3, 0.2, "equivalent", "not observed here"),
         (0.3, 0.2, "equivalent", "not observed here"),
         (0.0, 2.0, "undecided", "undecided"),
-        (-0.5, 0.2, "better", "observed here"),  # the margin itself is not within it
+        (-0.5, 0.2, "better", "observed here"),  # exactly the margin is not equivalent
         (-0.5, 2.0, "undecided", "undecided"),
     ],
 )
@@ -73,7 +73,7 @@ def test_the_other_verdicts(shift: float, spread: float, verdict: str, claimed: 
     assert claim("gain", found) == claimed
 
 
-def test_before_the_last_pair_nothing_is_judged() -> None:
+def test_nothing_is_judged_before_the_last_pair() -> None:
     found = judged(made_study({SRS: -2.0}, seeds={SRS: 19, "unit/srs": 0}))
     assert found.primary.verdict == claim("gain", found) == "not run yet (19 of 20)"
     assert not found.primary.sign
@@ -85,7 +85,7 @@ def test_before_the_last_pair_nothing_is_judged() -> None:
     assert {each.verdict for each in nothing.every} == {"not run yet (0 of 20)", "not run yet (0 of 10)"}
 
 
-def test_a_seed_that_one_arm_lacks_is_no_pair() -> None:
+def test_a_seed_missing_in_one_arm_is_not_a_pair() -> None:
     runs = [run for run in made_study() if run.config != ARMS[SRS].config.with_seed(7)]
     found = judged(runs)
     assert found.primary.verdict == "not run yet (19 of 20)"
@@ -124,19 +124,19 @@ def test_a_part_that_has_not_learnt_is_not_testable() -> None:
     assert claim("gain", found) == "observed here"
     assert claim("gain", spoilt(PLAIN, clean_error=1.04)) == "not testable here"
     assert claim("gain", spoilt(PLAIN, clean_error=1.0)) == "observed here"
-    # SRS may learn less, and augmented networks need not learn by heart.
+    # Runs with SRS, and augmented ones, need not memorise their images.
     assert claim("gain", spoilt(SRS, clean_error=50.0)) == "observed here"
     assert claim("recipe", spoilt("augmented/reshuffling", clean_error=50.0)) == "not observed here"
 
 
 def test_srs_as_reshuffling_at_a_larger_rate() -> None:
     rates = {"rates/reshuffling-low": 1.5, "rates/reshuffling-high": -2.0}
-    # SRS one place to the left of reshuffling: what the theory of a quadratic says.
+    # The prediction of the theory for a quadratic: SRS equals reshuffling at the next larger rate.
     assert claim("rate", judged(made_study({**rates, "rates/srs-low": 0.0, SRS: -2.0}))) == "held here"
     assert claim("rate", judged(made_study({**rates, "rates/srs-low": 1.5, SRS: 0.0}))) == "did not hold here"
     assert claim("rate", judged(made_study())) == "not testable here"
     assert claim("rate", judged(made_study(rates, spread=4.0))) == "undecided"
-    # A difference that Holm's correction does not leave decides nothing.
+    # A difference that is not significant after Holm decides nothing.
     weak = {"rates/srs-low": 0.9, "rates/reshuffling-high": 0.5}
     assert claim("rate", judged(made_study(weak, spread=1.0))) == "undecided"
 
@@ -166,7 +166,7 @@ def test_holm_is_over_all_secondary_p_values() -> None:
         "undecided",
     )
     assert found.primary.adjusted_p is found.primary.adjusted_equivalence_p is None
-    # What has not been run counts too, so that the correction does not depend on when one looks.
+    # Comparisons not yet run count too, so that the correction does not depend on the time of the look.
     part = judged(made_study(shifts, spread=1.0, seeds={name: 0 for name in ARMS if not name.startswith("rates/")}))
     assert part["replacement"].adjusted_p == pytest.approx(24 * p_value)
     assert part["unit"].adjusted_p is None
@@ -185,7 +185,7 @@ def test_equivalences_are_two_one_sided_tests_and_corrected_too() -> None:
     assert (found.uncorrected, found.verdict) == ("equivalent", "undecided")
 
 
-def test_the_second_reading_is_judged_apart() -> None:
+def test_the_second_reading_is_judged_separately() -> None:
     runs = [changed(run, held_out_error=70.0 + (run.config.seed % 3)) for run in made_study({SRS: -2.0})]
     first, second = judged(runs), judged(runs, "held_out_error")
     assert first.primary.sign == "better"
@@ -206,7 +206,7 @@ def test_the_second_reading_is_judged_apart() -> None:
         ("earlier_hardware", [{"threads": 4, "device": "cpu"}]),
     ],
 )
-def test_unlike_runs_are_refused(what: str, value: Any) -> None:
+def test_runs_not_executed_alike_are_refused(what: str, value: Any) -> None:
     runs = made_study()
     place = next(index for index, run in enumerate(runs) if run.config == ARMS[SRS].config.with_seed(2))
     runs[place] = changed(runs[place], **{what: value})
@@ -215,7 +215,7 @@ def test_unlike_runs_are_refused(what: str, value: Any) -> None:
     assert runs[place].path in str(caught.value)
 
 
-def test_a_run_that_is_there_twice_is_refused() -> None:
+def test_two_records_of_one_run_are_refused() -> None:
     twice = replace(made_run(SRS, 0, 80.0), path="copy/seed0")
     with pytest.raises(ValueError, match="are the same run; remove one of them"):
         read_evidence([made_run(SRS, 0, 80.0), twice])
@@ -228,10 +228,10 @@ def test_a_finished_run_without_its_reading_is_refused() -> None:
 
 
 def test_records_are_read_from_folders(tmp_path: Path) -> None:
-    told = {"clean_error": 0.0, "held_out_error": 81.0, "initial_sha256": "equal", "earlier_hardware": []}
+    result = {"clean_error": 0.0, "held_out_error": 81.0, "initial_sha256": "equal", "earlier_hardware": []}
     for seed in range(20):
         for arm, error in {SRS: 78.0 + seed % 2, PLAIN: 80.0}.items():
-            write_run(tmp_path, ARMS[arm].config.with_seed(seed), error, result=told)
+            write_run(tmp_path, ARMS[arm].config.with_seed(seed), error, result=result)
     write_run(tmp_path, ARMS["unit/srs"].config, status=None)  # not ended yet
     found = judged(read_runs(tmp_path))
     assert found.primary.verdict == "better"
@@ -239,7 +239,7 @@ def test_records_are_read_from_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sizes", [(7, 7), (5, 12)])
-def test_a_difference_of_differences_is_welchs(sizes: tuple[int, int]) -> None:
+def test_a_difference_of_differences_uses_welchs_test(sizes: tuple[int, int]) -> None:
     rng = np.random.default_rng(4)
     first, second = (rng.normal(1, spread, n) for spread, n in zip((1, 3), sizes, strict=True))
     differences = (

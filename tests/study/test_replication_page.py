@@ -1,4 +1,4 @@
-"""What the study's page says, on made-up records: the headline, the losses, the pictures, the power."""
+"""The study's page on made-up records: the headline, the losses, the pictures, the power."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SRS, PLAIN = "rates/srs-paper", "rates/reshuffling-paper"
 RATES = {"rates/reshuffling-low": 2.0, "rates/reshuffling-high": -2.0}
 
 
-def said(shifts: Mapping[str, float], spread: float = 0.2) -> str:
+def headline_of(shifts: Mapping[str, float], spread: float = 0.2) -> str:
     return headline(judge_study(read_evidence(made_study(shifts, spread=spread))))
 
 
-def test_the_headline_is_a_result_with_its_setting() -> None:
-    level = said({SRS: -0.1})
+def test_the_headline_has_the_result_and_its_setting() -> None:
+    level = headline_of({SRS: -0.1})
     assert level.startswith(
         "**The gain was not seen in miniature (2,500 images of 16 x 16 pixels, WRN-10-2): SRS and resh"
     )
@@ -38,13 +38,13 @@ def test_the_headline_is_a_result_with_its_setting() -> None:
         "SRS ended 0.10 points below reshuffling (95 % interval \u22120.20 to 0.00, n = 20 pairs); the paper" in level
     )
     assert "the paper reports SRS 7.08 points below reshuffling" in level
-    assert "SRS raised the test error" in said({SRS: 1.0})
-    assert said({}, spread=3.0).startswith("**Undecided in miniature")
-    assert said({SRS: -2.0}).startswith("**A gain was seen in miniature")
-    assert "a larger learning rate gives as much" in said({**RATES, SRS: -2.0, "rates/srs-low": 0.0})
+    assert "SRS raised the test error" in headline_of({SRS: 1.0})
+    assert headline_of({}, spread=3.0).startswith("**Undecided in miniature")
+    assert headline_of({SRS: -2.0}).startswith("**A gain was seen in miniature")
+    assert "a larger learning rate gives as much" in headline_of({**RATES, SRS: -2.0, "rates/srs-low": 0.0})
 
 
-def test_the_headline_before_the_last_pair_and_where_nothing_was_learnt() -> None:
+def test_the_headline_before_the_last_pair_and_without_memorising() -> None:
     assert headline(judge_study(read_evidence(made_study({SRS: -2.0}, seeds={SRS: 7})))).startswith(
         "**Not decided yet: 7 of 20 pairs of the primary comparison have ended"
     )
@@ -55,7 +55,7 @@ def test_the_headline_before_the_last_pair_and_where_nothing_was_learnt() -> Non
     assert found.startswith("**This setting could not test the claim.** 20 runs of reshuffling did not")
 
 
-def test_recommendations_name_the_learning_rate_only_where_it_was_found_to_matter() -> None:
+def test_recommendations_name_the_learning_rate_only_if_it_mattered() -> None:
     def advice(runs: list[RunRecord]) -> str:
         return " ".join(recommendations(judge_study(read_evidence(runs))))
 
@@ -64,7 +64,7 @@ def test_recommendations_name_the_learning_rate_only_where_it_was_found_to_matte
     assert "Tune the learning rate first" not in advice(made_study(RATES, seeds=dict.fromkeys(RATES, 9)))
 
 
-def test_a_lower_loss_online_alone_is_the_orders_artefact() -> None:
+def test_a_lower_loss_that_is_only_online_is_called_an_artefact() -> None:
     found = losses_sentence(read_evidence(made_study()))
     assert found.startswith("At effective epoch 35")
     assert "was lower online" in found
@@ -75,7 +75,7 @@ def test_a_lower_loss_online_alone_is_the_orders_artefact() -> None:
 
 
 @pytest.mark.parametrize("runs", [[], made_study(seeds={"unit/srs": 1, "mini/srs": 0}), made_study(RATES)])
-def test_every_part_and_picture_is_made_of_any_part_of_the_records(runs: list[RunRecord]) -> None:
+def test_parts_and_pictures_are_made_from_incomplete_records_too(runs: list[RunRecord]) -> None:
     evidence: Evidence = read_evidence(runs)
     made = parts(evidence, {})
     assert all(made.values())
@@ -90,7 +90,7 @@ def test_every_part_and_picture_is_made_of_any_part_of_the_records(runs: list[Ru
             assert all(comparison.label in picture for comparison in COMPARISONS)
 
 
-def test_the_tables_hold_every_comparison_with_its_numbers() -> None:
+def test_the_tables_have_every_comparison_with_its_numbers() -> None:
     made = parts(read_evidence(made_study({SRS: -0.3})), {})
     row = (
         "| SRS minus reshuffling, learning rate 0.1 | 20 | -0.30 | -0.40 to -0.20 | -0.38 to -0.22 "
@@ -104,7 +104,7 @@ def test_the_tables_hold_every_comparison_with_its_numbers() -> None:
     assert "SRS lowers WRN's error on CIFAR-100 | -7.08 | study | 20 |" in made["paper-claims"].replace("\u2212", "-")
 
 
-def test_the_chance_to_settle_is_that_of_simulated_pairs() -> None:
+def test_the_chance_to_settle_matches_a_simulation() -> None:
     generator = np.random.default_rng(0)
     for pairs, deviation in ((2, 0.42), (3, 1.0), (5, 2.0)):
         differences = generator.normal(2 * HALF, deviation, (20_000, pairs))

@@ -1,4 +1,4 @@
-"""The second study's rules on made values, and its arms against its statement."""
+"""The second study's rules on made-up values, and its arms against its statement."""
 
 import math
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_without_a_margin_nothing_is_equivalent():
     assert rules.paired([1.0, 1.1, 0.9], [1.0, 1.2, 1.1]).p_equivalent is None
 
 
-def test_holm_counts_what_is_not_judged_yet_with_1():
+def test_holm_counts_missing_p_values_as_1():
     adjusted = rules.holm({"K3": 0.005, "K4": 0.04})
     assert adjusted == pytest.approx({"K3": 0.025, "K4": 0.16, "K4, equivalence": 1, "E1": 1, "E2": 1})
     with pytest.raises(ValueError, match="names from"):
@@ -42,7 +42,7 @@ def test_holm_counts_what_is_not_judged_yet_with_1():
 @pytest.mark.parametrize(
     ("p", "p_equivalent", "verdict"), [(0.04, 0.9, "better"), (0.2, 0.9, "undecided"), (0.04, 0.01, "equivalent")]
 )
-def test_a_secondary_verdict_is_what_holm_leaves(p, p_equivalent, verdict):
+def test_a_secondary_verdict_uses_the_corrected_p_values(p, p_equivalent, verdict):
     judged = rules.paired([1.0, 1.1, 0.9], [2.0, 2.2, 2.1], margin=0.03)
     assert rules.corrected("K4", judged, {"K4": p, "K4, equivalence": p_equivalent}) == verdict
 
@@ -82,7 +82,7 @@ def test_e1_is_small_for_the_predicted_order():
     assert rules.e1(dict(zip(rules.FEW_EPOCHS_ORDER, reversed(list(rising.values())), strict=True))) > 0.99
 
 
-def test_e2_is_better_where_the_difference_shrinks():
+def test_e2_is_better_if_the_difference_shrinks():
     seeds = np.arange(8)
     one = {"srs": 80 + 2 + 0.1 * (seeds % 3), "reshuffling": 80.0 + 0 * seeds}
     four = {"srs": 60 + 0.2 + 0.1 * (seeds % 2), "reshuffling": 60.0 + 0 * seeds}
@@ -90,8 +90,8 @@ def test_e2_is_better_where_the_difference_shrinks():
     assert rules.e2(four, one).verdict == "worse"
 
 
-def test_the_records_are_of_stated_runs() -> None:
-    """What is committed has ended, belongs to an arm and a stated seed, and names one commit and its times."""
+def test_the_records_belong_to_stated_runs() -> None:
+    """Committed runs have ended, belong to a stated arm and seed, and have their times and one commit per part."""
     for name, part in PARTS.items():
         if not (RECORDS / name).exists():
             continue

@@ -1,4 +1,4 @@
-"""What the second study's page says, on made-up records, and that the committed page is that of the records."""
+"""The second study's page on made-up records, and the committed page against the committed records."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ RECORDS = ROOT / "study" / "records"
 
 
 def made_runs(part: str, losses: dict[str, float], *, diverged: str = "", **result: Any) -> list[RunRecord]:
-    """Return runs of a part whose losses are `losses`; log-losses and errors follow them, and seeds wobble."""
+    """Return runs of a part with these losses and a wobble over the seeds; log-losses and errors follow the losses."""
     runs = []
     for place, (arm, config) in enumerate(PARTS[part].arms.items(), 1):
         for seed in range(FIRST_SEED, FIRST_SEED + PARTS[part].seeds):
             own, gone = config.with_seed(seed), arm == diverged and seed == 103
             loss = None if gone else losses[arm] + 0.01 * math.sin(seed * place)
-            told = {
+            ended = {
                 "status": "diverged" if gone else "finished",
                 "test_error": None if loss is None else 80 + loss,
                 "test_loss": None if loss is None else 4.5 + loss / 10,
@@ -39,7 +39,7 @@ def made_runs(part: str, losses: dict[str, float], *, diverged: str = "", **resu
                 "command": f"python -m study.second {part}",
             }
             metrics = tuple({"epoch": epoch, "clean_loss": loss} for epoch in range(1, 61))
-            runs.append(RunRecord(f"{own.slug}/seed{seed}", own, metrics, {**told, **result}))
+            runs.append(RunRecord(f"{own.slug}/seed{seed}", own, metrics, {**ended, **result}))
     return runs
 
 
@@ -58,17 +58,17 @@ def dose_parts(records: PartRecords) -> dict[str, str]:
     return dose.parts(records, holm(dose.secondary(records)))
 
 
-def test_nothing_is_said_before_the_last_run() -> None:
+def test_nothing_is_judged_before_the_last_run() -> None:
     records = PartRecords("K", made_runs("K", RISING)[:-1])
-    said = dose_parts(records)
-    assert said["dose-headline"] == "139 of the 140 runs of part K have ended. Nothing is judged before the last one."
-    assert {text for name, text in said.items() if name != "dose-headline"} == {""}
+    made = dose_parts(records)
+    assert made["dose-headline"] == "139 of the 140 runs of part K have ended. Nothing is judged before the last one."
+    assert {text for name, text in made.items() if name != "dose-headline"} == {""}
     assert dose.picture(records) is None
     full = full_images.full_parts(PartRecords("F", []))
     assert full["full-headline"].startswith("0 of the 48 runs of part F have ended.")
 
 
-def test_a_law_that_holds_is_said_to_hold_and_one_that_fails_to_fail() -> None:
+def test_part_k_reports_whether_its_law_held() -> None:
     held = dose_parts(made_dose(RISING))["dose-headline"]
     assert "K1, our law (primary): held." in held
     assert "are ordered as predicted" in held
@@ -80,7 +80,7 @@ def test_a_law_that_holds_is_said_to_hold_and_one_that_fails_to_fail() -> None:
     ElementTree.fromstring(dose.picture(reverse) or "")
 
 
-def test_a_run_that_diverged_keeps_the_loss_of_guessing_and_is_counted() -> None:
+def test_a_diverged_run_counts_with_the_loss_of_guessing() -> None:
     records = made_dose(RISING, diverged="srs-four")
     assert dose.clean_loss(records)["srs-four"][3] == pytest.approx(math.log(100))
     assert "| SRS, k = 4 | 20 | 1 |" in dose_parts(records)["dose-arms"]
@@ -91,11 +91,11 @@ def test_a_record_without_the_number_is_refused() -> None:
         dose_parts(made_dose(RISING, test_loss=None))
 
 
-def test_part_f_says_what_both_predictions_were() -> None:
-    said = full_images.full_parts(PartRecords("F", made_runs("F", FULL)))
-    assert "F1, test error (primary): equivalent.** SRS minus reshuffling: +0.05 (" in said["full-headline"]
-    assert "| reshuffling, rate 0.177 | 16 | 0 |" in said["full-arms"]
-    assert said["full-verdicts"].count("\n") == 5
+def test_part_f_has_verdicts_and_arms() -> None:
+    made = full_images.full_parts(PartRecords("F", made_runs("F", FULL)))
+    assert "F1, test error (primary): equivalent.** SRS minus reshuffling: +0.05 (" in made["full-headline"]
+    assert "| reshuffling, rate 0.177 | 16 | 0 |" in made["full-arms"]
+    assert made["full-verdicts"].count("\n") == 5
     better = full_images.full_parts(PartRecords("F", made_runs("F", {**FULL, "srs": -7.0})))
     assert "F1, test error (primary): better." in better["full-headline"]
 
@@ -104,15 +104,15 @@ def test_part_f_says_what_both_predictions_were() -> None:
     ("losses", "first", "second"),
     [(FEW, "held", "it shrank"), ({arm: -loss for arm, loss in FEW.items()}, "did not hold", "it grew")],
 )
-def test_part_e_says_whether_its_predictions_held(losses: dict[str, float], first: str, second: str) -> None:
+def test_part_e_reports_whether_its_predictions_held(losses: dict[str, float], first: str, second: str) -> None:
     records = PartRecords("E", made_runs("E", losses))
-    said = full_images.few_parts(records, holm(full_images.secondary(records)))
-    assert f"E1, the order after one epoch (ours): {first}." in said["few-headline"]
-    assert f"after four epochs against after one: {second}." in said["few-headline"]
-    assert said["few-arms"].count("\n") == 1 + len(FEW_EPOCHS)
+    made = full_images.few_parts(records, holm(full_images.secondary(records)))
+    assert f"E1, the order after one epoch (ours): {first}." in made["few-headline"]
+    assert f"after four epochs against after one: {second}." in made["few-headline"]
+    assert made["few-arms"].count("\n") == 1 + len(FEW_EPOCHS)
 
 
-def test_the_faults_are_shown_when_all_have_been_scored() -> None:
+def test_the_table_of_faults_needs_all_scores() -> None:
     scores = {
         name: {str(seed): 50.0 - 5 * place + 0.1 * seed**0.5 * (place + 1) for seed in range(100, 103)}
         for place, name in enumerate(("honest", *fault_page.PREDICTIONS))
@@ -125,7 +125,7 @@ def test_the_faults_are_shown_when_all_have_been_scored() -> None:
     assert fault_page.parts(scores)["faults"].startswith("8 of the 9 faults have been scored.")
 
 
-def test_the_committed_page_is_that_of_the_records() -> None:
+def test_the_committed_page_matches_the_records() -> None:
     page = (ROOT / "docs" / "second_study.md").read_text()
     for name, text in parts(RECORDS).items():
         begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"

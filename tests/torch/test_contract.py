@@ -1,4 +1,4 @@
-"""The contract of positions, rule by rule: what names a position, what raises, and what a copy keeps."""
+"""The contract of positions, rule by rule: calls that set a position, errors, and copies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def steps(sampler: Any, start: int, stop: int) -> list[Any]:
 
 
 def take(sampler: Any, count: int) -> Any:
-    """Draw `count` steps of a new pass and return it, so that it lives."""
+    """Draw `count` steps of a new pass and return the pass, which keeps it alive."""
     one = iter(sampler)
     list(islice(one, count * getattr(sampler, "share_size", 1)))
     return one
@@ -59,7 +59,7 @@ class TestSetEpoch:
         assert list(sampler) == steps(sampler, 20, 30), "after the pass, the step is no longer a restored one"
 
     @pytest.mark.parametrize(("step", "epoch"), [(10, 0), (25, 1), (25, 0)])
-    def test_never_goes_back_behind_a_restored_step(self, sampler: Any, step: int, epoch: int) -> None:
+    def test_refuses_an_epoch_before_a_restored_step(self, sampler: Any, step: int, epoch: int) -> None:
         sampler.seek(step)
         with pytest.raises(
             ValueError, match=f"epoch should be at least {step // STEPS}, that of step {step}, .* but got {epoch};"
@@ -68,7 +68,7 @@ class TestSetEpoch:
         assert list(sampler) == steps(sampler, step, (step // STEPS + 1) * STEPS), "a refusal changes nothing"
 
     def test_another_epoch_ends_the_pass_under_way(self, sampler: Any) -> None:
-        """Lightning's Trainer, resumed without the adapter, starts its workers before it calls set_epoch."""
+        """Resumed without the adapter, Lightning's Trainer starts its workers before it calls set_epoch."""
         running = take(sampler, 2)
         sampler.set_epoch(0)
         assert next(running) == steps(sampler, 2, 3)[0], "the same epoch"
@@ -79,8 +79,8 @@ class TestSetEpoch:
             next(running)
         assert list(sampler) == steps(sampler, 30, 40)
 
-    def test_never_goes_back_behind_an_epoch_set_before(self, sampler: Any) -> None:
-        """Accelerate and Fabric count the passes of this process: a resumed loop sets epoch 1, and they set epoch 0."""
+    def test_refuses_an_epoch_before_one_that_was_set(self, sampler: Any) -> None:
+        """Accelerate and Fabric count the passes of a process: after a resumed loop sets epoch 1, they set epoch 0."""
         sampler.set_epoch(1)
         with pytest.raises(ValueError, match="epoch should be at least 1, that of step 10, .* but got 0;"):
             sampler.set_epoch(0)
@@ -88,7 +88,7 @@ class TestSetEpoch:
         sampler.set_epoch(0)
         assert list(sampler) == steps(sampler, 0, 10)
 
-    def test_does_nothing_where_an_adapter_says_so(self, sampler: Any) -> None:
+    def test_does_nothing_if_an_adapter_disables_it(self, sampler: Any) -> None:
         sampler.ignores_set_epoch = True
         sampler.set_epoch(7)
         assert list(sampler) == steps(sampler, 0, STEPS)
@@ -105,7 +105,7 @@ class TestAPassLeftEarly:
         sampler.set_epoch(1)
         assert list(sampler) == steps(sampler, 10, 20)
 
-    def test_a_pass_beside_another_needs_its_own_position(self, sampler: Any) -> None:
+    def test_a_second_pass_at_the_same_time_needs_its_own_position(self, sampler: Any) -> None:
         first = take(sampler, 2)
         with refused("PyTorch", "`zip(loader, loader)`", error=RuntimeError, match="position is unknown"):
             next(iter(sampler))
@@ -113,20 +113,20 @@ class TestAPassLeftEarly:
         assert list(sampler) == steps(sampler, 10, 20)
 
     @pytest.mark.parametrize("step", [3, 17])
-    def test_raises_if_the_position_is_set_within_it(self, sampler: Any, step: int) -> None:
-        """A loop that goes back to a checkpoint, or loads one after iter(loader), would train on other steps."""
+    def test_raises_if_the_position_is_set_during_it(self, sampler: Any, step: int) -> None:
+        """A loop that returns to a checkpoint, or loads one after iter(loader), would train on other steps."""
         first = take(sampler, 5)
         sampler.seek(step)
         with pytest.raises(RuntimeError, match=rf"seek\({step}\) was called while a pass that began at step 0"):
             next(first)
         with pytest.raises(ValueError, match=f"step should be {step}, .* until a new pass begins, but got {step + 1}"):
-            sampler.state_dict(step + 1)  # trained on what workers had prefetched
+            sampler.state_dict(step + 1)  # as if trained on prefetched batches
         assert sampler.state_dict(step)["step"] == step
         assert list(sampler) == steps(sampler, step, (step // STEPS + 1) * STEPS)
 
     @pytest.mark.parametrize("step", [0, 10])
     def test_continues_if_the_position_is_set_to_its_start_or_end(self, sampler: Any, step: int) -> None:
-        """The Trainer of Lightning begins a pass before its callbacks seek."""
+        """Lightning's Trainer begins a pass before its callbacks seek."""
         first = take(sampler, 2)
         sampler.seek(step)
         assert list(first) == steps(sampler, 2, 10)
@@ -137,14 +137,14 @@ class TestState:
     def test_without_a_step_only_before_anything_is_drawn(self, sampler: Any) -> None:
         assert sampler.state_dict()["step"] == 0
         for _ in range(2):
-            list(sampler)  # a thread or a worker may have drawn it all for a loop that is still behind
+            list(sampler)  # a thread or worker may have drawn the whole pass before the loop has trained on it
             with pytest.raises(ValueError, match="step should be the number of steps trained.*but got None"):
                 sampler.state_dict()
         sampler.set_epoch(2)
         assert sampler.state_dict()["step"] == 20
 
     def test_without_a_step_not_while_an_older_pass_is_drawn(self, sampler: Any) -> None:
-        """Frameworks prefetch a batch, call set_epoch, and go on."""
+        """Frameworks prefetch a batch, call set_epoch, and continue."""
         first = take(sampler, 2)
         sampler.set_epoch(0)
         next(first)
@@ -154,18 +154,18 @@ class TestState:
     def test_takes_every_step_drawn(self, sampler: Any) -> None:
         sampler.seek(13)
         list(sampler)
-        running = take(sampler, 5)  # a prefetcher that is in the next epoch already
+        running = take(sampler, 5)  # like a prefetcher that is already in the next epoch
         for step in range(13, 26):
             assert sampler.state_dict(step)["step"] == step
         for step in (0, 12, 24, 26, 29):
             message = f"step should be from 25, the step saved .*, to 25, the steps drawn, but got {step}"
             with pytest.raises(ValueError, match=message):
                 sampler.state_dict(step)
-        assert sampler.state_dict(30)["step"] == 30, "the loop may call an epoch finished"
+        assert sampler.state_dict(30)["step"] == 30, "the loop may count the epoch as finished"
         del running
 
-    def test_refuses_steps_of_an_epoch_that_was_not_trained(self, sampler: Any) -> None:
-        """A look that consumed epoch 0 must not let epoch 1 be saved under the numbers of epoch 0."""
+    def test_refuses_steps_of_an_earlier_epoch(self, sampler: Any) -> None:
+        """After a look at epoch 0, epoch 1 must not be saved with the steps of epoch 0."""
         take(sampler, 1)
         sampler.set_epoch(1)
         running = take(sampler, 4)
@@ -192,7 +192,7 @@ class TestCopies:
 
 class TestProcesses:
     def test_a_sampler_made_before_the_processes_are_launched(self, sampler: Any, monkeypatch: Any) -> None:
-        """Its share is that of the process group in which a pass begins."""
+        """Its share follows from the process group at the start of a pass."""
         sampler.seek(3)
         expected = steps(sampler, 3, 10)
         for name, value in (("is_initialized", True), ("get_world_size", 2), ("get_rank", 1)):
@@ -210,7 +210,7 @@ class TestProcesses:
 class TestProgress:
     def test_counts_saves_and_resumes(self, sampler: Any) -> None:
         progress = Progress(sampler)
-        sampler.set_epoch(5)  # of the framework: ignored
+        sampler.set_epoch(5)  # as a framework calls it; ignored
         take(sampler, 3)
         progress.step += 3
         assert progress.state_dict()["step"] == 3
@@ -224,7 +224,7 @@ class TestProgress:
     def test_refuses_a_loop_that_does_not_count(self, sampler: Any) -> None:
         progress = Progress(sampler)
         list(sampler)
-        progress.step += 8  # the loop was left early, though workers had prefetched the rest
+        progress.step += 8  # the loop ended early, and workers had prefetched the rest
         with pytest.raises(RuntimeError, match="would begin at step 10, but the progress is at step 8"):
             next(iter(sampler))
         progress.set_epoch(1)
@@ -237,7 +237,7 @@ class TestProgress:
 
 @pytest.mark.parametrize("name", ["srs", "indices"])
 def test_a_look_at_fewer_batches_than_workers_prefetch(name: str) -> None:
-    """They are all drawn, so the sampler takes the pass for finished; the progress knows better."""
+    """All batches are drawn, so the sampler considers the pass finished, but the progress does not."""
     sampler = MAKERS[name]()
     own = {"sampler": sampler, "batch_size": BATCH} if name == "indices" else {"batch_sampler": sampler}
     loader = DataLoader(range(SAMPLES), num_workers=2, persistent_workers=True, collate_fn=list, **own)
@@ -250,7 +250,7 @@ def test_a_look_at_fewer_batches_than_workers_prefetch(name: str) -> None:
     assert list(loader) == as_lists(sampler.order.batches(7, 10))
 
 
-def test_reshuffling_is_the_order_of_that_name() -> None:
+def test_the_reshuffling_sampler_has_its_order() -> None:
     sampler = ReshufflingBatchSampler(range(10), 4, seed=2, drop_last=True)
     assert sampler.order == RandomReshuffling(10, 4, seed=2, drop_last=True)
     assert (len(sampler), sampler.drop_last) == (2, True)
@@ -265,7 +265,7 @@ def test_a_library_that_divides_batches_is_refused() -> None:
 
 
 def foreign_looks(tree: ast.AST, own_names: set[str]) -> list[str]:
-    """Return what a module reads of others: the call stack, private attributes, and names of classes as strings."""
+    """Return suspicious names in a module: call stack, private attributes of others, class names as strings."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in {"_getframe", "currentframe", "__mro__", "__qualname__"}:
@@ -303,7 +303,7 @@ FRAMEWORK_CLASSES = {
 
 @pytest.mark.parametrize("room", [replenish.torch, replenish.integrations], ids=lambda room: room.__name__)
 def test_nothing_is_guessed(room: Any) -> None:
-    """Neither the call stack, nor private fields of other libraries, nor names of their classes are read."""
+    """The code reads no call stack, no private fields of other libraries, and no names of their classes."""
     (folder,) = room.__path__
     own_names = names_defined_in(Path(replenish.__file__).parent)
     found = {file.name: foreign_looks(ast.parse(file.read_text()), own_names) for file in Path(folder).rglob("*.py")}

@@ -1,4 +1,4 @@
-"""Two real processes (gloo): ranks come from torch.distributed, and their shares make up the stream."""
+"""Real processes (gloo): ranks come from torch.distributed, and their shares make up the stream."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def train(rank: int, world: int, folder: str, start: int) -> None:
 
 @pytest.mark.slow
 def test_ranks_come_from_torch_distributed(tmp_path: Path) -> None:
-    multiprocessing.set_forkserver_preload([__name__])  # torch takes seconds to import: once, not in every process
+    multiprocessing.set_forkserver_preload([__name__])  # imports torch once, which takes seconds
     expected = as_lists(SequencedReplacement(103, 8, seed=4).batches(5, 13))
     for world in (2, 4):
         mp.start_processes(train, args=(world, str(tmp_path), 5), nprocs=world, start_method="forkserver")
@@ -46,7 +46,7 @@ def warm_up(rank: int, world: int, folder: str) -> None:
     sampler = SRSBatchSampler(range(LARGE), 65_536, seed=4)
     far = 40 * sampler.order.steps_per_epoch
     warm(sampler, far)
-    pool = sampler.order.cursor()  # the warm one, with nothing left to look for
+    pool = sampler.order.cursor()  # the warm cursor, which has already found the pool
     np.save(Path(folder, f"{rank}.npy"), pool._found[0])
     dist.destroy_process_group()
 
@@ -61,6 +61,6 @@ def test_processes_find_a_far_pool_together(tmp_path: Path) -> None:
         assert (np.load(tmp_path / f"{rank}.npy") == expected).all()
 
 
-def test_only_pools_are_warmed() -> None:
+def test_only_orders_with_a_pool_are_warmed() -> None:
     with pytest.raises(TypeError, match="sampler should be one of SRS, or the order itself"):
         warm(OrderBatchSampler(RandomReshuffling(10, 2)), 3)

@@ -1,4 +1,4 @@
-"""`reorder`: the order is another, and nothing else of a loader is."""
+"""`reorder` changes the order of a loader, and nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stream(start: int, stop: int, batch_size: int = 8) -> list[list[int]]:
 
 
 class OfTheirOwn(DataLoader[Any]):
-    """A subclass with an attribute, and a constructor that takes something else."""
+    """A subclass with an attribute and a different constructor."""
 
     def __init__(self, name: str) -> None:
         super().__init__(DATA, batch_size=8, shuffle=True, collate_fn=collate)
@@ -51,7 +51,7 @@ class OfTheirOwn(DataLoader[Any]):
 
 
 class RepeatSampler:
-    """As timm and ultralytics have one."""
+    """Like the samplers of timm and ultralytics."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
@@ -61,7 +61,7 @@ class RepeatSampler:
             yield from iter(self.sampler)
 
 
-def test_everything_else_stays() -> None:
+def test_everything_else_stays_the_same() -> None:
     generator = torch.Generator().manual_seed(9)
     old = loader(num_workers=2, pin_memory=False, prefetch_factor=3, persistent_workers=True, generator=generator,
                  worker_init_fn=init_worker, timeout=30, drop_last=True)  # fmt: skip
@@ -73,7 +73,7 @@ def test_everything_else_stays() -> None:
     }
     assert (len(new), len(old)) == (12, 12)
     assert [batch for _ in range(2) for batch in new] == stream(0, 24)
-    assert isinstance(old.sampler, RandomSampler), "the loader given must not change"
+    assert isinstance(old.sampler, RandomSampler), "the original loader must not change"
     assert sorted(item for batch in old for item in batch) != stream(0, 12)
 
 
@@ -117,7 +117,7 @@ def test_other_orders() -> None:
     assert list(reorder(batches, seed=5)) == stream(0, 13)
 
 
-def test_what_cannot_work_says_so() -> None:
+def test_loaders_that_cannot_be_reordered_are_refused() -> None:
     class Stream(IterableDataset[int]):
         def __iter__(self) -> Iterator[int]:
             return iter(range(5))

@@ -40,7 +40,7 @@ def batch_sampler(**options: Any) -> SRSBatchSampler:
 
 
 class IndexBatches(SRSSampler):
-    """An SRSSampler cut into batches as a DataLoader cuts it, so that one battery serves all adapters."""
+    """An SRSSampler cut into batches like in a DataLoader, so that one battery tests all samplers."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(DATA, BATCH, **options)
@@ -80,10 +80,6 @@ class TestEverySampler:
         assert list(make(seed=1)) == stream(0, STEPS, seed=1)
         assert all(type(batch) is list and type(index) is int for batch in seen for index in batch)
 
-    def test_passes_go_on_from_epoch_to_epoch(self, make: Callable[..., Any]) -> None:
-        sampler = make()
-        assert list(chain.from_iterable(list(sampler) for _ in range(3))) == stream(0, 3 * STEPS)
-
     @pytest.mark.parametrize("step", [0, 6, STEPS - 1, STEPS, 10**6])
     def test_seek_begins_there_and_ends_with_the_epoch(self, make: Callable[..., Any], step: int) -> None:
         sampler = make()
@@ -106,7 +102,7 @@ class TestEverySampler:
         assert sampler.state_dict()["step"] == 0
         assert list(sampler) == stream(0, STEPS)
 
-    def test_state_is_small_plain_and_loads_with_weights_only(self, make: Callable[..., Any]) -> None:
+    def test_state_has_few_plain_values_and_loads_with_weights_only(self, make: Callable[..., Any]) -> None:
         state = make().state_dict(step=12)
         assert all(type(value) in (int, str) for value in state.values())
         assert len(json.dumps(state)) < 400
@@ -115,7 +111,7 @@ class TestEverySampler:
         buffer.seek(0)
         assert torch.load(buffer, weights_only=True) == state
 
-    def test_state_of_another_order(self, make: Callable[..., Any]) -> None:
+    def test_a_state_of_another_order_is_refused(self, make: Callable[..., Any]) -> None:
         sampler = make()
         sampler.seek(4)
         with pytest.raises(ValueError, match="seed is 1 in the state but 0 here"):
@@ -135,7 +131,7 @@ class TestEverySampler:
             make(num_replicas=3, rank=0)
 
     def test_bad_replicas(self, make: Callable[..., Any]) -> None:
-        """The kinds of them are tested with `check_replicas`; here, that every sampler asks."""
+        """Every sampler checks them. tests/test_core_parts.py has all kinds of wrong values."""
         with pytest.raises(ValueError, match="rank should be given with num_replicas=2"):
             make(num_replicas=2)
         with pytest.raises(ValueError, match=r"rank should be less than num_replicas.*rank=1 and num_replicas=1"):
@@ -148,7 +144,7 @@ class TestEverySampler:
             with pytest.raises(TypeError, match=r"(step|epoch) should be an int, but got 1.0"):
                 getattr(make(), call)(1.0)
 
-    def test_repr_says_what_it_is(self, make: Callable[..., Any]) -> None:
+    def test_repr_names_the_order_and_the_rank(self, make: Callable[..., Any]) -> None:
         shown = repr(make(seed=3, num_replicas=2, rank=1))
         for part in (
             "SequencedReplacement(num_samples=103, batch_size=8, seed=3",
@@ -157,7 +153,7 @@ class TestEverySampler:
             assert part in shown
 
 
-def test_one_pass_in_many_threads_gives_every_batch_once() -> None:
+def test_threads_that_share_a_pass_get_every_batch_once() -> None:
     sampler = SRSBatchSampler(range(4000), 4)
     one, seen = iter(sampler), []
     threads = [threading.Thread(target=lambda: seen.extend(map(tuple, one))) for _ in range(4)]
@@ -175,7 +171,7 @@ def endless(sampler: Any) -> Iterator[list[int]]:
 
 @given(st.data())
 def test_any_history_of_positions_and_process_numbers(data: st.DataObject) -> None:
-    """A randomized run: kills, resumes with other samplers on other numbers of processes, loaders that draw ahead.
+    """Random kills and resumes, with other samplers, other numbers of processes, and loaders that draw ahead.
 
     Nothing is skipped or repeated.
     """
@@ -206,7 +202,7 @@ def test_any_order(name: str) -> None:
     assert list(sampler) == as_lists(order.batches(steps + 2, ((steps + 2) // steps + 1) * steps))
 
 
-def test_an_order_of_the_users_own() -> None:
+def test_an_order_of_your_own() -> None:
     class EveryOther:
         num_samples, batch_size, steps_per_epoch = 12, 3, 4
 
@@ -295,7 +291,7 @@ class TestIndexByIndex:
             assert type(getattr(ours, name)) is type(getattr(theirs, name)), name
         assert (ours.dataset, ours.shuffle, ours.seed, ours.epoch) == (DATA, True, 7, 0)
         assert (ours.num_samples, ours.total_size) == (len(list(ours)), 4 * 26)
-        assert ours.epoch == 0, "as torch's, it is the epoch of the latest pass"
+        assert ours.epoch == 0, "like torch's, it is the epoch of the latest pass"
         ours.set_epoch(5)
         assert ours.epoch == 5
         list(islice(iter(ours), 25))  # all but the last index of the epoch
@@ -325,7 +321,7 @@ class TestKnownTraps:
         ids=lambda sampler: type(sampler).__name__,
     )
     def test_a_sampler_as_data_source(self, cls: type, sampler: Any) -> None:
-        """A misreading of the argument; and Lightning and Fabric silently rebuild a batch sampler this way."""
+        """A common mistake; Lightning and Fabric also rebuild a batch sampler this way, silently."""
         with pytest.raises(TypeError, match=r"data_source should be the dataset itself.*use_distributed_sampler=False"):
             cls(sampler, batch_size=8, drop_last=False)
 
@@ -371,7 +367,7 @@ class TestKnownTraps:
                 cls(DATA, **options)
 
 
-def test_passes_in_a_row_do_not_look_for_their_place_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_consecutive_passes_do_not_search_their_place_again(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks: list[int] = []
     plain = DistinctDraws.block
     monkeypatch.setattr(DistinctDraws, "block", lambda self, index: blocks.append(index) or plain(self, index))

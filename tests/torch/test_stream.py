@@ -20,12 +20,12 @@ from ways import exact, refused
 from replenish.stream import PooledStream, Shards
 from replenish.torch import PooledIterableDataset
 
-SIZES = [13, 4, 20, 9, 1, 16, 8, 11]  # of the shards: 82 items
+SIZES = [13, 4, 20, 9, 1, 16, 8, 11]  # of the shards, 82 items in all
 OPTIONS: dict[str, Any] = {"batch_size": 4, "pool_size": 10, "seed": 3}
 
 
 class OfUnknownLength:
-    """Seekable, and does not say how long it is."""
+    """A seekable source without a length."""
 
     def __init__(self, length: int = 50) -> None:
         self._items = length
@@ -35,7 +35,7 @@ class OfUnknownLength:
 
 
 class Forward:
-    """Can begin again, but only at its beginning."""
+    """A source that can start again, but only from its beginning."""
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(50))
@@ -69,7 +69,7 @@ def loader(data: Any, workers: int = 0, **options: Any) -> DataLoader[Any]:
 
 
 def first_error(batches: DataLoader[Any]) -> None:
-    """Raise the error of a loader, and end its workers: left to the garbage collector, it waits 5 seconds for each."""
+    """Raise the error of a loader and end its workers. The garbage collector would wait 5 seconds for each."""
     running: Any = iter(batches)
     try:
         list(running)
@@ -79,7 +79,7 @@ def first_error(batches: DataLoader[Any]) -> None:
 
 
 def passes(source: Any, workers: int, epochs: int, **options: Any) -> list[list[list[int]]]:
-    """Return the batches of whole epochs, each by a dataset of its own."""
+    """Return the batches of whole epochs, each from a new dataset."""
     found = []
     for epoch in range(epochs):
         data = dataset(source, workers, **options)
@@ -90,7 +90,7 @@ def passes(source: Any, workers: int, epochs: int, **options: Any) -> list[list[
 
 class TestBatches:
     @pytest.mark.parametrize("name", SOURCES)
-    def test_without_workers_are_those_of_the_stream(self, name: str) -> None:
+    def test_without_workers_equal_the_stream(self, name: str) -> None:
         for repeat in (True, False):
             data = dataset(SOURCES[name](), repeat=repeat)
             expected = list(islice(PooledStream(SOURCES[name](), repeat=repeat, **OPTIONS), 60))
@@ -118,7 +118,7 @@ class TestBatches:
             found += list(loader(data, workers))
         assert found == endless
 
-    def test_an_error_of_the_source_passes_through(self) -> None:
+    def test_an_error_of_the_source_is_raised(self) -> None:
         def source(start: int) -> Iterator[int]:
             yield from range(start, 30)
             raise OSError("the disk")
@@ -127,7 +127,7 @@ class TestBatches:
             with pytest.raises(OSError, match="the disk"):
                 first_error(loader(dataset(source, workers, repeat=False), workers))
 
-    def test_a_pass_whose_pool_a_later_one_continues(self) -> None:
+    def test_a_later_pass_continues_the_pool_of_an_earlier_one(self) -> None:
         data = dataset(shards(), steps_per_epoch=10)
         first: Any = iter(data)
         list(first)
@@ -144,8 +144,8 @@ class TestBatches:
         with pytest.raises(RuntimeError, match="while a pass of epoch 2 was under way"):
             next(second)
 
-    def test_an_iterator_is_read_once(self) -> None:
-        """A second pass would lose what the first one's pool held, unless it continues the pool."""
+    def test_an_iterator_is_read_only_once(self) -> None:
+        """A second pass would lose the items in the first one's pool, unless it continues that pool."""
         for repeat in (True, False):
             data = PooledIterableDataset(iter(range(1000)), repeat=repeat, **OPTIONS)
             next(iter(data))
@@ -162,7 +162,7 @@ class TestRanks:
     @pytest.mark.parametrize("workers", [0, 2])
     @pytest.mark.parametrize("ranks", [2, 3])
     def test_end_together_without_overlap(self, ranks: int, workers: int) -> None:
-        """Shard i is read by rank i mod R; the rank with the fewest batches gives all its items."""
+        """Rank i mod R reads shard i. The rank with the fewest batches yields all its items."""
         found = []
         for rank in range(ranks):
             data = dataset(shards(), workers, repeat=False, num_replicas=ranks, rank=rank)
@@ -178,7 +178,7 @@ class TestRanks:
         shortest = lengths.index(min(lengths))
         assert workers or len(each[shortest]) == min(lengths)
 
-    def test_are_those_of_torch_distributed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_come_from_torch_distributed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
         monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 3)
         monkeypatch.setattr(torch.distributed, "get_rank", lambda: 2)
@@ -187,11 +187,11 @@ class TestRanks:
         assert list(found) == list(dataset(shards(), repeat=False, num_replicas=3, rank=2))
 
     @pytest.mark.parametrize("source", [OfUnknownLength(), shards(counted=False)], ids=["callable", "shards"])
-    def test_that_could_not_end_together(self, source: Any) -> None:
+    def test_are_refused_if_they_could_not_end_together(self, source: Any) -> None:
         with pytest.raises(ValueError, match="source should have a known length with repeat=False and several process"):
             dataset(source, repeat=False, num_replicas=2, rank=0)
 
-    def test_without_anything(self) -> None:
+    def test_without_items_are_refused(self) -> None:
         with pytest.raises(ValueError, match="source should have items for each of the 2 processes"):
             dataset(Shards([0], open_shard, lengths=[13]), repeat=False, num_replicas=2, rank=0)
         with pytest.raises(ValueError, match="at least one shard for each of the 2 workers"):
@@ -201,7 +201,7 @@ class TestRanks:
 
 
 class TestPositions:
-    """The contract of the samplers, docs/howto/resume.md."""
+    """The contract of the samplers, as in docs/howto/resume.md."""
 
     def test_a_pass_left_early_leaves_no_position(self) -> None:
         data = dataset(range(90), steps_per_epoch=10)
@@ -210,7 +210,7 @@ class TestPositions:
         with pytest.raises(RuntimeError, match="the position is unknown"):
             next(iter(loader(data)))
         data.set_epoch(0)
-        assert list(loader(data)) == whole[0]  # drawn to its end: the next one is the next epoch
+        assert list(loader(data)) == whole[0]  # after a whole pass comes the next epoch
         assert list(loader(data)) == whole[1]
         assert data.epoch == 2
 
@@ -228,7 +228,7 @@ class TestPositions:
 
     @pytest.mark.parametrize("workers", [0, 2])
     def test_a_position_set_within_a_pass_ends_it(self, workers: int) -> None:
-        """A loop that goes back to a checkpoint would train on the batches after it."""
+        """A loop that returns to a checkpoint would train on the wrong batches."""
         for move in (lambda data: data.seek(3), lambda data: data.set_epoch(1)):
             data = dataset(range(900), workers, steps_per_epoch=100)
             batches: Any = iter(loader(data, workers))
@@ -281,7 +281,7 @@ class TestPositions:
         data.load_state_dict({"epoch": 3})  # as versions before 1.0 saved it
         assert data.state_dict()["step"] == 30
 
-    def test_what_has_no_steps_has_no_step(self) -> None:
+    def test_a_source_without_a_length_or_a_seek(self) -> None:
         data = dataset(OfUnknownLength(), repeat=False)
         with pytest.raises(ValueError, match="source should have a known length to count steps"):
             data.seek(3)
@@ -295,7 +295,7 @@ class TestPositions:
             dataset(range(9), repeat=False, steps_per_epoch=3)
 
     @pytest.mark.parametrize("workers", [0, 2])
-    def test_num_workers_is_the_loaders(self, workers: int) -> None:
+    def test_num_workers_must_match_the_loader(self, workers: int) -> None:
         with pytest.raises(
             ValueError, match=f"num_workers .* should be that of the DataLoader.* but got {2 - workers}"
         ):
@@ -303,9 +303,9 @@ class TestPositions:
 
 
 class History:
-    """A training with random epochs, looks, early exits, saves and kills; its batches by the contract are `expected`.
+    """A training with random epochs, looks, early exits, saves and kills. `expected` has its batches by the contract.
 
-    It saves `dataset.state_dict(step)` of the steps trained, or the state of torchdata's loader.
+    It saves `dataset.state_dict(step)` with the steps trained, or the state of torchdata's loader.
     """
 
     def __init__(self, seed: int, workers: int) -> None:
@@ -387,7 +387,7 @@ def test_histories_with_workers(seed: int) -> None:
 
 
 class TestStatefulDataLoader:
-    """What the histories leave out: sources that cannot seek, live ones, states that contradict an epoch."""
+    """Cases outside the histories: sources that cannot seek, and states that contradict an epoch."""
 
     def resumable(self, source: Any, workers: int = 0, **options: Any) -> StatefulDataLoader:
         return StatefulDataLoader(dataset(source, workers, **options).stateful(), batch_size=None, num_workers=workers)
@@ -423,7 +423,7 @@ class TestStatefulDataLoader:
     @pytest.mark.parametrize("workers", [0, 2])
     def test_a_state_and_an_epoch_that_contradict_each_other(self, workers: int) -> None:
         way = "`set_epoch` of another epoch than that of torchdata's state"
-        for batches, epoch in [(3, 1)] if workers else [(3, 1), (5, 1), (5, 4)]:  # within a pass, and at its end
+        for batches, epoch in [(3, 1)] if workers else [(3, 1), (5, 1), (5, 4)]:  # during a pass, and at its end
             first = self.resumable(range(50), workers, steps_per_epoch=5)
             list(islice(first, batches))
             resumed = self.resumable(range(50), workers, steps_per_epoch=5)
@@ -459,7 +459,7 @@ class TestStatefulDataLoader:
 
 
 class Shuffles:
-    """Another order at every iteration."""
+    """A source with a new order at every iteration."""
 
     length = None
 
@@ -471,7 +471,7 @@ class Shuffles:
 
 
 class DividesItself(IterableDataset[int]):
-    """As datasets of Hugging Face and WebDataset do: a part of the items in each worker."""
+    """Gives each worker a part of the items, like datasets of Hugging Face and WebDataset."""
 
     def __iter__(self) -> Iterator[int]:
         info = get_worker_info()
@@ -479,7 +479,7 @@ class DividesItself(IterableDataset[int]):
 
 
 class TestSourcesThatLoseItems:
-    """Over several consumers a source needs addresses; what cannot be seen when it is given, the workers compare."""
+    """Several workers need a source whose items have fixed places. They check this by comparing their items."""
 
     way = "a source whose order changes, or that divides itself, over 2 workers"
 

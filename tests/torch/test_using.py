@@ -1,4 +1,4 @@
-"""`using`: loaders that shuffle draw epochs of the order, one for each `iter()`, and nothing else of them changes."""
+"""`using`: loaders that shuffle draw epochs of the order, one per `iter()`, and do not change otherwise."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def seed_of(number: int, kind: str = "loader", seed: int = 3) -> int:
 
 
 def stream(number: int, start: int, stop: int) -> list[list[int]]:
-    """The batches of the loader `number` in their full size."""
+    """Return full batches of loader `number`."""
     return as_lists(SequencedReplacement(50, 8, seed=seed_of(number)).batches(start, stop))
 
 
 def epoch(number: int, stream_number: int = 0, size: int = 50) -> list[list[int]]:
-    """One epoch in the sizes of the loader: its last batch is as short as torch's."""
+    """Return one epoch in the batch sizes of the loader; the last batch is as short as torch's."""
     order = SequencedReplacement(size, 8, seed=seed_of(stream_number))
     steps = -(-size // 8)
     batches = as_lists(order.batches(number * steps, (number + 1) * steps))
@@ -61,7 +61,7 @@ def epoch(number: int, stream_number: int = 0, size: int = 50) -> list[list[int]
 
 
 class TestAPass:
-    def test_is_an_epoch_of_the_order_in_the_sizes_of_the_loader(self) -> None:
+    def test_is_an_epoch_of_the_order_in_the_batch_sizes_of_the_loader(self) -> None:
         with using("srs", seed=3) as patch:
             made = loader()
             assert len(made) == STEPS
@@ -73,7 +73,7 @@ class TestAPass:
             f"{len(set(chain(*epoch(0), *epoch(1))))} of 50 samples drawn"
         ]
 
-    def test_of_reshuffling_is_torchs_law(self) -> None:
+    def test_with_reshuffling_has_every_sample_once(self) -> None:
         with using("reshuffling", seed=3):
             made = loader()
             epochs = [[index for batch in made for index in batch] for _ in range(3)]
@@ -164,7 +164,7 @@ class TestEveryIterIsAFreshEpoch:
         drop_last=st.booleans(),
     )
     def test_in_any_history(self, actions: list[tuple[str, int]], name: str, drop_last: bool) -> None:
-        """Whatever is begun, left, drawn in turn, copied or made again: pass number k draws the k-th epoch."""
+        """However passes begin, end and alternate, and loaders are copied or made again, pass k draws epoch k."""
         order = ORDERS[name].order_class(50, 8, seed=3)
         fitted = FittedOrder(order, 6 if drop_last else 7, 8 if drop_last else 2)  # type: ignore[arg-type]
         under_way: list[tuple[Any, Any]] = []
@@ -207,7 +207,7 @@ class TestWhichLoaders:
             assert sorted(chain(*before)) == DATA
             made = loader(drop_last=True)
             assert list(made) == stream(0, 0, 6)
-            assert isinstance(made.sampler, RandomSampler), "what frameworks look at is as it was"
+            assert isinstance(made.sampler, RandomSampler), "frameworks see torch's own sampler"
             assert type(made.batch_sampler) is BatchSampler
         assert (DataLoader.__init__, BatchSampler.__iter__, RandomSampler.__iter__) == untouched
         assert sorted(chain(*loader())) == DATA
@@ -245,7 +245,7 @@ class TestWhichLoaders:
             ({"batch_size": 51, "drop_last": True}, "it drops its only batch"),
         ],
     )
-    def test_left_alone_say_why(self, options: dict[str, Any], reason: str) -> None:
+    def test_left_alone_have_a_reason(self, options: dict[str, Any], reason: str) -> None:
         with using("srs") as patch:
             loader()
             list(loader(**options))
@@ -288,7 +288,7 @@ class TestWhichLoaders:
             list(weighted)
         assert "of its own, WeightedRandomSampler" in patch.summaries()[1]
 
-    def test_none_is_an_error(self) -> None:
+    def test_without_a_loader_it_is_an_error(self) -> None:
         with pytest.raises(RuntimeError, match="it does not shuffle"), using("srs"):
             list(loader(shuffle=False))
         with pytest.raises(RuntimeError, match="no torch DataLoader was made"), using("srs"):
@@ -296,19 +296,19 @@ class TestWhichLoaders:
 
 
 class TestStreams:
-    """Which loaders have one stream of epochs together, and with which seed."""
+    """Loaders that share a stream of epochs, and their seeds."""
 
     def test_the_first_loader_trained_on_has_the_seed_and_others_seeds_derived_from_it(self) -> None:
         with using("srs", seed=3) as patch:
             unused, two = loader(), loader()
-            pairs = [loader() for _ in range(2)]  # at one line, side by side
+            pairs = [loader() for _ in range(2)]  # made at the same line
             assert [list(each) for each in (two, *pairs, unused)] == [epoch(0, number) for number in range(4)]
         assert [record.seed for record in patch.records] == [seed_of(number) for number in (3, 0, 1, 2)]
         assert all(f"seed {record.seed}:" in record.summary for record in patch.records)
 
     @pytest.mark.parametrize("workers", [0, 2])
     @pytest.mark.parametrize("leave_early", [True, False])
-    def test_a_loader_and_a_dataset_made_anew_in_every_epoch_continue(self, workers: int, leave_early: bool) -> None:
+    def test_a_loader_and_a_dataset_made_in_every_epoch_continue(self, workers: int, leave_early: bool) -> None:
         stop = 3 if leave_early else STEPS
         with using("srs", seed=3) as patch:
             seen = []
@@ -327,7 +327,7 @@ class TestStreams:
             data.extend(range(50, 90))
             assert len(made) == 12
             assert list(made) == epoch(1, size=90)
-            assert list(loader(list(range(95)))) == epoch(2, size=95), "also where it is made anew"
+            assert list(loader(list(range(95)))) == epoch(2, size=95), "also if it is a new list"
         assert len(patch.records) == 1
         assert "N = 95, B = 8: replaced by srs, seed 3: 3 passes begun (epochs 0 to 2)" in patch.summaries()[0]
 
@@ -341,7 +341,7 @@ class TestStreams:
             assert [list(second), list(first)] == [epoch(2), epoch(1, 1)]
         assert [record.passes for record in patch.records] == [3, 2]
 
-    def test_a_loader_made_within_a_pass_of_another_has_its_own(self) -> None:
+    def test_a_loader_made_during_a_pass_of_another_has_its_own(self) -> None:
         seen = []
         with using("srs", seed=3):
             outer = loader()
@@ -351,14 +351,14 @@ class TestStreams:
         assert [batch for batch, _ in seen] == epoch(0)[:3]
         assert [batch for _, batch in seen] == [epoch(number, 1)[0] for number in range(3)]
 
-    def test_the_first_epoch_may_be_another(self) -> None:
+    def test_the_first_epoch_can_be_set(self) -> None:
         patch = ShufflePatch("srs", 3, first_epoch=4)
         with patch.hook:
             made = loader()
             assert [list(made), list(made)] == [epoch(4), epoch(5)]
         assert "(epochs 4 to 5)" in patch.summaries()[0]
 
-    def test_processes_that_draw_alone_differ_where_their_torch_seeds_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_independent_processes_differ_if_their_torch_seeds_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WORLD_SIZE", "2")
         drawn = []
         for torch_seed in (1, 2, 2):
@@ -377,7 +377,7 @@ class TestProcesses:
         data, world, epochs = list(range(size)), 3, (0, 1, 5)
         ranks = []
         for rank in range(world):
-            with using(name, seed=3) as patch:  # a process has one of these
+            with using(name, seed=3) as patch:  # stands for a process
                 sampler = DistributedSampler(data, world, rank, drop_last=drop_last)
                 made = DataLoader(data, batch_size=4, sampler=sampler, collate_fn=list)
                 sizes = [len(batch) for batch in BatchSampler(sampler, 4, False)]
@@ -391,7 +391,7 @@ class TestProcesses:
         for place, number in enumerate(epochs):
             got = [list(chain.from_iterable(parts)) for parts in zip(*(rank[place] for rank in ranks), strict=True)]
             flat = [index for batch in got for index in batch]
-            if name == "reshuffling":  # every sample once, and those that fill up
+            if name == "reshuffling":  # every sample once, and the padding
                 assert len(flat) == len(DistributedSampler(data, world, 0, drop_last=drop_last)) * world
                 assert len(set(flat)) == min(len(flat), size)
             else:
@@ -399,8 +399,8 @@ class TestProcesses:
                 drawn = as_lists(order.batches(number * len(got), (number + 1) * len(got)))
                 assert got == [*drawn[:-1], drawn[-1][: len(got[-1])]]
 
-    def test_passes_continue_where_no_epoch_is_set(self) -> None:
-        """torch would give the same epoch again and again, of which SRS leaves a quarter of the samples out."""
+    def test_passes_continue_without_set_epoch(self) -> None:
+        """torch would repeat the same epoch, in which SRS does not draw a quarter of the samples."""
         sampler = DistributedSampler(DATA, 1, 0)
         with using("srs", seed=3):
             made = loader(shuffle=None, sampler=sampler)
@@ -408,11 +408,11 @@ class TestProcesses:
             sampler.set_epoch(7)
             assert [list(made), list(made)] == [epoch(7), epoch(8)]
             sampler.set_epoch(8)
-            assert list(made) == epoch(9), "never an epoch again"
+            assert list(made) == epoch(9), "no epoch is repeated"
 
     @pytest.mark.parametrize("splits", [True, False])
     def test_may_divide_the_batches_by_a_wrapper(self, splits: bool) -> None:
-        """As Accelerate's shards, by their public attributes."""
+        """Like Accelerate's shards, which are recognised by public attributes."""
 
         class Shard:
             def __init__(self, batch_sampler: Any, rank: int) -> None:
@@ -452,7 +452,7 @@ class TestFrameworksSamplers:
         assert len(patch.records) == 1
 
     def test_a_sampler_exchanged_after_the_loader_was_made(self) -> None:
-        """As Accelerate does."""
+        """Accelerate does this."""
         with using("srs", seed=3):
             made: Any = loader(list(range(90)), shuffle=None, sampler=RandomSampler(DATA))
             made.batch_sampler.sampler = RandomSampler(range(90))
@@ -488,7 +488,7 @@ def test_options_reach_the_order_and_fail_before_the_training() -> None:
 
 
 def noting(drawn: list[Any]) -> Any:
-    """What a hook replaces iterations with, to note every item that is drawn."""
+    """Return a replacement for an iteration that notes every drawn item."""
 
     def draw(sampler: Any, own: Any) -> Any:
         for item in own():
@@ -506,7 +506,7 @@ class TestLoaderHook:
             made = loader(num_workers=workers)
             assert [*made, *made] == drawn
         list(made)
-        assert len(drawn) == 14, "not after the end"
+        assert len(drawn) == 14, "the hook ends with its context"
 
     def test_sees_a_pass_of_a_subclass_once(self) -> None:
         class Longer(BatchSampler):
@@ -522,7 +522,7 @@ class TestLoaderHook:
             list(longer)
         assert passes == [[0, 1], [2, 3], [0]]
 
-    def test_copies_share_it_and_pickles_do_not(self) -> None:
+    def test_copies_share_the_hook_and_pickles_do_not(self) -> None:
         with using("srs", seed=3) as patch:
             made = loader()
             list(made)
@@ -538,7 +538,7 @@ class TestLoaderHook:
     batch_size=st.integers(1, 40),
     data=st.data(),
 )
-def test_a_fitted_order_has_the_sizes_it_is_told(name: str, num_samples: int, batch_size: int, data: Any) -> None:
+def test_a_fitted_order_has_the_given_sizes(name: str, num_samples: int, batch_size: int, data: Any) -> None:
     batch_size = min(batch_size, num_samples)
     order = ORDERS[name].order_class(num_samples, batch_size, seed=5)
     steps = data.draw(st.integers(1, order.steps_per_epoch))

@@ -1,4 +1,4 @@
-"""An Accelerate training in the manner of the field; it knows nothing of replenish. Writes the samples of each step."""
+"""A typical Accelerate training that does not use replenish. Writes the samples of each step."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A Lightning training in the manner of the field; it knows nothing of replenish. Writes the samples of each step."""
+"""A typical Lightning training that does not use replenish. Writes the samples of each step."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A Hugging Face Trainer in the manner of the field; it knows nothing of replenish. Writes the samples of each step."""
+"""A typical training with the Hugging Face Trainer that does not use replenish. Writes the samples of each step."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Lightning or Fabric with their default flag on `--devices` processes: print what happens to the sampler."""
+"""Lightning or Fabric with their default flag on `--devices` processes: each writes what happened to its sampler."""
 
 from __future__ import annotations
 

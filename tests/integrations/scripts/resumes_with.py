@@ -1,4 +1,4 @@
-"""Trains with a framework as its documentation does, saves every six steps, and resumes from a checkpoint."""
+"""Trains with a framework as in its documentation, saves every six steps, and resumes from a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = TensorDataset(torch.arange(100.0)[:, None], torch.arange(100) % 2)
 
 
 class Named(Dataset):
-    """The data as Transformers wants them."""
+    """The data in the form that Transformers expects."""
 
     def __len__(self) -> int:
         return len(DATA)
@@ -38,7 +38,7 @@ class Network(nn.Module):
 
 
 def stateful() -> None:
-    """Torchdata's StatefulDataLoader, its state saved and loaded."""
+    """Save and load the state of torchdata's StatefulDataLoader."""
     from torchdata.stateful_dataloader import StatefulDataLoader
 
     loader = StatefulDataLoader(DATA, batch_size=10, shuffle=True)
@@ -61,7 +61,7 @@ def stateful() -> None:
 
 
 def lightning() -> None:
-    """Lightning's Trainer with ckpt_path."""
+    """Resume Lightning's Trainer with ckpt_path."""
     import lightning as L
     from lightning.pytorch.callbacks import ModelCheckpoint
 
@@ -85,7 +85,7 @@ def lightning() -> None:
 
 
 def transformers() -> None:
-    """Transformers' Trainer with resume_from_checkpoint."""
+    """Resume the Trainer of Transformers with resume_from_checkpoint."""
     from transformers import Trainer, TrainingArguments
 
     arguments = TrainingArguments(
@@ -103,7 +103,7 @@ def transformers() -> None:
 
 
 def accelerate() -> None:
-    """Accelerate's documented example: save_state, load_state and skip_first_batches."""
+    """Follow Accelerate's documentation: save_state, load_state and skip_first_batches."""
     from accelerate import Accelerator
 
     accelerator = Accelerator(cpu=True)

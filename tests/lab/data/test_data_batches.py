@@ -41,7 +41,7 @@ def test_without_augmentation_a_batch_is_the_images_of_the_order(digits):
         assert labels.tolist() == digits.train_labels[indices].tolist()
 
 
-def test_two_copies_of_a_sample_get_crops_of_their_own(digits):
+def test_copies_of_a_sample_get_different_crops(digits):
     class OneSample:
         num_samples, batch_size, steps_per_epoch = 120, 24, 5
 
@@ -101,12 +101,12 @@ def test_a_short_last_batch(digits):
     short = RandomReshuffling(120, 50)
     batches = Batches(short, digits)
     assert [len(labels) for _, labels in batches.batches(0, 4)] == [50, 50, 20, 50]
-    # The draws belong to places: a share of a short batch is a part of it like any other.
+    # Draws belong to places in the batch, so a share of a short batch works like any other share.
     halves = [Batches(short, digits, num_replicas=2, rank=rank).batch(2) for rank in range(2)]
     assert equal([torch.cat(parts) for parts in zip(*halves, strict=True)], batches.batch(2))
 
 
-def test_channels_last_changes_the_memory_alone(digits):
+def test_channels_last_changes_only_the_memory_layout(digits):
     images = np.random.default_rng(0).integers(0, 256, (120, 8, 8, 3), dtype=np.uint8)
     coloured = type(digits)(images, digits.train_labels, images[:10], np.arange(10), digits.class_names, "coloured")
     plain, last = (Batches(order(), coloured, channels_last=choice).batch(4) for choice in (False, True))
@@ -114,7 +114,7 @@ def test_channels_last_changes_the_memory_alone(digits):
     assert last[0].is_contiguous(memory_format=torch.channels_last)
 
 
-def test_config_names_what_decides_the_batches(digits):
+def test_config_has_everything_that_decides_the_batches(digits):
     config = Batches(order(), digits, augment=Augmentation(pad=2, flip=False), seed=9, num_replicas=2).config()
     assert config == {
         "order": order().config(),
@@ -171,7 +171,7 @@ def outcomes(augmentation, seed, steps, batch_size=64):
 
 
 def slow_crops(pixels, mean, std, pad, rows, columns, flips):
-    """Image by image: standardise, pad by the mean colour, crop, mirror."""
+    """Process one image at a time: standardise, pad with the mean colour, crop, mirror."""
     colour = (np.rint(255 * mean) / 255 - mean) / std
     result = []
     for image, row, column, flip in zip(pixels, rows, columns, flips, strict=True):
@@ -194,7 +194,7 @@ def test_each_of_the_81_offsets_and_both_flips_are_equally_likely():
 
 def test_places_and_steps_are_independent():
     drawn = outcomes(Augmentation(pad=1), 0, range(4000))
-    # 18 outcomes: the pairs of neighbouring places, and of neighbouring steps, fill an 18 x 18 table evenly.
+    # There are 18 outcomes. Pairs of neighbouring places, and of neighbouring steps, fill an 18 x 18 table evenly.
     for first, second in ((drawn[:, ::2], drawn[:, 1::2]), (drawn[::2], drawn[1::2])):
         pairs = np.bincount((first * 18 + second).ravel(), minlength=324)
         expected = pairs.sum() / 324
@@ -209,7 +209,7 @@ def test_draws_are_frozen():
 
 
 @pytest.mark.parametrize("augmentation", [Augmentation(pad=0), Augmentation(pad=2, flip=False)])
-def test_parts_can_be_switched_off(augmentation):
+def test_crops_and_flips_can_be_switched_off(augmentation):
     rows, columns, flips = AugmentationDraws(augmentation, 0, 500).at(0)
     assert set(rows) == set(columns) == set(range(2 * augmentation.pad + 1))
     assert set(flips) == ({0, 1} if augmentation.flip else {0})
@@ -218,22 +218,22 @@ def test_parts_can_be_switched_off(augmentation):
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("pad", [0, 1, 4])
-def test_crops_are_those_of_the_paper(channels_last, channels, pad):
+def test_crops_equal_the_papers_definition(channels_last, channels, pad):
     pixels = pixels_of(channels=channels)
     mean, std = MEAN[:channels], STD[:channels]
     store = ImageStore(pixels, mean, std, pad=pad, channels_last=channels_last)
-    # Every offset and flip, on images with repetition.
+    # Every offset and flip, on random images.
     side = 2 * pad + 1
     rows, columns, flips = (part.ravel() for part in np.meshgrid(range(side), range(side), range(2)))
     indices = np.random.default_rng(1).integers(0, len(pixels), len(rows))
-    indices[-1] = len(pixels) - 1  # at its last corner: the end of the memory
+    indices[-1] = len(pixels) - 1  # with the last offset: the end of the memory
     got = store.crops(indices, rows, columns, flips)
     assert got.dtype == torch.float32
     expected = slow_crops(pixels[indices], mean, std, pad, rows, columns, flips)
     np.testing.assert_allclose(got.numpy(), expected, rtol=0, atol=1e-6)
     memory = torch.channels_last if channels_last else torch.contiguous_format
     assert got.is_contiguous(memory_format=memory)
-    assert (got.stride(1) == 1) == channels_last  # also with one channel, where `is_contiguous` cannot tell
+    assert (got.stride(1) == 1) == channels_last  # also with one channel, where both layouts are contiguous
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
@@ -260,11 +260,11 @@ def test_wrong_arguments_of_augmentation(arguments, error, sentence):
         Augmentation(**arguments)
 
 
-# ---- The alternating flip: an image is mirrored at every second of its visits, under any order ----
+# ---- The alternating flip mirrors an image at every second visit, under any order ----
 
 
 def half_dark(count: int) -> Dataset:
-    """Images whose left half is dark, so that it can be seen which are mirrored."""
+    """Return images whose left half is dark, which shows whether they are mirrored."""
     images = np.zeros((count, 2, 2, 1), dtype=np.uint8)
     images[:, :, 1] = 255
     labels = np.arange(count) % 2
@@ -272,7 +272,7 @@ def half_dark(count: int) -> Dataset:
 
 
 def sides(batches: Batches, start: int, stop: int) -> dict[int, list[bool]]:
-    """Return for each image whether it was mirrored, visit by visit."""
+    """Return for each image whether it was mirrored at each visit."""
     seen = defaultdict(list)
     for indices, (images, _) in batches.steps(start, stop):
         for sample, mirrored in zip(indices.tolist(), (images[:, 0, 0, 0] > 0).tolist(), strict=True):
@@ -290,11 +290,11 @@ def test_every_second_visit_is_mirrored_under_any_order(name: str) -> None:
     seen = sides(alternating(name), 0, 60)
     assert all(one != next_one for visits in seen.values() for one, next_one in itertools.pairwise(visits))
     first = [visits[0] for visits in seen.values()]
-    assert 0.25 < np.mean(first) < 0.75  # drawn for each image
+    assert 0.25 < np.mean(first) < 0.75  # the first flip is drawn for each image
 
 
 @pytest.mark.parametrize("name", ["srs", "reshuffling", "independent"])
-def test_a_resumed_run_goes_on(name: str) -> None:
+def test_a_resumed_run_continues_alternating(name: str) -> None:
     whole, before, after = (sides(alternating(name), *steps) for steps in ((0, 60), (0, 33), (33, 60)))
     assert all(before.get(sample, []) + after.get(sample, []) == visits for sample, visits in whole.items())
 
@@ -310,7 +310,7 @@ def test_processes_share_the_batch_of_one() -> None:
         assert np.concatenate([half.batch(step)[0].numpy() for half in halves]).tolist() == images.tolist()
 
 
-def test_it_is_refused_where_nothing_is_mirrored() -> None:
+def test_it_is_refused_without_flips() -> None:
     with pytest.raises(ValueError, match="alternating should be with flip=True"):
         Augmentation(flip=False, alternating=True)
     with pytest.raises(ValueError, match="alternating_flip should be with flip=True"):

@@ -1,4 +1,4 @@
-"""Decoded data on the disk: the same data, decoded once, and never other data than the files have."""
+"""The cache of decoded data: files are decoded once, and decoded again when they change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from replenish.lab.data.dataset import ARRAYS
 
 @pytest.fixture
 def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of images that has not changed for a while, and an empty cache."""
+    """Return a folder of images that has not changed for a while; the cache is empty."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "images"
     for number in range(20):
@@ -36,7 +36,7 @@ def write(path: Path, level: int) -> None:
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the images that were decoded."""
+    """Return a list that gets the name of every image that is decoded."""
     names: list[str] = []
     honest = image_folder._pixels
 
@@ -57,7 +57,7 @@ def same(one: Dataset, two: Dataset) -> bool:
     return arrays and one.fingerprint == two.fingerprint and (one.name, one.class_names) == (two.name, two.class_names)
 
 
-def test_data_are_decoded_once_for_each_way_of_cutting_them_down(images: Path, decoded: list[str]) -> None:
+def test_data_are_decoded_once_for_each_reduction(images: Path, decoded: list[str]) -> None:
     first = load(images, images_per_class=3, image_size=4, held_out=True)
     assert len(decoded) == 20
     assert same(load(images, images_per_class=3, image_size=4, held_out=True), first)
@@ -81,7 +81,7 @@ def test_files_that_changed_are_decoded_again(images: Path, change: str) -> None
     assert load(images).fingerprint != first.fingerprint
 
 
-def test_files_that_are_still_being_written_are_not_kept(images: Path, tmp_path: Path, decoded: list[str]) -> None:
+def test_recently_changed_files_are_not_cached(images: Path, tmp_path: Path, decoded: list[str]) -> None:
     os.utime(images / "class 0" / "2.png")
     load(images)
     load(images)
@@ -118,7 +118,7 @@ def test_old_entries_make_room(images: Path, tmp_path: Path, monkeypatch: pytest
     assert first not in entries(tmp_path)
 
 
-def test_what_earlier_releases_and_killed_processes_left_is_removed(images: Path, tmp_path: Path) -> None:
+def test_leftovers_of_earlier_releases_and_killed_processes_are_removed(images: Path, tmp_path: Path) -> None:
     load(images)
     folder = entries(tmp_path)[0].parent
     (folder / "0f.npz").write_bytes(b"an entry of an earlier release")
@@ -129,14 +129,14 @@ def test_what_earlier_releases_and_killed_processes_left_is_removed(images: Path
     assert [entry.suffix for entry in entries(tmp_path)] == ["", ""]
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(images: Path, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_not_an_error(images: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     assert len(load(images).train_labels) == 16
 
 
 def test_large_images_stay_in_a_file(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decoded by workers into a file, mapped from the cache afterwards, and trained from: the very same data."""
-    Image.fromarray(np.full((8, 8, 3), 9, np.uint8)).save(images / "class 1" / "99.png")  # the last is in colour
+    """Workers decode into a file, and later loads map it. The data and the batches stay the same."""
+    Image.fromarray(np.full((8, 8, 3), 9, np.uint8)).save(images / "class 1" / "99.png")  # the last image has colours
     os.utime(images / "class 1" / "99.png", (1e9, 1e9))
     os.utime(images / "class 1", (1e9, 1e9))
     small = load(images, seed=1)

@@ -55,7 +55,7 @@ def test_pixels_come_with_the_channel_last(tmp_path: Path):
     assert dataset.train_labels.tolist() == stored[b"fine_labels"]
 
 
-def test_coarse_labels_are_of_the_same_images_whatever_is_kept_of_each_fine_class(tmp_path: Path):
+def test_coarse_labels_belong_to_the_same_images_also_after_a_reduction(tmp_path: Path):
     write_folder(tmp_path, FILES, CONTENTS)
     fine, coarse = load_cifar(FILES, tmp_path), load_cifar(fake_files(CIFAR100_COARSE, CONTENTS), tmp_path)
     assert coarse.class_names == ("coarse 0", "coarse 1")
@@ -74,8 +74,8 @@ def test_coarse_labels_are_of_the_same_images_whatever_is_kept_of_each_fine_clas
         reduce(coarse, images_per_class=4)
 
 
-def test_headers_that_tell_the_times_of_files_are_passed_over(tmp_path: Path):
-    """As Python's own tarfile writes them."""
+def test_headers_with_the_times_of_files_are_skipped(tmp_path: Path):
+    """Python's own tarfile writes such headers."""
     folder = write_folder(tmp_path, FILES, CONTENTS)
     (tmp_path / "packed").mkdir()
     with tarfile.open(tmp_path / "packed" / "cifar-100-python.tar.xz", "w:xz", format=tarfile.PAX_FORMAT) as archive:
@@ -92,7 +92,7 @@ def test_root_comes_before_the_variable_and_that_before_the_cache(tmp_path, monk
     assert data_root(tmp_path / "given") == tmp_path / "given"
 
 
-def test_absent_says_what_to_do(tmp_path: Path):
+def test_absent_data_are_refused_with_advice(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="cifar100 is not in .* with `replenish data get cifar100`"):
         load("cifar100", tmp_path)
 
@@ -121,7 +121,7 @@ def test_truncated_archives(tmp_path: Path, form: str, share: float):
     assert "\n" not in str(caught.value)
 
 
-def test_an_altered_byte_is_noticed_or_of_no_consequence(tmp_path: Path):
+def test_an_altered_byte_is_found_or_does_not_change_the_data(tmp_path: Path):
     rng = np.random.default_rng(0)
     path = write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS)
     content, expected = path.read_bytes(), load_cifar(FILES, tmp_path).fingerprint
@@ -140,7 +140,7 @@ def test_an_altered_byte_is_noticed_or_of_no_consequence(tmp_path: Path):
 def test_hostile_members_are_not_unpacked(tmp_path: Path, kind: str):
     member = hostile_members()[kind]
     write_archive(tmp_path / "cifar-100-python.tar.gz", FILES, CONTENTS, extra=(member,))
-    if "link" in kind:  # in the place of a file of the data
+    if "link" in kind:  # it replaces a file of the data
         with pytest.raises(DataError, match="train is not the official file"):
             load_cifar(FILES, tmp_path)
     else:
@@ -157,7 +157,7 @@ def test_a_member_of_absurd_size(tmp_path: Path, monkeypatch):
 
 
 class Calls:
-    """What `pickle` turns into a call when it is read."""
+    """An object that unpickling turns into a call."""
 
     def __init__(self, function, *arguments):
         self.call = function, arguments

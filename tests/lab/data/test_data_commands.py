@@ -22,7 +22,7 @@ def run(monkeypatch, tmp_path):
 
 
 def sentence(result) -> str:
-    """One sentence on stderr, exit code 2, no traceback."""
+    """Check for exit code 2 and one sentence on stderr, and return the sentence."""
     assert result.exit_code == 2
     assert result.stderr.startswith("replenish: ")
     assert result.stderr.count("\n") == 1
@@ -30,7 +30,7 @@ def sentence(result) -> str:
     return result.stderr
 
 
-def test_verify_tells_what_is_there(run, tmp_path: Path):
+def test_verify_lists_the_datasets(run, tmp_path: Path):
     path = write_archive(tmp_path / "cifar-100-python.tar.xz", FILES, CONTENTS)
     result = run("verify", "--root", tmp_path)
     assert result.exit_code == 0
@@ -50,7 +50,7 @@ def test_verify_finds_damage(run, tmp_path: Path):
     assert "train is not the official file" in result.stdout
 
 
-def test_verify_what_is_named_must_be_there(run, tmp_path: Path):
+def test_verify_fails_if_a_named_dataset_is_absent(run, tmp_path: Path):
     write_folder(tmp_path, FILES, CONTENTS)
     assert run("verify", "cifar100", "--root", tmp_path).exit_code == 0
     assert run("verify", "cifar10", "--root", tmp_path).exit_code == 1

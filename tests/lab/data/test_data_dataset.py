@@ -33,7 +33,7 @@ def test_a_constant_channel_has_std_one():
     assert (dataset.std == 1).all()
 
 
-def test_fingerprint_sees_everything_but_the_name():
+def test_fingerprint_covers_everything_except_the_name():
     base = make()
     assert base.fingerprint == make().fingerprint == make(name="other").fingerprint
     assert len(base.fingerprint) == 64

@@ -1,4 +1,4 @@
-"""Small stand-ins for the official CIFAR archives, well made and ill made, and a test of the well-made kind."""
+"""Small copies of the official CIFAR archives, valid and invalid, and a test of the valid ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COARSE = (1, 0, 1, 0)
 
 
 def python2_pickle(value: object) -> bytes:
-    """Pickle as the CIFAR files were: protocol 2, byte strings, arrays by numpy's old module name."""
+    """Pickle like the CIFAR files: protocol 2, byte strings, arrays by numpy's old module name."""
     if isinstance(value, dict):
         items = b"".join(python2_pickle(key) + python2_pickle(item) for key, item in value.items())
         return b"}(" + items + b"u"
@@ -42,7 +42,7 @@ def whole_pickle(value: object) -> bytes:
 
 
 def fake_contents(files: CifarFiles, per_class: int = 3) -> dict[str, bytes]:
-    """Return file name to content, in the official form, with few classes and images."""
+    """Return the contents by file name, in the official format, with few classes and images."""
     rng = np.random.default_rng(0)
     contents = {}
     for name, _ in (*files.train, *files.test):
@@ -94,7 +94,7 @@ def write_archive(
 
 
 def hostile_members() -> dict[str, tarfile.TarInfo]:
-    """Return members that no archive should have, by what is wrong with them."""
+    """Return members that no archive should have, by kind."""
     members = {
         "parent": tarfile.TarInfo("cifar-100-python/../../outside"),
         "absolute": tarfile.TarInfo("/tmp/replenish-outside"),

@@ -80,7 +80,7 @@ def test_palettes_transparency_and_orientation(tmp_path: Path):
     Image.fromarray(rgba).save(tmp_path / "train" / "cat" / "0.png")
     Image.new("P", (5, 6), 3).save(tmp_path / "train" / "cat" / "1.png")
     turned = Image.Exif()
-    turned[0x0112] = 6  # the camera was held on its side
+    turned[0x0112] = 6  # orientation: rotated by 90 degrees
     picture(tmp_path / "train" / "cat" / "2.jpg", 5, size=(5, 6), exif=turned)
     (tmp_path / "train" / "cat" / "2.png").unlink()
     dataset = load(tmp_path)
@@ -125,7 +125,7 @@ def test_no_classes_and_too_few_images(tmp_path: Path):
     [b"", b"no image", b"\x89PNG\r\n\x1a\n", b"GIF89a\x01\x00\x01\x00", "truncated"],
     ids=["empty", "text", "only a signature", "another format", "truncated"],
 )
-def test_an_image_that_is_none(tmp_path: Path, content: bytes | str):
+def test_files_that_are_not_images(tmp_path: Path, content: bytes | str):
     two_splits(tmp_path)
     target = tmp_path / "train" / "dog" / "1.png"
     target.write_bytes(target.read_bytes()[:60] if isinstance(content, str) else content)
@@ -135,7 +135,7 @@ def test_an_image_that_is_none(tmp_path: Path, content: bytes | str):
 
 
 def sixteen_bits(path: Path, colour_type: int, channels: int) -> None:
-    """Write a PNG of 5 x 6 pixels with 16 bits a channel; Pillow writes only grey ones."""
+    """Write a PNG of 5 x 6 pixels with 16 bits per channel; Pillow writes only grey ones."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
@@ -168,7 +168,7 @@ def test_other_kinds_of_images(tmp_path: Path, suffix: str):
     assert len(load(tmp_path).train_labels) == 7
 
 
-def test_images_that_are_not_read_are_not_passed_over_in_silence(tmp_path: Path):
+def test_images_of_unsupported_kinds_are_refused(tmp_path: Path):
     two_splits(tmp_path)
     picture(tmp_path / "train" / "cat" / "scan.tiff", 9)
     with pytest.raises(DataError, match=r"scan.tiff is an image of a kind that is not read; give .png, .jpg"):
@@ -183,7 +183,7 @@ def test_images_that_are_not_read_are_not_passed_over_in_silence(tmp_path: Path)
 def test_splits_by_other_names(tmp_path: Path):
     two_splits(tmp_path)
     expected = load(tmp_path).fingerprint
-    (tmp_path / "__MACOSX" / "train").mkdir(parents=True)  # as the archives of a Mac have it
+    (tmp_path / "__MACOSX" / "train").mkdir(parents=True)  # as in archives from a Mac
     (tmp_path / "train" / "__MACOSX").mkdir()
     assert load(tmp_path).fingerprint == expected
     (tmp_path / "train").rename(tmp_path / "Train")
@@ -193,7 +193,7 @@ def test_splits_by_other_names(tmp_path: Path):
     assert load(tmp_path).fingerprint == expected
 
 
-def test_a_folder_beside_the_splits_is_left_out_but_not_in_silence(tmp_path: Path):
+def test_a_third_split_is_left_out_with_a_warning(tmp_path: Path):
     two_splits(tmp_path)
     picture(tmp_path / "val" / "cat" / "0.png", 1)
     with pytest.warns(UserWarning, match="val left out; train is for training and test for testing"):

@@ -61,7 +61,7 @@ def test_one_set_is_split_by_the_seed(tmp_path: Path):
     assert load(path, seed=0).fingerprint == dataset.fingerprint != load(path, seed=1).fingerprint
 
 
-def test_one_set_with_its_own_split(tmp_path: Path):
+def test_one_set_with_a_split_array(tmp_path: Path):
     arrays = whole(split=np.array([0] * 14 + [1] * 6))
     dataset = load(save(tmp_path, arrays))
     np.testing.assert_array_equal(dataset.test_images[..., 0], arrays["images"][14:])
@@ -112,7 +112,7 @@ def test_truncated_files(tmp_path: Path, share: float):
         load(path)
 
 
-def test_an_array_that_claims_more_than_there_is(tmp_path: Path):
+def test_a_header_that_claims_too_large_an_array(tmp_path: Path):
     path = save(tmp_path, splits())
     header = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little")
     text = b"{'descr': '|u1', 'fortran_order': False, 'shape': (900000000000, 4, 4, 3), }"
@@ -122,7 +122,7 @@ def test_an_array_that_claims_more_than_there_is(tmp_path: Path):
         load(path)
 
 
-def test_channels_first_are_refused_and_not_read_as_channels_last(tmp_path: Path):
+def test_channels_first_are_refused(tmp_path: Path):
     path = tmp_path / "data.npz"
     images = np.random.default_rng(0).integers(0, 256, (40, 3, 8, 8), dtype=np.uint8)
     np.savez(path, images=images, labels=np.arange(40) % 2)
@@ -130,5 +130,5 @@ def test_channels_first_are_refused_and_not_read_as_channels_last(tmp_path: Path
         load(path)
     np.savez(path, images=images.transpose(0, 2, 3, 1), labels=np.arange(40) % 2)
     assert load(path).train_images.shape[1:] == (8, 8, 3)
-    np.savez(path, images=np.zeros((40, 8, 8, 13), np.uint8), labels=np.arange(40) % 2)  # of a satellite
+    np.savez(path, images=np.zeros((40, 8, 8, 13), np.uint8), labels=np.arange(40) % 2)  # as from a satellite
     assert load(path).channels == 13

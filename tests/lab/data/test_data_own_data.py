@@ -1,4 +1,4 @@
-"""Data that a program has already: arrays, torch datasets, Hugging Face's, and what is refused."""
+"""Data in memory: arrays, torch datasets, Hugging Face datasets, and kinds that are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8
 
 
 class Pictures(TorchDataset[Any]):
-    """A map-style dataset in the manner of torchvision's, with Pillow's images."""
+    """A map-style dataset like torchvision's, with Pillow images."""
 
     classes = ("even", "odd")
 
@@ -34,7 +34,7 @@ class Pictures(TorchDataset[Any]):
         return Image.fromarray(self.images[index]), int(LABELS[index])
 
 
-DEEP = [(Image.new("I;16", (8, 8), 40_000), label) for label in LABELS.tolist()]  # which Pillow would make all white
+DEEP = [(Image.new("I;16", (8, 8), 40_000), label) for label in LABELS.tolist()]  # Pillow would convert it to white
 
 
 def hugging_face(part: slice = slice(None)) -> datasets.Dataset:
@@ -120,7 +120,7 @@ def test_grey_images_of_several_sizes() -> None:
         ((DEEP, Pictures()), "image 0 of own data: the training split has more than 8 bits a channel .'I;16'.; give"),
     ],
 )
-def test_what_cannot_be_used_is_refused(data: Any, message: str) -> None:
+def test_unusable_data_are_refused(data: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         as_dataset(data)
 
@@ -142,7 +142,7 @@ def test_names_of_keras_and_medmnist_in_npz(arrays: dict[str, Any], tmp_path: Pa
 
 
 class Streaming:
-    """What Hugging Face gives for `streaming=True`: columns and no length."""
+    """Like a Hugging Face dataset with `streaming=True`: columns, but no length."""
 
     features, column_names = {"image": None, "label": None}, ["image", "label"]
 
@@ -150,6 +150,6 @@ class Streaming:
         raise AssertionError("it should not be read")
 
 
-def test_a_dataset_that_streams_is_refused_by_its_length() -> None:
+def test_a_streaming_dataset_is_refused() -> None:
     with pytest.raises(DataError, match=r"with a length and indices, such as .*streaming=False\), but got Streaming"):
         as_dataset(Streaming())

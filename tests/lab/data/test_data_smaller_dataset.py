@@ -14,7 +14,7 @@ from replenish.lab.data.images import area_average
 
 
 def by_fractions(image, height, width):
-    """The definition, pixel by pixel, in exact arithmetic."""
+    """Compute the definition pixel by pixel, in exact arithmetic."""
     old_height, old_width = image.shape
     result = np.empty((height, width), dtype=np.uint8)
     for row in range(height):
@@ -51,14 +51,14 @@ def test_area_average_rounds_halves_up_and_keeps_extremes():
     assert (area_average(np.full((1, 7, 7, 1), 255, np.uint8), 3, 5) == 255).all()
 
 
-def test_area_average_does_not_depend_on_the_pieces(monkeypatch):
+def test_area_average_does_not_depend_on_the_piece_size(monkeypatch):
     images = np.random.default_rng(0).integers(0, 256, (9, 8, 8, 3), dtype=np.uint8)
     whole = area_average(images, 3, 3)
     monkeypatch.setattr("replenish.lab.data.images.VALUES_PER_PIECE", 400)
     np.testing.assert_array_equal(area_average(images, 3, 3), whole)
 
 
-def test_area_average_of_a_large_image_needs_little_more_memory_than_it_has(monkeypatch):
+def test_area_average_of_a_large_image_needs_little_memory(monkeypatch):
     monkeypatch.setattr("replenish.lab.data.images.VALUES_PER_PIECE", 1 << 18)  # far below the image's 7 million
     image = np.random.default_rng(0).integers(0, 256, (1, 1500, 1500, 3), dtype=np.uint8)
     tracemalloc.start()
@@ -71,7 +71,7 @@ def test_area_average_of_a_large_image_needs_little_more_memory_than_it_has(monk
 
 
 def by_means(image, size):
-    """Over pixels repeated so often that every new one covers whole ones."""
+    """Average over pixels that are repeated, so that every new pixel covers whole ones."""
     repeated = np.repeat(image.astype(np.int64), size, axis=0).reshape(size, image.shape[0], -1).sum(axis=1)
     sums = np.repeat(repeated, size, axis=1).reshape(size, size, image.shape[1]).sum(axis=2)
     area = image.size
@@ -83,11 +83,11 @@ def digits():
     return load("digits")
 
 
-def rows(dataset):
-    return [image.tobytes() for image in dataset.train_images]
+def rows(images):
+    return [image.tobytes() for image in images]
 
 
-def test_nothing_asked_changes_nothing(digits):
+def test_without_arguments_nothing_changes(digits):
     assert reduce(digits) is digits
     assert reduce(digits, image_size=8) is digits
 
@@ -97,12 +97,12 @@ def test_images_per_class(digits):
     assert np.bincount(small.train_labels).tolist() == [7] * 10
     assert small.test_images.shape == digits.test_images.shape
     # The images stay in the order of the full dataset.
-    places = [rows(digits).index(row) for row in rows(small)]
+    places = [rows(digits.train_images).index(row) for row in rows(small.train_images)]
     assert places == sorted(places)
 
 
-def test_fewer_images_are_part_of_more(digits):
-    few, more = (set(rows(reduce(digits, images_per_class=count))) for count in (5, 20))
+def test_fewer_images_are_a_subset_of_more(digits):
+    few, more = (set(rows(reduce(digits, images_per_class=count).train_images)) for count in (5, 20))
     assert few < more
 
 
@@ -129,24 +129,20 @@ DIGITS = "92466ea2a355c89205c85f39ed9abd2285d94eea1c2217b0613ba337cb5fc372"
 SMALL = "50463888db4dad7bb9ca382d2bbfadc62d136ff87ab18b3339ac492f351b4b94"
 
 
-def test_what_is_held_out_is_what_training_does_not_keep(digits):
+def test_held_out_images_are_the_training_images_not_kept(digits):
     small = reduce(digits, images_per_class=20, image_size=4, held_out=True)
     all_of_them = reduce(digits, image_size=4)
     together = np.concatenate([small.train_images, small.held_out_images])
     labels = np.concatenate([small.train_labels, small.held_out_labels])
     assert len(small.train_labels) == 200
-    assert sorted(zip(rows_of(together), labels.tolist(), strict=True)) == sorted(
-        zip(rows_of(all_of_them.train_images), all_of_them.train_labels.tolist(), strict=True)
+    assert sorted(zip(rows(together), labels.tolist(), strict=True)) == sorted(
+        zip(rows(all_of_them.train_images), all_of_them.train_labels.tolist(), strict=True)
     )
-    # It is the same data to train on, whether or not the rest is at hand.
+    # The training data are the same with and without held-out images.
     assert small.fingerprint == reduce(digits, images_per_class=20, image_size=4).fingerprint
     assert reduce(digits, images_per_class=20).held_out_images is None
     with pytest.raises(ValueError, match="held_out=True needs training images that are not kept"):
         reduce(digits, held_out=True)
-
-
-def rows_of(images):
-    return [image.tobytes() for image in images]
 
 
 @pytest.mark.parametrize(

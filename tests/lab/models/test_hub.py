@@ -1,4 +1,4 @@
-"""`torch.hub` gives the networks from a checkout with torch and numpy alone."""
+"""`torch.hub` loads the networks from a checkout with only torch and numpy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_wrn_28_10_has_batch_norm_after_the_addition() -> None:
     assert round(sum(parameter.numel() for parameter in network.parameters()) / 1e6, 1) == 36.5
 
 
-def test_every_network_is_there_and_says_what_it_takes() -> None:
+def test_every_network_is_there_with_its_options() -> None:
     offered = runpy.run_path(str(ROOT / "hubconf.py"))
     assert all(", ".join(entry.options()) in offered[name].__doc__ for name, entry in MODELS.items())
 
@@ -50,7 +50,7 @@ def test_arguments_reach_the_network() -> None:
         load("wrn-10-1", pretrained=True)
 
 
-def test_torch_alone_is_enough() -> None:
+def test_only_torch_is_needed() -> None:
     command = [sys.executable, "-c", WITH_TORCH_ALONE, str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "WideResNet\n", done.stderr

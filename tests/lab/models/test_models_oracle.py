@@ -1,4 +1,4 @@
-"""Against pytorchcv's CIFAR networks: the same parameters and, with the weights mapped across, the same outputs."""
+"""The networks against pytorchcv's for CIFAR: the same parameters, and the same outputs with the same weights."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SHAKE: Rules = [
 
 
 def dense(layers: int) -> Rules:
-    """Our DenseNet is one flat sequence: convolution, layers, [transition, pooling, layers] twice."""
+    """Return the rules for DenseNet. Ours is flat: convolution, layers, [transition, pooling, layers] twice."""
 
     def unit(match: re.Match[str]) -> str:
         index = (int(match[1]) - 1) * (layers + 2) + int(match[2])
@@ -68,7 +68,7 @@ def dense(layers: int) -> Rules:
 
 
 def lively(model: nn.Module) -> nn.Module:
-    """Give every normalization statistics and scales that a mistake cannot hide behind."""
+    """Give every normalization random statistics and scales, so that a mistake shows."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             nn.init.normal_(module.running_mean, std=0.3)
@@ -98,7 +98,7 @@ def gradients(model: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
 
 
 def projected(classes: int = 10, depth: int = 110) -> nn.Module:
-    """Our ResNet with pytorchcv's shortcuts: a 1x1 convolution and BN where ours pad with zeros."""
+    """Return our ResNet with pytorchcv's shortcuts: a 1x1 convolution and BN instead of padding with zeros."""
 
     def shortcut(inside: int, outside: int, stride: int) -> nn.Module:
         return nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
@@ -142,7 +142,7 @@ def test_outputs_in_evaluation(case: str) -> None:
     images = torch.randn(5, 3, 32, 32)
     with torch.no_grad():
         expected = theirs(images)
-        assert expected.std() > 0.01  # Else the comparison would say little.
+        assert expected.std() > 0.01  # Nearly constant outputs would prove little.
         torch.testing.assert_close(ours(images), expected, atol=1e-5, rtol=1e-5)
 
 
@@ -150,7 +150,7 @@ def test_outputs_in_evaluation(case: str) -> None:
 def test_outputs_gradients_and_statistics_in_training(case: str) -> None:
     make_theirs, make_ours, rules = SMALL[case]
     torch.manual_seed(8)
-    # Doubles: batch statistics of rounded numbers differ by more than the networks do.
+    # In double precision: with float32, rounding of the batch statistics would hide small differences.
     theirs, ours = lively(make_theirs()).double(), make_ours().double()
     map_weights(theirs, ours, rules)
     images, targets = torch.randn(4, 3, 32, 32, dtype=torch.double), torch.randint(0, 10, (4,))
@@ -163,7 +163,7 @@ def test_outputs_gradients_and_statistics_in_training(case: str) -> None:
 
 @pytest.mark.parametrize("cardinality", [None, 1])
 def test_shake_shake_with_the_relu_before_the_branches(cardinality: int | None) -> None:
-    """pytorchcv's ReLUs follow the addition; moved to where Gastaldi's stand, it is our default network."""
+    """With pytorchcv's ReLUs moved from after the addition to Gastaldi's places, its network equals our default."""
     torch.manual_seed(9)
     if cardinality is None:
         theirs = get_shakeshakeresnet_cifar(10, blocks=14, bottleneck=False, first_stage_channels=8)

@@ -1,4 +1,4 @@
-"""The networks' parts: residual units, companion losses, first weights, shapes and layouts."""
+"""The networks' parts: residual units, companion losses, initial weights, shapes and layouts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from replenish.lab.models import MODELS, UNITS, DeeplySupervisedNet, DenseNet, W
 from replenish.lab.models.plain import squared_hinge
 from replenish.lab.models.thin import HighwayConv
 
-# ---- The five residual units, against figure 4 of He et al. written out as strings of operations ----
+# ---- The five residual units against figure 4 of He et al., written as strings of operations ----
 
 
-# Before the addition, after it; then the same for what stands behind the first convolution and at the end.
+# Operations before the addition, after the addition, after the first convolution, and at the end of the network.
 FIGURE_4 = {
     "original": ("conv1 bn1 relu conv2 bn2", "relu", "bn relu", ""),
     "bn_after_addition": ("conv1 bn1 relu conv2", "bn2 relu", "bn relu", ""),
@@ -64,7 +64,7 @@ def functional(x: Tensor, weights: dict[str, Tensor], unit: str, units: int, tra
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
 @pytest.mark.parametrize("width", [1, 2])
 @pytest.mark.parametrize("unit", FIGURE_4)
-def test_units_are_those_of_figure_4(unit: str, width: int, training: bool) -> None:
+def test_units_match_figure_4(unit: str, width: int, training: bool) -> None:
     torch.manual_seed(3)
     model = WideResNet(3, 7, depth=16, width=width, unit=unit).double()
     for name, value in model.state_dict().items():
@@ -79,7 +79,7 @@ def test_units_are_those_of_figure_4(unit: str, width: int, training: bool) -> N
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_dropout_stands_between_the_convolutions(unit: str) -> None:
+def test_dropout_is_between_the_convolutions(unit: str) -> None:
     torch.manual_seed(0)
     layer = UNITS[unit](4, 4, dropout=0.3)
     seen: list[Tensor] = []
@@ -87,13 +87,13 @@ def test_dropout_stands_between_the_convolutions(unit: str) -> None:
     layer.conv2.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     layer(torch.randn(64, 4, 8, 8))
     given, dropped, into_second = seen
-    assert (given >= 0).all()  # Behind the ReLU,
-    assert into_second is dropped  # in front of the second convolution.
+    assert (given >= 0).all()  # After the ReLU,
+    assert into_second is dropped  # before the second convolution.
     kept = (dropped != 0).double().mean() / (given != 0).double().mean()
     assert abs(kept.item() - 0.7) < 0.02
 
 
-# ---- Companion losses, and the one way to a training loss ----
+# ---- Companion losses and the training loss ----
 
 
 def test_squared_hinge_by_hand() -> None:
@@ -114,7 +114,7 @@ def test_logits_do_not_depend_on_the_companions() -> None:
     assert model(images, targets)[1] == 0
 
 
-def test_training_loss_adds_the_companions_where_there_are_any() -> None:
+def test_training_loss_adds_companions_if_there_are_any() -> None:
     torch.manual_seed(0)
     images, targets = torch.randn(3, 1, 8, 8), torch.tensor([0, 4, 9])
     model = DeeplySupervisedNet(1, 10, 8, dropout=0.0)
@@ -132,11 +132,11 @@ def test_training_loss_adds_the_companions_where_there_are_any() -> None:
     torch.testing.assert_close(loss, F.multi_margin_loss(logits, targets))
 
 
-# ---- The weights that networks start with, as docs/deviations.md describes them ----
+# ---- Initial weights, as described in docs/deviations.md ----
 
 
 def convolutions(model: nn.Module) -> list[nn.Conv2d]:
-    # Large ones only, where the spread of the weights is known to some per cent.
+    # Only large ones, whose weights are enough to estimate the spread to a few per cent.
     return [m for m in model.modules() if isinstance(m, nn.Conv2d) and m.weight.numel() > 4000]
 
 
@@ -167,17 +167,17 @@ def test_highway_gates_start_nearly_closed() -> None:
         channels = layer.conv.in_channels
         assert (layer.conv.bias[:channels] == 0).all()
         assert (layer.conv.bias[channels:] == -2).all()
-        bound = math.sqrt(6 / (2 * 9 * channels))  # Glorot's, for each half as a convolution of its own.
+        bound = math.sqrt(6 / (2 * 9 * channels))  # Glorot's, with each half as a separate convolution.
         assert 0.9 * bound < layer.conv.weight.abs().max() <= bound
     x = torch.randn(2, 32, 8, 8)
     carried = torch.nn.functional.cosine_similarity(layers[0](x).flatten(), x.flatten(), dim=0)
     assert carried > 0.9
 
 
-# ---- Every network on every size it promises ----
+# ---- Every network on every supported size ----
 
 
-# Small members of every family, with their overrides, that a test can train a step of.
+# Small members of every family, with overrides. A test can afford to train them for a step.
 SMALL: dict[str, dict[str, object]] = {
     "nin": {},
     "all-cnn": {},
@@ -268,7 +268,7 @@ def test_a_densenet_that_recomputes_trains_to_the_same_bits(bottleneck: bool) ->
     assert all(torch.equal(value, recomputed[name]) for name, value in plain.items())
 
 
-# torch itself instantiates the class that it warns should not be instantiated, when it meets an autograd function.
+# torch instantiates a class against its own warning when it traces an autograd function.
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.parametrize("name", ["wrn-10-1", "shake-shake-8-2x8d"])
 def test_dynamo_traces_them_whole(name: str) -> None:
@@ -278,10 +278,10 @@ def test_dynamo_traces_them_whole(name: str) -> None:
     torch._dynamo.reset()
 
 
-# ---- Names and shapes of every network's weights are a promise: checkpoints and shared weights are read by them ----
+# ---- Names and shapes of every network's weights are a promise: checkpoints and shared weights depend on them ----
 
 
-#: A digest of the names, types and shapes for each network; a change of one needs a reader for what was saved before.
+#: A digest of names, types and shapes for each network. A change needs code that reads earlier checkpoints.
 PINNED: dict[str, dict[str, str | int]] = json.loads(
     (Path(__file__).parents[2] / "golden" / "state_dicts.json").read_text()
 )

@@ -1,4 +1,4 @@
-"""What is random in the networks: stochastic depth, Shake-Shake, dropout. Expectations and independence."""
+"""The random parts of the networks: expectations and independence of stochastic depth, Shake-Shake and dropout."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def frozen_unit(survival: float) -> StochasticDepthUnit:
     unit = StochasticDepthUnit(4, 4, 1, survival, PaddedShortcut)
     for bn in (unit.bn1, unit.bn2):
         nn.init.normal_(bn.weight)
-        bn.eval()  # Its statistics stand still, so that only the draw is random.
+        bn.eval()  # Its statistics are fixed, so only the draw is random.
     return unit
 
 
 def test_training_averages_to_evaluation() -> None:
     unit = frozen_unit(survival=0.7)
-    x = 100 + torch.randn(2, 4, 8, 8)  # So far from zero that the last ReLU is linear.
+    x = 100 + torch.randn(2, 4, 8, 8)  # Far from zero, where the last ReLU is linear.
     with torch.no_grad():
         draws = 4000
         whole = torch.relu(unit.branch(x) + x)
@@ -50,7 +50,7 @@ def test_training_averages_to_evaluation() -> None:
         torch.testing.assert_close(unit(x), expected)
 
 
-def test_a_branch_left_out_costs_and_changes_nothing() -> None:
+def test_a_dropped_branch_is_not_computed_and_changes_nothing() -> None:
     torch.manual_seed(0)
     unit = StochasticDepthUnit(4, 8, 2, 1e-9, PaddedShortcut)
     before = {name: value.clone() for name, value in unit.state_dict().items()}
@@ -66,7 +66,7 @@ def test_a_branch_left_out_costs_and_changes_nothing() -> None:
 
 
 def weights(mix: ShakeShake, batch: int = 4096) -> tuple[Tensor, Tensor]:
-    """Recover the forward and the backward weight of each image from what the mix does."""
+    """Return the forward and the backward weight of each image, from the output and the gradient of the mix."""
     first = torch.ones(batch, 1, 2, 2, requires_grad=True)
     second = torch.zeros(batch, 1, 2, 2, requires_grad=True)
     out = mix(first, second)
@@ -93,7 +93,7 @@ def test_shake_shake() -> None:
     alpha, beta = weights(ShakeShake())
     assert_uniform(alpha)
     assert_uniform(beta)
-    # The backward weight knows nothing of the forward one.
+    # The backward weight is independent of the forward one.
     assert abs(torch.corrcoef(torch.stack((alpha, beta)))[0, 1]) < 5 / math.sqrt(len(alpha))
 
 
@@ -132,14 +132,14 @@ def test_dropout_drops_at_its_rate(p: float, last: bool) -> None:
     torch.testing.assert_close(scale, torch.full_like(scale, 2 / (1 - p)), rtol=1e-4, atol=0)
     out.sum().backward()
     torch.testing.assert_close(x.grad, out.detach() / 2)
-    # Neighbours in memory, which share a draw, are independent of each other.
+    # Neighbours in memory use the same random word, but are independent.
     flat = kept.double().permute(0, 2, 3, 1).flatten() if last else kept.double().flatten()
     for lag in (1, 2, 3, 4):
         correlation = torch.corrcoef(torch.stack((flat[lag:], flat[:-lag])))[0, 1]
         assert abs(correlation) < 5 / math.sqrt(n)
 
 
-def test_dropout_elsewhere() -> None:
+def test_dropout_with_a_seed_in_evaluation_and_on_other_layouts() -> None:
     x = torch.randn(4, 3, 5, 5)
     layer = Dropout(0.3)
     torch.manual_seed(5)

@@ -1,4 +1,4 @@
-"""The table of networks: names, sizes, errors, and the page that shows it."""
+"""The table of networks: names, sizes, errors, and its page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from replenish.lab.show import Table
 from replenish.lab.show.markdown import table_lines
 
 
-@functools.lru_cache(1)  # Some seconds: for the thousand layers.
+@functools.lru_cache(1)  # The networks of a thousand layers take seconds.
 def all_networks() -> Table:
     return models_table()
 
@@ -27,20 +27,20 @@ def counted() -> dict[str, CountedNetwork]:
     return dict(all_networks().subjects)
 
 
-def test_where_the_paper_differs_the_table_says_so() -> None:
+def test_the_table_marks_where_the_paper_differs() -> None:
     differing = {name for name, found in counted().items() if "differs" in found.remark}
     assert differing == {"wrn-70-10", "resnet-1202", "resnet-1202-stochastic-depth"}
     printed = {found.entry.paper_parameters for found in counted().values()} - {""}
     assert printed == {"1.7M", "10.2M", "26.2M", "34.4M", "25.6M", "8.9M", "11.0M", "36.5M", "106.4M"}
 
 
-def test_the_page_holds_the_table() -> None:
+def test_the_page_has_the_table() -> None:
     page = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
     assert "\n".join(table_lines(all_networks())) in page, "run `python benchmarks/models.py --table`"
 
 
 def test_the_command_prints_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replenish.lab.models.table.models_table", all_networks)  # which takes seconds, made once
+    monkeypatch.setattr("replenish.lab.models.table.models_table", all_networks)  # makes the table only once
     assert "differs: we count 104.2M or 104.3M" in CliRunner().invoke(app, ["list", "models"]).stdout
 
 
@@ -55,7 +55,7 @@ def test_multiply_adds_are_half_of_torchs_flops(name: str) -> None:
     assert 2 * cost(name, image_size=16, **overrides).multiply_adds == counter.get_total_flops()
 
 
-def test_names_build_what_they_say() -> None:
+def test_names_give_the_settings_of_the_network() -> None:
     def settings(name: str) -> dict:
         return entry(name).builder.keywords  # type: ignore[attr-defined]
 

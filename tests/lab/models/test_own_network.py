@@ -1,4 +1,4 @@
-"""A changed network of your own has another name, so earlier results are not reused; the same one has the same name."""
+"""If your own network changes, its name changes, so earlier results are not reused. The same network keeps its name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Doubled(Net):
         return 2 * super().forward(images)
 
 
-def test_what_trains_otherwise_has_another_name() -> None:
+def test_different_networks_have_different_names() -> None:
     makers: list[Callable[[], nn.Module]] = [
         Net,
         lambda: Net(dropout=0.5),
@@ -129,7 +129,7 @@ SQUARED, CUBED = power(2), power(3)
         pytest.param(Maker(0.25).__call__, Maker(0.75).__call__, id="method"),
     ],
 )
-def test_what_is_bound_to_a_network_tells_it_apart(
+def test_an_attribute_of_any_kind_changes_the_name(
     first: Callable[[], nn.Module], second: Callable[[], nn.Module]
 ) -> None:
     assert network_name(first) != network_name(second)
@@ -137,7 +137,7 @@ def test_what_is_bound_to_a_network_tells_it_apart(
 
 
 @pytest.mark.parametrize("name", ["_private", "scale", "mask"])
-def test_private_settings_and_tensors_that_no_checkpoint_has_tell_networks_apart(name: str) -> None:
+def test_private_settings_and_tensors_outside_the_checkpoint_change_the_name(name: str) -> None:
     def make() -> nn.Module:
         network = Configured(None)
         setattr(network, name, torch.tensor(chosen[0]))
@@ -160,13 +160,13 @@ def test_the_name_is_the_same_in_another_process() -> None:
     assert next(iter(names)).startswith("Sequential@")
 
 
-def test_what_makes_no_network_is_refused() -> None:
+def test_a_function_that_returns_no_network_is_refused() -> None:
     with pytest.raises(TypeError, match="model should return a torch.nn.Module, but it returned a int"):
         network_name(lambda: 3)  # type: ignore[arg-type, return-value]
 
 
 def test_a_module_beside_packages_that_pip_installed_is_still_your_own(tmp_path, monkeypatch):
-    """As after `pip install --target .`: its source has to count, or an edit would reuse old results."""
+    """As after `pip install --target .`. Its source must count, or old results would be reused after an edit."""
     (tmp_path / "other-1.0.dist-info").mkdir()
     (tmp_path / "beside_packages.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""An edit of your own network, in whatever file of yours, gives it another name: earlier results are not reused."""
+"""An edit in any file of your own network changes its name, so earlier results are not reused."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ FILES = {
 
 @pytest.fixture
 def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], str]:
-    """Return a function that writes files, imports them anew, and returns the name of their network."""
+    """Return a function that writes files, imports them again, and returns the name of their network."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
@@ -160,7 +160,7 @@ def test_a_module_that_changes_at_run_time_gives_another_name(named: Callable[[d
     assert len({before, patched, changed, network_name(net)}) == 4
 
 
-def test_a_module_imported_by_the_first_training_leaves_the_name(named: Callable[[dict[str, str]], str]) -> None:
+def test_a_module_imported_during_training_does_not_change_the_name(named: Callable[[dict[str, str]], str]) -> None:
     before = named(FILES)
     make = sys.modules["networks"].Net
     assert "late" not in sys.modules
@@ -169,7 +169,7 @@ def test_a_module_imported_by_the_first_training_leaves_the_name(named: Callable
     assert network_name(make) == before
 
 
-def test_what_cannot_be_read_is_refused_unless_a_label_names_it(named: Callable[[dict[str, str]], str]) -> None:
+def test_unreadable_code_is_refused_without_a_label(named: Callable[[dict[str, str]], str]) -> None:
     dynamic = NETWORKS + "\nimport importlib\nimportlib.import_module('unrelated')\n"
     with pytest.raises(ValueError, match="networks uses import_module. Give the function or class"):
         named({**FILES, "unrelated.py": "", "networks.py": dynamic})
@@ -194,7 +194,7 @@ def test_a_label_counts_where_a_network_is_found_by_place(named: Callable[[dict[
     assert names[0] != names[1]
 
 
-def test_a_typed_network_is_refused() -> None:
+def test_a_network_without_a_source_file_is_refused() -> None:
     script = (
         "from torch import nn; from replenish.lab.models.network_digest import network_name\n"
         "class Typed(nn.Module): pass\n"
@@ -226,15 +226,13 @@ def test_a_setting_made_at_run_time_gives_another_name(
     )
     before = named({**FILES, "networks.py": NETWORKS + settings})
     networks = sys.modules["networks"]
-    networks.clocks.append(time.time())  # type: ignore[attr-defined]  # which no function uses
+    networks.clocks.append(time.time())  # type: ignore[attr-defined]  # no function uses it
     assert network_name(networks.Net) == before
     change(networks)
     assert network_name(networks.Net) != before
 
 
-def test_a_file_that_was_edited_after_its_import_is_not_the_network_of_its_next_import(
-    named: Callable[[dict[str, str]], str], tmp_path: Path
-) -> None:
+def test_a_file_edited_after_its_import_has_three_names(named: Callable[[dict[str, str]], str], tmp_path: Path) -> None:
     before = named(FILES)
     edited = NETWORKS.replace("images + 1", "images + 2")
     (tmp_path / "networks.py").write_text(edited)
@@ -262,5 +260,5 @@ def test_a_network_by_place_has_the_digest_of_its_name(named: Callable[[dict[str
         own_network(place, 1, 2, 8)
     style["slope"] = 0.1
     own_network(place, 1, 2, 8)
-    style["seen"] = 1  # by the first run, say
+    style["seen"] = 1  # for example, set by the first run
     own_network(place, 1, 2, 8)

@@ -1,4 +1,4 @@
-"""Trains with loaders of which some have a fault each, and evaluates with one."""
+"""Trains with healthy and faulty loaders, and evaluates with another one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DATA = TensorDataset(torch.arange(NUMBER), torch.arange(NUMBER) // 100)
 
 
 class Stream(IterableDataset):
-    """Data sorted by class, in their own order."""
+    """Items in sorted order."""
 
     def __iter__(self):
         return iter(range(200))
@@ -34,12 +34,12 @@ def seed_alike(worker):
 
 if __name__ == "__main__":
     forgotten = DistributedSampler(DATA, num_replicas=2, rank=0)
-    told = DistributedSampler(DATA, num_replicas=2, rank=0)
+    called = DistributedSampler(DATA, num_replicas=2, rank=0)
     weighted = WeightedRandomSampler([1.0] * NUMBER, NUMBER)
     loaders = {
         "healthy": DataLoader(DATA, batch_size=10, shuffle=True),
         "forgotten": DataLoader(DATA, batch_size=10, sampler=forgotten),
-        "told": DataLoader(DATA, batch_size=10, sampler=told),
+        "called": DataLoader(DATA, batch_size=10, sampler=called),
         "dropped": DataLoader(DATA, batch_size=64, drop_last=True),
         "weighted": DataLoader(DATA, batch_size=10, sampler=weighted),
         "alike": DataLoader(Augmented(), batch_size=10, shuffle=True, num_workers=2, worker_init_fn=seed_alike),
@@ -50,7 +50,7 @@ if __name__ == "__main__":
         assert sum(len(batch) for batch, _ in evaluation) == NUMBER
     drawn = []
     for epoch in range(int(sys.argv[1])):
-        told.set_epoch(epoch)
+        called.set_epoch(epoch)
         for name, loader in loaders.items():
             drawn += [name for _ in loader]
         print("epoch", epoch, flush=True)

@@ -1,4 +1,4 @@
-"""DistributedDataParallel in the manner of the field: by torchrun, or with --spawn by torch.multiprocessing."""
+"""A typical DistributedDataParallel training, started by torchrun or, with --spawn, by torch.multiprocessing."""
 
 import argparse
 import gc
@@ -39,7 +39,7 @@ def train(args):
 def spawned(rank, args):
     dist.init_process_group("gloo", init_method=f"file://{args.folder}/rendezvous", rank=rank, world_size=args.spawn)
     train(args)
-    gc.collect()  # frees the process group: its threads could abort an interpreter that ends (pytorch#179291)
+    gc.collect()  # frees the process group, whose threads can abort a process at its exit (pytorch#179291)
 
 
 def main():

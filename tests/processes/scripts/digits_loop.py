@@ -1,4 +1,4 @@
-"""A plain training loop in the manner of the field: digits, arguments, a loader to train and one to test."""
+"""A typical plain training loop on digits, with arguments, a training loader and a test loader."""
 
 import argparse
 import json

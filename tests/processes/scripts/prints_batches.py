@@ -1,4 +1,4 @@
-"""Trains with the loader that is named, and prints every batch; `kill` ends it after 30 batches and two seconds."""
+"""Draws from the named loader and prints every batch. With `kill`, it kills itself 2 s after 30 batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints what a sampler with its own generator draws."""
+"""Prints the draws of a sampler with a private generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script whose training takes no time: its metric is made of its seed and of the samples that it saw."""
+"""A script without a training. Its metric depends on its seed and on the samples that it saw."""
 
 import argparse
 import json

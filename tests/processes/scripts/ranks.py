@@ -1,4 +1,4 @@
-"""Trains on two ranks, with a share of the data each or with all of it."""
+"""Trains on two ranks. Each rank has a share of the data, or all of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Trains, saves every six steps and at SIGTERM, and resumes: in one of several ways, `ours` also under torchrun.
+"""Trains, saves every six steps and at SIGTERM, and resumes in one of several ways; `ours` also works under torchrun.
 
-Under torchrun the processes do not wait for each other. The first one is slow, and the only one that handles SIGTERM:
-torchrun ends it as soon as another has ended by a signal. After a resume all but the first are late: they read the
-checkpoint when the first one has saved again.
+Under torchrun the processes do not wait for each other. Only the first process handles SIGTERM, and it is slow:
+torchrun ends it as soon as another process was ended by a signal. After a resume, the other processes are late: they
+read the checkpoint only after the first process has saved again.
 """
 
 from __future__ import annotations

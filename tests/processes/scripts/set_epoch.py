@@ -1,4 +1,4 @@
-"""Calls `set_epoch`, at the end of each epoch, with what the command line says."""
+"""Calls `set_epoch` at the end of each epoch, with 0 or with the next epoch."""
 
 from __future__ import annotations
 
