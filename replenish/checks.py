@@ -147,30 +147,30 @@ def integers(name: str, value: npt.ArrayLike, minimum: int, maximum: int) -> npt
     return found.astype(np.int64)
 
 
-def real(name: str, value: object, *, most: float = math.inf, positive: bool = False) -> float:
-    """Return a finite real number from 0 (above 0 if `positive`) to `most` as a float, or raise."""
+def real(name: str, value: object, *, maximum: float = math.inf, positive: bool = False) -> float:
+    """Return a finite real number from 0 (above 0 if `positive`) to `maximum` as a float, or raise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name} should be a real number, but got {value!r} of type {type(value).__name__}")
     try:
         number = float(value)
     except OverflowError:  # an int larger than every float
         number = math.inf
-    if not 0 <= number <= most or math.isinf(number) or (positive and number == 0):
-        at_least = "at least 0 and finite" if math.isinf(most) else f"between 0 and {most}"
-        above = "positive and finite" if math.isinf(most) else f"above 0 and at most {most}"
+    if not 0 <= number <= maximum or math.isinf(number) or (positive and number == 0):
+        at_least = "at least 0 and finite" if math.isinf(maximum) else f"between 0 and {maximum}"
+        above = "positive and finite" if math.isinf(maximum) else f"above 0 and at most {maximum}"
         wanted = above if positive else at_least
         raise ValueError(f"{name} should be {wanted}, but got {value if math.isfinite(number) else number}")
     return number
 
 
-def reals(name: str, value: npt.ArrayLike, *, most: float = math.inf, positive: bool = False) -> Floats:
+def reals(name: str, value: npt.ArrayLike, *, maximum: float = math.inf, positive: bool = False) -> Floats:
     """Return a real number or an array of real numbers as an array, checked as `real` does."""
     if not isinstance(value, (np.ndarray, list, tuple, range)):
-        return np.array(real(name, value, most=most, positive=positive))
+        return np.array(real(name, value, maximum=maximum, positive=positive))
     found = np.asarray(value)
     if found.size and found.dtype.kind not in "iuf":
         raise TypeError(f"{name} should hold real numbers, but got an array of {found.dtype}")
     found = found.astype(np.float64)
     for extreme in [found.min(), found.max()] if found.size else []:  # if there is a nan, it is both
-        real(f"each {name}" if found.ndim else name, extreme, most=most, positive=positive)
+        real(f"each {name}" if found.ndim else name, extreme, maximum=maximum, positive=positive)
     return found

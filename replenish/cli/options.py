@@ -161,7 +161,7 @@ def parse_seeds(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(re.fullmatch("[0-9]{1,19}(-[0-9]{1,19})?", part) for part in parts) or parts == ["0"]:
         raise ValueError(f"--seeds should be how many, such as 5, or which, such as 0,3,7 or 5-9, but got {text!r}")
-    from replenish import checks  # which loads numpy; a typing error does not wait for it
+    from replenish import checks  # after the check: importing numpy takes time
 
     if len(parts) == 1 and parts[0].isdigit():
         return list(range(checks.integer("--seeds", int(parts[0]), minimum=1, maximum=MOST_SEEDS)))

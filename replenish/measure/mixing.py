@@ -59,7 +59,7 @@ def residence_quantile(pool_size: int, batch_size: int, probability: float) -> i
     batch = checks.integer("batch_size", batch_size, minimum=1)
     if batch > size:
         raise ValueError(f"pool_size should be at least batch_size, but got pool_size={size} and batch_size={batch}")
-    probability = checks.real("probability", probability, most=1, positive=True)
+    probability = checks.real("probability", probability, maximum=1, positive=True)
     if probability == 1:
         raise ValueError(f"probability should be below 1, but got {probability}")
     if batch == size:

@@ -86,7 +86,7 @@ def noise_spectrum(order: Order, frequencies: ArrayLike, *, values: ArrayLike | 
         >>> noise_spectrum(RandomReshuffling(1000, 10), frequencies).continuous.round(2)
         array([0.  , 0.03, 0.6 , 1.  ])
     """
-    where = checks.reals("frequencies", frequencies, most=0.5)
+    where = checks.reals("frequencies", frequencies, maximum=0.5)
     law = noise_law(order, values)
     return NoiseSpectrum(where, law.continuous(where), *law.lines())
 

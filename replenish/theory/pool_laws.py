@@ -98,7 +98,7 @@ def limit_copies(epochs_since_insertion: float, pool_epochs: float = 1.0) -> flo
     >>> round(limit_copies(0), 2), round(limit_copies(1), 2)  # e^(-u/k) / (1 - e^(-1/k))
     (1.58, 0.58)
     """
-    u = checks.real("epochs_since_insertion", epochs_since_insertion, most=1)
+    u = checks.real("epochs_since_insertion", epochs_since_insertion, maximum=1)
     k = checks.real("pool_epochs", pool_epochs, positive=True)
     return math.exp(-u / k) / -math.expm1(-1 / k)
 
@@ -158,7 +158,10 @@ def limit_count_spread(pool_epochs: float = 1.0, epoch_fraction: float = 0.0) ->
     >>> round(limit_count_spread(), 3), round(limit_count_spread(1, 0.25), 3)
     (0.582, 0.57)
     """
-    k, f = checks.real("pool_epochs", pool_epochs, positive=True), checks.real("epoch_fraction", epoch_fraction, most=1)
+    k, f = (
+        checks.real("pool_epochs", pool_epochs, positive=True),
+        checks.real("epoch_fraction", epoch_fraction, maximum=1),
+    )
     between = k / 2 / math.tanh(1 / (2 * k)) - k**2
     return k / 2 + between + f * (1 - f) - 2 * k * (math.expm1(-f / k) / math.expm1(-1 / k) - f)
 

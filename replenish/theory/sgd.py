@@ -270,7 +270,7 @@ def _variance_ratio(law: NoiseLaw, step: float, momentum: float) -> float:
 
 def _momentum(value: float) -> float:
     """Return a momentum in [0, 1), or raise."""
-    momentum = checks.real("momentum", value, most=1)
+    momentum = checks.real("momentum", value, maximum=1)
     if momentum == 1:
         raise ValueError(f"momentum should be below 1, or SGD never forgets, but got {value}")
     return momentum

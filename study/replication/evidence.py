@@ -67,8 +67,8 @@ class Evidence:
         """Raise if runs of one comparison differ in machine, hardware, versions or steps, or changed their hardware."""
         runs = [run for name in names for run in self.arms[name].runs.values()]
         for run in runs:
-            for earlier in run.told("earlier_hardware") or []:
-                _same("hardware", (run.path, earlier), (run.path, run.told("hardware")))
+            for earlier in run.field("earlier_hardware") or []:
+                _same("hardware", (run.path, earlier), (run.path, run.field("hardware")))
             for what in _ALIKE:
                 # A diverged run stops early, so its steps differ.
                 if what != "steps" or "diverged" not in (run.status, runs[0].status):
@@ -84,7 +84,7 @@ class Evidence:
         both = [seed for seed in range(seeds) if seed in one.runs and seed in two.runs]
         for seed in both:
             for what in _PAIRED:
-                _same(what, *((each.path, each.told(what)) for each in (one.runs[seed], two.runs[seed])))
+                _same(what, *((each.path, each.field(what)) for each in (one.runs[seed], two.runs[seed])))
         errors = ({seed: arm.errors(reading)[seed] for seed in both} for arm in (one, two))
         return paired_difference(*errors)
 
@@ -114,7 +114,7 @@ def read_evidence(runs: Iterable[RunRecord], arms: Mapping[str, Arm] = ARMS) -> 
 
 def _recorded(run: RunRecord, what: str) -> Any:
     """Return an entry of a result. Versions come without replenish's own, since the commit identifies our code."""
-    value = run.told(what)
+    value = run.field(what)
     if what == "versions" and value:
         return {name: version for name, version in value.items() if name != "replenish"}
     return value

@@ -96,7 +96,7 @@ def arms_table(evidence: Evidence) -> Table:
 def commands(evidence: Evidence) -> list[str]:
     """Return the commands that made the runs, each with its commit and the number of its runs."""
     ended = [run for arm in evidence.arms.values() for run in arm.runs.values()]
-    origins = Counter((str(run.told("command")), str(run.told("commit"))) for run in ended)
+    origins = Counter((str(run.field("command")), str(run.field("commit"))) for run in ended)
     return [f"`{command}` at commit `{commit}`: {count} runs" for (command, commit), count in sorted(origins.items())]
 
 

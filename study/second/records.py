@@ -63,8 +63,8 @@ class PartRecords:
     def origin(self) -> str:
         """A sentence: the number of runs, their time, and the commands and commits that made them."""
         ended = [run for runs in self.arms.values() for run in runs]
-        commands, commits = (sorted({f"`{run.told(name)}`" for run in ended}) for name in ("command", "commit"))
-        times = [str(run.told(name))[:16].replace("T", " ") for run in ended for name in ("started_at", "ended_at")]
+        commands, commits = (sorted({f"`{run.field(name)}`" for run in ended}) for name in ("command", "commit"))
+        times = [str(run.field(name))[:16].replace("T", " ") for run in ended for name in ("started_at", "ended_at")]
         hours = sum(run.number("seconds") or 0.0 for run in ended) / 3600
         return (
             f"{len(ended)} runs, {hours:.1f} hours of wall-clock time in all, from {min(times)} to {max(times)} UTC; "

@@ -28,7 +28,7 @@ class Dropout(nn.Dropout):
     """
 
     def __init__(self, p: float) -> None:
-        super().__init__(checks.real("dropout", p, most=1.0))
+        super().__init__(checks.real("dropout", p, maximum=1.0))
         if p == 1:
             raise ValueError(f"dropout should be below 1, but got {p}")
 

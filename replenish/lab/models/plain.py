@@ -253,8 +253,8 @@ class ELUNetwork(nn.Module):
     ) -> None:
         super().__init__()
         channels, num_classes = check_shape(in_channels, num_classes)
-        width = checks.real("width", width, most=1.0, positive=True)
-        dropout = checks.real("dropout", dropout, most=1.0)
+        width = checks.real("width", width, maximum=1.0, positive=True)
+        dropout = checks.real("dropout", dropout, maximum=1.0)
         self.stacks = nn.Sequential()
         for groups, drop in zip(ELU_STACKS, ELU_DROPOUT, strict=True):
             stack = Stack()

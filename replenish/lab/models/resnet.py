@@ -238,7 +238,7 @@ class ResNet(nn.Module):
         super().__init__()
         in_channels, num_classes = check_shape(in_channels, num_classes)
         units = units_per_stage(depth, layers=6, outside=2)
-        survival = checks.real("survival", survival, most=1.0, positive=True)
+        survival = checks.real("survival", survival, maximum=1.0, positive=True)
 
         stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
         self.stem = nn.Sequential(stem, *activation(Original.stem, 16))

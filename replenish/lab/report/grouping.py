@@ -51,7 +51,7 @@ def without_repeats(runs: Iterable[RunRecord]) -> tuple[list[RunRecord], list[st
         first = kept.setdefault(run.config, run)
         if first is run:
             continue
-        same = first.told("weights_sha256") == run.told("weights_sha256")
+        same = first.field("weights_sha256") == run.field("weights_sha256")
         if run.result is None or first.result is None:
             ended = ""
         else:
@@ -122,14 +122,14 @@ def execution_differences(first: Group, second: Group) -> dict[str, tuple[Any, A
 
 def _execution(run: RunRecord) -> dict[str, Any]:
     """Return the recorded settings of a run's execution that can change its result."""
-    hardware, versions = run.told("hardware") or {}, run.told("versions") or {}
+    hardware, versions = run.field("hardware") or {}, run.field("versions") or {}
     names = ("processes", "device", "threads", "compile", "precision")
     found = {name: hardware[name] for name in names if name in hardware}
     if "torch" in versions:
         found["torch"] = versions["torch"]
-    if initial := run.told("initial_sha256"):
+    if initial := run.field("initial_sha256"):
         found["initial weights"] = initial[:8]
-    samples = (run.told("data") or {}).get("train_images", 0)
+    samples = (run.field("data") or {}).get("train_images", 0)
     found["short batches"] = bool(not run.config.drop_last and samples % run.config.batch_size)
     return found
 

@@ -37,7 +37,7 @@ def notices(runs: Sequence[RunRecord], repeats: Sequence[str]) -> tuple[Notice, 
 
 
 def _diverged(run: RunRecord) -> str:
-    message = run.told("message")
+    message = run.field("message")
     return f"{run.path}: after {run.last_epoch} of {run.config.epochs} epochs" + (f", {message}" if message else "")
 
 
@@ -86,7 +86,7 @@ def _seconds(run: RunRecord) -> float:
 
 
 def _code(run: RunRecord, name: str, length: int | None = None) -> Cell:
-    return Cell(str(run.told(name) or NOTHING)[:length], code=True)
+    return Cell(str(run.field(name) or NOTHING)[:length], code=True)
 
 
 def _surroundings(result: dict[str, Any]) -> tuple[str, ...]:

@@ -173,7 +173,7 @@ def schedule(entry: Entry) -> Cell:
 
 def parameters(entry: Entry) -> Cell:
     """Return the paper's number of parameters, and ours."""
-    counts = [run.told("parameters") for run in entry.group.runs]
+    counts = [run.field("parameters") for run in entry.group.runs]
     numbers = " or ".join(f"{count:,}" for count in sorted({count for count in counts if isinstance(count, int)}))
     return Cell(entry.row.parameters or NOTHING, (f"here {numbers}",) if numbers else ())
 

@@ -181,13 +181,13 @@ class RunRecord:
         """`finished`, `diverged` or `unfinished`."""
         return "unfinished" if self.result is None else str(self.result["status"])
 
-    def told(self, name: str) -> Any:
+    def field(self, name: str) -> Any:
         """Return a field of the result; None if it has no such field, or the run has not ended."""
         return (self.result or {}).get(name)
 
     def number(self, name: str) -> float | None:
         """Return a number of the result; None if it is missing or not finite."""
-        return finite(self.told(name))
+        return finite(self.field(name))
 
     @property
     def last_epoch(self) -> int:
