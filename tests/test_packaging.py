@@ -38,7 +38,7 @@ def run(*command: str | Path) -> str:
 WITHOUT_TORCH = """
 import sys
 from replenish import audit, diagnostics
-from replenish.cli.list import experiments_table
+from replenish.lab.experiments.table import experiments_table
 from replenish.lab.data import load
 audit([[0, 1], [2, 3]])
 diagnostics.noise_spectrum([[0, 1], [2, 3]], 3)
