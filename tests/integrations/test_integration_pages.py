@@ -23,7 +23,7 @@ def test_every_script_of_a_page_is_an_example_and_every_example_is_on_a_page() -
     for page in PAGES:
         blocks = re.findall(r"^```\{literalinclude\} (\S+)$", page.read_text(), flags=re.MULTILINE)
         shown += [(page.parent / block).resolve() for block in blocks]
-    assert sorted(shown) == sorted(EXAMPLES.glob("*.py"))
+    assert sorted(shown) == sorted((*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.sh")))
 
 
 def test_the_table_names_every_page() -> None:

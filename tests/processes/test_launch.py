@@ -241,7 +241,7 @@ def test_sigterm_with_two_at_once_saves_and_is_exit_code_143(tmp_path: Path) -> 
 
 # -- the script for Slurm's arrays
 
-ARRAY = Path(__file__).parents[2] / "examples" / "slurm_array.sh"
+ARRAY = Path(__file__).parents[2] / "examples" / "integrations" / "slurm_array.sh"
 
 
 @pytest.mark.parametrize(
