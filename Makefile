@@ -17,7 +17,7 @@ demo: $(VENV)/ready-demo
 test: $(VENV)/ready
 	$(BIN)/python -m pytest $(TEST_OPTIONS) --ignore=tests/integrations --ignore=tests/processes
 
-# Scripts under `exec`, launchers, jobs of a cluster, runs that are killed or shared: they wait for processes that they start.
+# Scripts under `exec`, launchers, runs that are killed or shared: they wait for processes that they start.
 test-processes: $(VENV)/ready
 	$(BIN)/python -m pytest $(TEST_OPTIONS) tests/processes
 
