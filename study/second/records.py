@@ -15,7 +15,7 @@ from study.second.arms import PARTS
 from study.second.rules import Judgement, Values
 
 #: A diverged run counts with the error and the log-loss of guessing among 100 classes.
-GUESSING = {"test_error": 99.0, "test_loss": math.log(100), "clean_loss": math.log(100)}
+GUESSING = {"test_error": 99.0} | dict.fromkeys(("test_loss", "clean_loss", "train_loss"), math.log(100))
 
 
 class PartRecords:
@@ -79,11 +79,11 @@ def kept(run: RunRecord, quantity: str, value: float | None) -> float:
     return GUESSING[quantity] if value is None else value
 
 
-def effect(judged: Judgement, digits: int = 3) -> str:
-    """Return a mean difference with its interval and n."""
+def effect(judged: Judgement, digits: int = 3, *, with_n: bool = True) -> str:
+    """Return a mean difference with its interval, and n unless the text around it has that."""
     low, high = judged.interval
-    ends = f"{signed(low, digits)} to {signed(high, digits)}"
-    return f"{signed(judged.mean, digits)} ({ends}, n = {judged.n})"
+    n = f", n = {judged.n}" if with_n else ""
+    return f"{signed(judged.mean, digits)} ({signed(low, digits)} to {signed(high, digits)}{n})"
 
 
 def mean(values: Sequence[float], digits: int) -> str:

@@ -38,7 +38,7 @@ def made_runs(part: str, losses: dict[str, float], *, diverged: str = "", **resu
                 "commit": "abc1234",
                 "command": f"python -m study.second {part}",
             }
-            metrics = tuple({"epoch": epoch, "clean_loss": loss} for epoch in range(1, 61))
+            metrics = tuple({"epoch": epoch, "clean_loss": loss, "train_loss": loss} for epoch in range(1, 61))
             runs.append(RunRecord(f"{own.slug}/seed{seed}", own, metrics, {**ended, **result}))
     return runs
 
@@ -71,13 +71,23 @@ def test_nothing_is_judged_before_the_last_run() -> None:
 def test_part_k_reports_whether_its_law_held() -> None:
     held = dose_parts(made_dose(RISING))["dose-headline"]
     assert "K1, our law (primary): held." in held
-    assert "are ordered as predicted" in held
+    assert "are in the predicted order" in held
     assert "K2, test log-loss (co-primary): equivalent.** SRS minus reshuffling: +0.020 (+0." in held
     reverse = made_dose({arm: 1 - loss for arm, loss in RISING.items()})
     failed = dose_parts(reverse)["dose-headline"]
     assert "K1, our law (primary): did not hold." in failed
-    assert "not exactly as predicted" in failed
+    assert "are not in the predicted order" in failed
     ElementTree.fromstring(dose.picture(reverse) or "")
+
+
+def test_part_k_compares_every_arm_with_reshuffling() -> None:
+    rising, lines = dose_parts(made_dose(RISING))["dose-exploratory"].split("\n\n")
+    assert "their means rise as predicted. Each arm minus reshuffling, n = 20" in rising
+    assert [line.split(" | ")[0] for line in lines.split("\n")[2:]] == [
+        f"| {name}" for arm, name in dose.ARMS.items() if arm != "reshuffling"
+    ]
+    swapped = {**RISING, "srs": RISING["srs-four"], "srs-four": RISING["srs"]}
+    assert "except that SRS, k = 4 is below SRS, k = 1." in dose_parts(made_dose(swapped))["dose-exploratory"]
 
 
 def test_a_diverged_run_counts_with_the_loss_of_guessing() -> None:
