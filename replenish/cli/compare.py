@@ -216,10 +216,7 @@ def _compare_data(
         typer.echo(_announcement(planned), err=True)
     with display_of([f"{job.config.order}, seed {job.config.seed}" for job in planned.jobs]) as display:
         found = planned.run(display.watch)
-    if first_process():
-        _print_answer(found, as_json)
-    if found.diverged:
-        raise typer.Exit(1)
+    _report(found, as_json)
 
 
 def _compare_command(
@@ -231,7 +228,7 @@ def _compare_command(
     answer = compare_commands(
         command, metric, question, execution, check=check, tell=lambda line: typer.echo(line, err=True)
     )
-    _print_answer(answer, as_json)
+    _report(answer, as_json)
 
 
 def _command_metric(metric: str | None, metric_json: str | None, name: str) -> Metric:
@@ -262,14 +259,20 @@ def _recipe(given: Mapping[str, Any], orders: Sequence[str]) -> dict[str, Any]:
     return recipe
 
 
-def _print_answer(answer: Answer, as_json: bool) -> None:
-    """Print warnings to standard error, then verdicts, numbers and the page's path, or all of it as JSON."""
-    for warning in answer.warnings:
-        typer.echo(f"Warning: {warning}.", err=True)
-    if as_json:
-        print_json(answer.to_dict())
-    else:
-        typer.echo("\n".join(answer.lines()))
+def _report(answer: Answer, as_json: bool) -> None:
+    """Print warnings to standard error, then verdicts, numbers and the page's path, or all of it as JSON.
+
+    If a run diverged, the command then ends with exit code 1.
+    """
+    if first_process():
+        for warning in answer.warnings:
+            typer.echo(f"Warning: {warning}.", err=True)
+        if as_json:
+            print_json(answer.to_dict())
+        else:
+            typer.echo("\n".join(answer.lines()))
+    if answer.diverged:
+        raise typer.Exit(1)
 
 
 def _announcement(planned: PlannedComparison) -> str:
